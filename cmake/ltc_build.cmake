@@ -1,0 +1,31 @@
+# How every target of this project is compiled and linked.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# The build tree has the layout of the installed Python package, so that the same search finds plugins in both.
+set(LTC_PACKAGE_DIR ${CMAKE_BINARY_DIR}/python/ltc)
+
+find_program(LTC_CCACHE ccache)
+if(LTC_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${LTC_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${LTC_CCACHE})
+endif()
+find_program(LTC_MOLD mold)
+if(LTC_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+if(LTC_SANITIZE)
+  add_compile_options(-fsanitize=${LTC_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${LTC_SANITIZE})
+endif()
+
+# Warnings are errors in our code; headers of dependencies are SYSTEM and exempt.
+add_library(ltc_warnings INTERFACE)
+target_compile_options(ltc_warnings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)

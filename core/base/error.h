@@ -1,0 +1,58 @@
+// Errors inside the core: one exception type that carries a canonical code. Nothing else is thrown on purpose.
+//
+// Across the C ABI an error is an ltc_status (host/status.h converts), towards PyTorch a c10::Error (torch/ converts).
+// An error of asynchronous work is kept as a std::exception_ptr in what the work was to produce and thrown where that is read.
+#pragma once
+
+#include <cstdint>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+namespace ltc {
+
+// The codes of the C ABI (ltc_code), in its order.
+enum class Code : uint32_t {
+  kInvalidArgument = 1,  // the caller broke the contract: a shape, a count, a null
+  kNotFound,             // no such backend, file, symbol, op
+  kUnsupported,          // legal, but this plugin, device or build cannot do it
+  kResourceExhausted,    // out of memory or of queue; may work after freeing some
+  kDeviceLost,           // the device is gone; sticky
+  kCancelled,            // given up because what it depended on failed or was shut down
+  kTimeout,              // did not finish in the time given
+  kDataCorrupt,          // a file or a program fails its own checks
+  kInternal,             // a defect in the core or the plugin
+};
+
+const char* code_name(Code code);
+
+class Error : public std::runtime_error {
+ public:
+  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Code code() const { return code_; }
+
+ private:
+  Code code_;
+};
+
+// Joins values into a text, as a message wants them: cat("got ", 3, " of ", n).
+template <typename... Parts>
+std::string cat(const Parts&... parts) {
+  std::ostringstream out;
+  (out << ... << parts);
+  return out.str();
+}
+
+template <typename... Parts>
+[[noreturn]] void fail(Code code, const Parts&... parts) {
+  throw Error(code, cat(parts...));
+}
+
+// For what the core itself guarantees: a false condition is a defect of ours.
+template <typename... Parts>
+void ensure(bool condition, const Parts&... parts) {
+  if (!condition) [[unlikely]]
+    fail(Code::kInternal, parts...);
+}
+
+}  // namespace ltc

@@ -1,0 +1,29 @@
+// Hashing for keys that live in this process. Not stable across versions and not for untrusted input.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace ltc {
+
+// One multiply and a fold: cheap enough for once per recorded op (constant: 2^64 divided by the golden ratio).
+constexpr uint64_t hash_mix(uint64_t hash, uint64_t value) {
+  hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
+  return hash ^ (hash >> 32);
+}
+
+inline uint64_t hash_bytes(uint64_t hash, const void* data, size_t size_bytes) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  for (; size_bytes >= 8; bytes += 8, size_bytes -= 8) {
+    uint64_t word;
+    std::memcpy(&word, bytes, 8);
+    hash = hash_mix(hash, word);
+  }
+  uint64_t tail = 0;
+  if (size_bytes > 0) std::memcpy(&tail, bytes, size_bytes);
+  return hash_mix(hash, tail ^ (uint64_t{size_bytes} << 56));
+}
+
+}  // namespace ltc

@@ -1,0 +1,46 @@
+// The only file that includes spdlog: its templates cost seconds per translation unit.
+#include "core/base/log.h"
+
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include "core/base/env.h"
+
+namespace ltc::log {
+namespace {
+
+struct Logger {
+  std::shared_ptr<spdlog::logger> out = std::make_shared<spdlog::logger>("ltc", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  int level;
+
+  Logger() {
+    static const char* const names[] = {"trace", "debug", "info", "warn", "error", "off"};
+    const std::string wanted = env::get(env::kLog, "warn");
+    level = static_cast<int>(Level::kWarn);
+    bool known = false;
+    for (int i = 0; i < 6; ++i) {
+      if (wanted == names[i]) level = i, known = true;
+    }
+    out->set_pattern("[%H:%M:%S.%e] [ltc] [%^%l%$] %v");
+    out->set_level(spdlog::level::trace);
+    if (!known) out->warn("LTC_LOG={} is none of trace, debug, info, warn, error, off; using warn", wanted);
+  }
+};
+
+// Leaked: a plugin's thread may log while static objects are destroyed.
+Logger& logger() {
+  static auto* instance = new Logger();
+  return *instance;
+}
+
+}  // namespace
+
+bool enabled(Level level) { return static_cast<int>(level) >= logger().level && level != Level::kOff; }
+
+void write(Level level, std::string_view message) {
+  static const spdlog::level::level_enum levels[] = {spdlog::level::trace, spdlog::level::debug, spdlog::level::info,
+                                                     spdlog::level::warn,  spdlog::level::err,   spdlog::level::off};
+  logger().out->log(levels[static_cast<int>(level)], "{}", message);
+}
+
+}  // namespace ltc::log

@@ -1,0 +1,36 @@
+// What a cached trace runs: steps over slots, each of which holds one buffer during a run.
+//
+// Immutable once built; any number of runs may use it at once. Gone before the device that it was compiled for.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ir/graph.h"
+#include "ltc/plugin.h"
+
+namespace ltc {
+
+// One segment: an executable of the plugin's, or nodes for the host to compute.
+struct Step {
+  bool on_device = false;
+  Graph graph;                                 // its params and outputs are those of the step
+  std::shared_ptr<ltc_executable> executable;  // null for a host step
+  std::vector<uint32_t> inputs;                // slot of each buffer param
+  std::vector<uint32_t> scalars;               // which of the run's scalars each scalar param is
+  std::vector<uint32_t> outputs;               // slot of each output, filled by no other step
+  std::vector<uint32_t> released;              // slots that nothing reads after this step; never one of Program::outputs
+};
+
+struct Program {
+  Graph graph;                // all of it, after the passes
+  std::vector<TypeId> slots;  // the first input_count are the graph's buffer params in order
+  size_t input_count = 0;
+  size_t scalar_count = 0;
+  std::vector<uint32_t> outputs;  // slot of each output of the graph, all distinct
+  std::vector<Step> steps;        // in running order
+  std::string text;               // the steps for people: the plugin's own text where it has one
+};
+
+}  // namespace ltc

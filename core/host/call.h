@@ -1,0 +1,40 @@
+// Calls into a plugin: every way out of a slot gets the same shape.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "core/base/log.h"
+#include "core/host/status.h"
+
+namespace ltc::host {
+
+// Runs `call`, a lambda that calls `slot`, and lets no exception through that the plugin did not have the right to throw.
+template <typename Call>
+auto guarded(const std::string& plugin, const char* slot, Call&& call) {
+  try {
+    return call();
+  } catch (const std::exception& e) {
+    fail(Code::kInternal, "[", plugin, "] the plugin threw from ", slot, ": ", e.what());
+  } catch (...) {
+    fail(Code::kInternal, "[", plugin, "] the plugin threw from ", slot, ": not a std::exception");
+  }
+}
+
+// The same for a slot that returns a status: null or an ltc::Error.
+template <typename Call>
+void checked(const std::string& plugin, const char* slot, Call&& call) {
+  if (ltc_status* status = guarded(plugin, slot, call)) throw_status(plugin, slot, status);
+}
+
+// The same for a slot that cannot fail: there is nobody to tell, so the log is told.
+template <typename Call>
+void ended(const std::string& plugin, const char* slot, Call&& call) noexcept {
+  try {
+    guarded(plugin, slot, call);
+  } catch (const std::exception& e) {
+    log::error(e.what());
+  }
+}
+
+}  // namespace ltc::host

@@ -1,0 +1,28 @@
+// What the host offers to a plugin: the ltc_host_api of one plugin instance.
+#pragma once
+
+#include <string>
+
+#include "ltc/plugin.h"
+
+namespace ltc::host {
+
+// Kept at one address from ltc_plugin_entry until plugin_close has returned. Its functions may be called from any thread.
+class HostApi {
+ public:
+  explicit HostApi(std::string plugin_name);
+  HostApi(const HostApi&) = delete;
+  HostApi& operator=(const HostApi&) = delete;
+
+  const ltc_host_api* table() const { return &table_; }
+
+ private:
+  std::string prefix_;  // of log lines: "[opencl] "
+  ltc_host_api table_;
+
+  static HostApi* of(void* host) { return static_cast<HostApi*>(host); }
+  static ltc_status* create_status(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
+  static void log(void* host, int32_t level, const char* message, size_t size) noexcept;
+};
+
+}  // namespace ltc::host

@@ -1,0 +1,206 @@
+// A plugin instance: the ladder from a file to a checked table. What its devices do is in plugin_device.cpp.
+#include "core/host/plugin.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+
+#include "core/base/log.h"
+#include "core/host/call.h"
+#include "core/host/host_api.h"
+#include "core/host/library.h"
+#include "core/host/option_list.h"
+#include "core/host/sized.h"
+
+namespace ltc::host {
+namespace {
+
+constexpr const char* kEntry = "ltc_plugin_entry";
+constexpr ltc_version kOldest{LTC_ABI_MAJOR, 0};
+constexpr ltc_version kNewest{LTC_ABI_MAJOR, LTC_ABI_MINOR};
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr uint32_t kOwnSanitizers = LTC_SANITIZER_ADDRESS;
+#elif defined(__SANITIZE_THREAD__)
+constexpr uint32_t kOwnSanitizers = LTC_SANITIZER_THREAD;
+#else
+constexpr uint32_t kOwnSanitizers = 0;
+#endif
+
+bool older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
+std::string text(ltc_version v) { return cat(v.major, ".", v.minor); }
+std::string range(ltc_version oldest, ltc_version newest) { return text(oldest) + " to " + text(newest); }
+
+// A descriptor's string; a garbage size costs no more than this many bytes of nonsense.
+std::string text(ltc_string s) {
+  constexpr size_t kLongest = 4096;
+  return s.data ? std::string(s.data, std::min(s.size, kLongest)) : std::string();
+}
+
+// "opencl" for /a/libltc_opencl.so, "mine" for /a/mine.so
+std::string name_of(const std::string& path) {
+  const std::string stem = std::filesystem::path(path).stem().string();
+  constexpr std::string_view kPrefix = "libltc_";
+  return stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : stem;
+}
+
+std::string sanitizer_names(uint32_t bits) {
+  std::string names;
+  if (bits & LTC_SANITIZER_ADDRESS) names += " address";
+  if (bits & LTC_SANITIZER_THREAD) names += " thread";
+  if (bits & LTC_SANITIZER_MEMORY) names += " memory";
+  return names;
+}
+
+// Why a list of extensions cannot be accepted; empty when it can. This host understands none.
+std::string refuse_extensions(const ltc_extension* ext) {
+  constexpr int kMost = 256;
+  int count = 0;
+  for (; ext; ext = ext->next) {
+    if (++count > kMost) return "its list of extensions does not end";
+    if (ext->kind & LTC_EXTENSION_REQUIRED)
+      return cat("it requires the extension ", ext->kind & ~LTC_EXTENSION_REQUIRED, ", which this host does not know");
+  }
+  return "";
+}
+
+std::string refusal(const ltc_entry_args& args) {
+  const std::string reason = args.reason ? cat("; it says: ", args.reason) : "";
+  return cat("the plugin speaks ABI ", range(args.oldest, args.newest), ", this host ", range(kOldest, kNewest), reason);
+}
+
+struct Slot {
+  const char* name;
+  bool set;
+};
+
+const Slot* first_missing(const std::vector<Slot>& slots) {
+  const auto found = std::find_if(slots.begin(), slots.end(), [](const Slot& s) { return !s.set; });
+  return found == slots.end() ? nullptr : &*found;
+}
+
+bool any_set(const std::vector<Slot>& slots) {
+  return std::any_of(slots.begin(), slots.end(), [](const Slot& s) { return s.set; });
+}
+
+}  // namespace
+
+Plugin::Plugin(std::string name, std::string path)
+    : name_(std::move(name)), path_(std::move(path)), host_(std::make_unique<HostApi>(name_)) {}
+
+Plugin::~Plugin() {
+  if (api_.plugin_close) ended(name_, "plugin_close", [&] { api_.plugin_close(instance_); });
+}
+
+std::shared_ptr<Plugin> Plugin::load(const std::string& path) {
+  std::shared_ptr<Plugin> plugin(new Plugin(name_of(path), path));
+  std::error_code error;
+  if (!std::filesystem::exists(path, error)) plugin->refuse(Code::kNotFound, "not there");
+  if (std::filesystem::is_directory(path, error)) plugin->refuse(Code::kNotFound, "a folder, not a library");
+  Library library = plugin->open_library();
+  auto* entry = reinterpret_cast<ltc_plugin_entry_fn*>(library.find(kEntry));
+  if (!entry) plugin->refuse(Code::kNotFound, cat("not a plugin: it exports no ", kEntry));
+  library.keep();
+  plugin->negotiate(entry);
+  log::info("[", plugin->name_, "] ", path, ": ABI ", text(plugin->agreed_));
+  return plugin;
+}
+
+std::shared_ptr<Plugin> Plugin::enter(const std::string& name, ltc_plugin_entry_fn* entry) {
+  std::shared_ptr<Plugin> plugin(new Plugin(name, ""));
+  plugin->negotiate(entry);
+  return plugin;
+}
+
+Library Plugin::open_library() const {
+  try {
+    return Library::open(path_);
+  } catch (const Error& e) {
+    refuse(e.code(), e.what());
+  }
+}
+
+void Plugin::refuse(Code code, const std::string& why) const {
+  fail(code, "[", name_, "] ", path_, path_.empty() ? "" : ": ", why);
+}
+
+void Plugin::negotiate(ltc_plugin_entry_fn* entry) {
+  auto args = sized<ltc_entry_args>();
+  args.host = host_->table();
+  args.oldest = kOldest;
+  args.newest = kNewest;
+  const bool accepted = guarded(name_, kEntry, [&] { return entry(&args); });
+  if (!accepted) refuse(Code::kUnsupported, refusal(args));
+  if (older(args.agreed, kOldest) || older(kNewest, args.agreed)) {
+    refuse(Code::kUnsupported,
+           cat("the plugin agreed on ABI ", text(args.agreed), ", outside this host's range; ", refusal(args)));
+  }
+  if (!args.api) refuse(Code::kInternal, "the entry accepted and gave no table");
+  agreed_ = args.agreed;
+  instance_ = args.plugin;
+  // The plugin's table may be shorter or longer than ours: what it does not have stays null.
+  const size_t size_bytes = std::min(args.api->struct_size, sizeof(api_));
+  std::memcpy(&api_, args.api, size_bytes - size_bytes % sizeof(void*));
+  check_table();
+  check_describe();
+}
+
+void Plugin::check_table() const {
+  if (const std::string why = refuse_extensions(api_.ext); !why.empty()) refuse(Code::kUnsupported, why);
+#define SLOT(name) \
+  Slot { #name, api_.name != nullptr }
+  const std::vector<Slot> memory = {SLOT(describe),      SLOT(device_open),    SLOT(device_close),
+                                    SLOT(buffer_create), SLOT(buffer_destroy), SLOT(transfer)};
+  const std::vector<Slot> computing = {SLOT(claims), SLOT(lower), SLOT(program_destroy), SLOT(compile), SLOT(executable_destroy),
+                                       SLOT(execute)};
+  const std::vector<Slot> events = {SLOT(event_wait), SLOT(event_destroy)};
+#undef SLOT
+  if (const Slot* slot = first_missing(memory)) {
+    refuse(Code::kInternal, cat("the table lacks ", slot->name, ", which every plugin must have"));
+  }
+  for (const auto* group : {&computing, &events}) {
+    const Slot* slot = first_missing(*group);
+    if (slot && any_set(*group)) {
+      refuse(Code::kInternal,
+             cat("the table lacks ", slot->name, ", which goes with ", group->front().name, ": all of this group or none"));
+    }
+  }
+}
+
+void Plugin::check_describe() const {
+  const uint32_t foreign = describe().sanitizers & ~kOwnSanitizers;
+  if (foreign) {
+    refuse(Code::kUnsupported, cat("the plugin was built with the sanitizer", sanitizer_names(foreign), ", this host was not"));
+  }
+}
+
+bool Plugin::can_compute() const { return api_.execute != nullptr; }
+bool Plugin::is_asynchronous() const { return api_.event_wait != nullptr; }
+
+PluginInfo Plugin::describe() const {
+  auto info = sized<ltc_plugin_info>();
+  checked(name_, "describe", [&] { return api_.describe(instance_, &info); });
+  return {text(info.name),   text(info.version), text(info.build_id), text(info.why_no_device),
+          info.device_count, info.sanitizers,    info.opset};
+}
+
+std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal, const Options& options) {
+  const PluginInfo plugin_info = describe();
+  if (ordinal >= plugin_info.device_count) {
+    fail(Code::kInvalidArgument, "[", name_, "] no device ", ordinal, ": the plugin has ", plugin_info.device_count,
+         plugin_info.why_no_device.empty() ? "" : ": ", plugin_info.why_no_device);
+  }
+  const OptionList list(options);
+  auto args = sized<ltc_device_args>();
+  args.ordinal = ordinal;
+  args.option_count = list.size();
+  args.options = list.data();
+  auto info = sized<ltc_device_info>();
+  ltc_device* device = nullptr;
+  checked(name_, "device_open", [&] { return api_.device_open(instance_, &args, &info, &device); });
+  if (!device) fail(Code::kInternal, "[", name_, "] device_open succeeded and gave no device");
+  DeviceInfo copy{text(info.name), text(info.fingerprint), info.dtypes, info.memory_bytes, info.flags};
+  return std::unique_ptr<PluginDevice>(new PluginDevice(shared_from_this(), device, std::move(copy)));
+}
+
+}  // namespace ltc::host

@@ -1,0 +1,177 @@
+// The C table of a plugin as C++ objects. The one place where the host calls a plugin.
+//
+// Every method does three things that no call site has to think of: it applies the default of an optional slot, it turns an
+// ltc_status into an ltc::Error, and it checks what came back. An exception that a plugin lets out of a slot becomes
+// Error(kInternal); nothing a plugin returns is trusted to be non-null. Messages begin with "[<plugin name>] ".
+//
+// Handles (ltc_buffer*, ltc_event*, ...) are the plugin's. Whoever received one owns it and gives it to the destroy_ method of
+// the device it came from, before that device goes. Null is a legal argument of every destroy_ method.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/host/option_list.h"
+#include "core/host/status.h"
+#include "ltc/plugin.h"
+
+namespace ltc::host {
+
+inline constexpr uint64_t kForever = LTC_FOREVER;  // a timeout
+
+// What a plugin says of itself (ltc_plugin_info), copied.
+struct PluginInfo {
+  std::string name, version, build_id;
+  std::string why_no_device;  // for device_count 0
+  uint32_t device_count = 0;
+  uint32_t sanitizers = 0;  // LTC_SANITIZER_* bits
+  uint32_t opset = 0;       // the newest op-set version whose ids it knows
+};
+
+// What a device says of itself (ltc_device_info), copied.
+struct DeviceInfo {
+  std::string name;
+  std::string fingerprint;    // part of the disk cache's key
+  uint64_t dtypes = 0;        // bit per ltc_dtype
+  uint64_t memory_bytes = 0;  // 0: unknown
+  uint64_t flags = 0;         // LTC_DEVICE_* bits
+};
+
+struct MemoryStats {
+  std::optional<uint64_t> in_use_bytes, peak_bytes, limit_bytes, largest_free_bytes;  // empty: unknown
+};
+
+class HostApi;
+class Library;
+class PluginDevice;
+
+// One instance of a plugin: what one call of its ltc_plugin_entry gave.
+//
+// Lifetime: shared by its devices; plugin_close runs after the last device_close. The library itself is never unloaded.
+// Threads: all members from any thread.
+class Plugin : public std::enable_shared_from_this<Plugin> {
+ public:
+  // Opens the library at `path` and enters it. Two loads of one path give two instances.
+  // Errors: NOT_FOUND for a file that cannot be opened or has no entry point, UNSUPPORTED for a version that does not fit,
+  // INTERNAL for a table that breaks the contract; each names the path.
+  static std::shared_ptr<Plugin> load(const std::string& path);
+
+  // Enters a plugin that is linked into this process; `name` as LTC_BACKEND would call it.
+  static std::shared_ptr<Plugin> enter(const std::string& name, ltc_plugin_entry_fn* entry);
+
+  ~Plugin();
+  Plugin(const Plugin&) = delete;
+  Plugin& operator=(const Plugin&) = delete;
+
+  const std::string& name() const { return name_; }  // as LTC_BACKEND calls it: "opencl" for libltc_opencl.so
+  const std::string& path() const { return path_; }  // empty for one that was linked in
+  ltc_version version() const { return agreed_; }    // of the ABI
+  bool can_compute() const;                          // else the host computes and the device holds memory
+  bool is_asynchronous() const;                      // else every event is null
+
+  // Asks each time: devices may come and go between calls.
+  PluginInfo describe() const;
+
+  // `ordinal` counts this plugin's devices from 0. Errors: INVALID_ARGUMENT where there is no such device; the plugin's own.
+  std::unique_ptr<PluginDevice> open_device(uint32_t ordinal, const Options& options = {});
+
+ private:
+  friend class PluginDevice;
+  explicit Plugin(std::string name, std::string path);
+  Library open_library() const;
+  void negotiate(ltc_plugin_entry_fn* entry);
+  void check_table() const;
+  void check_describe() const;
+  [[noreturn]] void refuse(Code code, const std::string& why) const;
+
+  std::string name_, path_;
+  std::unique_ptr<HostApi> host_;
+  ltc_version agreed_{};
+  ltc_plugin_api api_{};  // a copy: slots past the plugin's struct_size read as null
+  ltc_plugin* instance_ = nullptr;
+};
+
+// An open device. One in-order queue: what is submitted first runs first, and the destroy_ methods take effect in that order.
+//
+// Lifetime: every handle that came from it dies first. The destructor drains the queue.
+// Threads: transfer and execute are for the caller to serialise; all other members from any thread.
+class PluginDevice {
+ public:
+  ~PluginDevice();
+  PluginDevice(const PluginDevice&) = delete;
+  PluginDevice& operator=(const PluginDevice&) = delete;
+
+  const Plugin& plugin() const { return *plugin_; }
+  const DeviceInfo& info() const { return info_; }
+  bool can_compute() const { return plugin_->can_compute(); }
+  bool supports(ltc_dtype dtype) const { return dtype < 64 && (info_.dtypes >> dtype & 1); }
+
+  // memory
+  ltc_buffer* create_buffer(const ltc_type& type);
+  void destroy_buffer(ltc_buffer* buffer) noexcept;
+
+  // Submits a copy. The event is null when the copy is already done; else the caller destroys it.
+  [[nodiscard]] ltc_event* transfer(const ltc_transfer_args& args);
+
+  // computing; the methods of a plugin that cannot compute throw UNSUPPORTED, but for claims
+
+  // Per node of `graph`: 0 not claimed, 1 claimed alone, k >= 2 claimed with all others of k or not at all. All 0 from a plugin
+  // that cannot compute.
+  std::vector<uint32_t> claims(const ltc_graph& graph);
+
+  // Borrows `graph` for the call. Throws UnsupportedNode for a node that the plugin cannot lower after all.
+  ltc_program* lower(const ltc_graph& graph);
+  void destroy_program(ltc_program* program) noexcept;
+
+  // For people; empty where the plugin has no text: print the graph instead.
+  std::optional<std::string> program_text(const ltc_program* program);
+
+  // effort: 0 quick .. 3 most. The program may be destroyed before the executable.
+  ltc_executable* compile(const ltc_program* program, uint32_t effort, const Options& options = {});
+  void destroy_executable(ltc_executable* executable) noexcept;
+
+  // Submits a run. `outputs` has room for args.output_count handles, all non-null on return and owned by the caller, also where
+  // the event turns out to carry an error. Donated inputs are gone. The event is null when the run is complete.
+  // When this throws because the plugin refused, nothing was submitted and no input was consumed. When it throws because the
+  // plugin's answer breaks the contract (INTERNAL: an output is null, it threw), outputs are null and donated inputs must be
+  // taken as consumed.
+  [[nodiscard]] ltc_event* execute(const ltc_execute_args& args, ltc_buffer** outputs);
+
+  // The executable's serialised form; empty where the plugin cannot save it.
+  std::optional<std::string> save_executable(const ltc_executable* executable);
+
+  // Null where the plugin refuses the bytes: compile again.
+  ltc_executable* load_executable(const void* data, size_t size);
+
+  // events
+
+  // Whether the work finished within the time; throws the error of the work. Null is finished. The event stays the caller's, and
+  // each further wait says the same. Any thread, several at once.
+  bool wait(ltc_event* event, uint64_t timeout_ns = kForever);
+  void destroy_event(ltc_event* event) noexcept;
+
+  // All empty where the plugin does not say.
+  MemoryStats memory_stats();
+
+ private:
+  friend class Plugin;
+  PluginDevice(std::shared_ptr<Plugin> plugin, ltc_device* device, DeviceInfo info)
+      : plugin_(std::move(plugin)), device_(device), info_(std::move(info)) {}
+  const std::string& name() const { return plugin_->name_; }
+  const ltc_plugin_api& api() const { return plugin_->api_; }
+  void require_computing(const char* slot) const;
+  void require_handle(const char* slot, const void* handle) const;
+  void check_event(const char* slot, ltc_event* event) const;
+  void drop_outputs(ltc_buffer** outputs, size_t count) noexcept;
+
+  std::shared_ptr<Plugin> plugin_;
+  ltc_device* device_;
+  DeviceInfo info_;
+};
+
+}  // namespace ltc::host

@@ -1,0 +1,145 @@
+#include "core/host/search.h"
+
+#include <sys/auxv.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/host/library.h"
+
+namespace ltc::host {
+namespace {
+
+namespace fs = std::filesystem;
+constexpr std::string_view kPrefix = "libltc_";
+constexpr std::string_view kSuffix = ".so";
+
+std::string_view trimmed(std::string_view text) {
+  constexpr const char* kSpace = " \t\n\r";
+  const size_t first = text.find_first_not_of(kSpace);
+  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(kSpace) - first + 1);
+}
+
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  while (true) {
+    const size_t end = text.find(separator);
+    if (const auto part = trimmed(text.substr(0, end)); !part.empty()) parts.emplace_back(part);
+    if (end == text.npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  std::string text;
+  for (const auto& part : parts) text += (text.empty() ? "" : ", ") + part;
+  return text;
+}
+
+bool is_path(std::string_view entry) { return entry.find('/') != entry.npos || entry.ends_with(kSuffix); }
+
+std::vector<std::string> candidates(const std::string& entry, const std::vector<std::string>& folders) {
+  if (is_path(entry)) return {entry};
+  std::vector<std::string> paths;
+  for (const auto& folder : folders) paths.push_back((fs::path(folder) / cat(kPrefix, entry, kSuffix)).string());
+  return paths;
+}
+
+// The plugin files of a folder, sorted; none where there is no such folder.
+std::vector<std::string> plugin_files(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string file = it->path().filename().string();
+    if (file.starts_with(kPrefix) && file.ends_with(kSuffix)) files.push_back(it->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Loads `path` or says why not.
+std::shared_ptr<Plugin> try_load(const std::string& path, std::string& why) {
+  try {
+    auto plugin = Plugin::load(path);
+    const PluginInfo info = plugin->describe();
+    if (info.device_count > 0) return plugin;
+    why = cat("[", plugin->name(), "] ", path,
+              ": no devices: ", info.why_no_device.empty() ? "it does not say why" : info.why_no_device);
+  } catch (const Error& e) {
+    why = e.what();
+    if (why.find(path) == why.npos) why = cat(path, ": ", why);
+  }
+  log::info("refused ", why);
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> parse_backends(std::string_view list) {
+  auto entries = split(list, ';');
+  if (entries.empty()) entries.emplace_back(kDefaultBackend);
+  return entries;
+}
+
+bool running_elevated() { return ::getauxval(AT_SECURE) != 0; }
+
+std::vector<std::string> plugin_folders(bool elevated) { return plugin_folders(own_folder() + "/plugins", elevated); }
+
+std::vector<std::string> plugin_folders(const std::string& own, bool elevated) {
+  const std::string from_user = env::get(env::kPluginPath);
+  if (elevated && !from_user.empty()) {
+    log::warn(env::kPluginPath, "=", from_user, " is ignored: this process has more rights than its user");
+  }
+  auto folders = elevated ? std::vector<std::string>() : split(from_user, ':');
+  folders.push_back(own);
+  return folders;
+}
+
+std::shared_ptr<Plugin> find_plugin(const std::string& entry, const std::vector<std::string>& folders, bool elevated) {
+  if (elevated && is_path(entry)) {
+    fail(Code::kNotFound, "no backend '", entry, "': this process has more rights than its user, so it takes names and no paths");
+  }
+  std::string refused;
+  for (const auto& path : candidates(entry, folders)) {
+    std::string why;
+    if (auto plugin = try_load(path, why)) return plugin;
+    refused += "\n  " + why;
+  }
+  const auto available = available_backends(folders);
+  fail(Code::kNotFound, "no backend '", entry, "' (", env::kBackend, "). Tried:", refused,
+       "\navailable backends: ", available.empty() ? "none in " + joined(folders) : joined(available));
+}
+
+std::vector<std::string> available_backends(const std::vector<std::string>& folders) {
+  std::vector<std::string> names;
+  for (const auto& folder : folders) {
+    for (const auto& path : plugin_files(folder)) {
+      const std::string stem = fs::path(path).stem().string();
+      names.push_back(stem.substr(kPrefix.size()));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+std::vector<Candidate> survey(const std::vector<std::string>& folders) {
+  std::vector<Candidate> found;
+  for (const auto& folder : folders) {
+    for (const auto& path : plugin_files(folder)) {
+      Candidate candidate{path, std::nullopt, ""};
+      try {
+        candidate.info = Plugin::load(path)->describe();
+        candidate.refusal = candidate.info->why_no_device;
+      } catch (const Error& e) {
+        candidate.refusal = e.what();
+      }
+      found.push_back(std::move(candidate));
+    }
+  }
+  return found;
+}
+
+}  // namespace ltc::host

@@ -1,0 +1,47 @@
+// Which file a backend's name stands for.
+//
+// LTC_BACKEND holds one entry or several separated by ';'. An entry is a name, looked up as libltc_<name>.so in each folder of
+// LTC_PLUGIN_PATH and then in the folder `plugins` beside the library that contains this code; or a path, recognised by a '/' or
+// by ending in ".so". A candidate that is refused does not end the search.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/host/plugin.h"
+
+namespace ltc::host {
+
+inline constexpr const char* kDefaultBackend = "torchscript";
+
+// The entries of LTC_BACKEND, trimmed, empty ones dropped; the default where none is left.
+std::vector<std::string> parse_backends(std::string_view list);
+
+// Whether the process has more rights than its user (set-uid and the like). What the user's environment points to is not loaded
+// then.
+bool running_elevated();
+
+// The folders to search, in order, from the environment; `own` is the last. LTC_PLUGIN_PATH is ignored in an elevated process.
+std::vector<std::string> plugin_folders(bool elevated = running_elevated());
+std::vector<std::string> plugin_folders(const std::string& own, bool elevated);
+
+// A plugin instance for one entry. It has at least one device.
+// Throws NOT_FOUND that lists every file tried with why it was refused, and the names that `folders` offer.
+std::shared_ptr<Plugin> find_plugin(const std::string& entry, const std::vector<std::string>& folders,
+                                    bool elevated = running_elevated());
+
+// The names that `folders` offer, sorted; their files are not opened.
+std::vector<std::string> available_backends(const std::vector<std::string>& folders);
+
+// Opens everything that `folders` offer, for people who ask what there is.
+struct Candidate {
+  std::string path;
+  std::optional<PluginInfo> info;  // empty: refused
+  std::string refusal;             // why, or why it has no device
+};
+std::vector<Candidate> survey(const std::vector<std::string>& folders);
+
+}  // namespace ltc::host

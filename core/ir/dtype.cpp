@@ -1,0 +1,27 @@
+#include "core/ir/dtype.h"
+
+namespace ltc {
+namespace {
+
+struct Row {
+  std::string_view name;
+  size_t size_bytes;
+};
+constexpr Row kRows[kDTypeCount] = {{"none", 0},  {"bool", 1}, {"u8", 1},   {"i8", 1},  {"i16", 2}, {"i32", 4},
+                                    {"i64", 8},   {"f16", 2},  {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"c64", 8},
+                                    {"c128", 16}, {"u16", 2},  {"u32", 4},  {"u64", 8}, {"c32", 4}};
+
+}  // namespace
+
+size_t dtype_size_bytes(DType dtype) { return kRows[static_cast<uint32_t>(dtype)].size_bytes; }
+
+std::string_view dtype_name(DType dtype) { return kRows[static_cast<uint32_t>(dtype)].name; }
+
+DType dtype_from_name(std::string_view name) {
+  for (uint32_t i = 1; i < kDTypeCount; ++i) {
+    if (kRows[i].name == name) return static_cast<DType>(i);
+  }
+  return DType::kNone;
+}
+
+}  // namespace ltc

@@ -1,0 +1,43 @@
+// Element types. The values are those of the C ABI (ltc_dtype), for ever.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace ltc {
+
+enum class DType : uint32_t {
+  kNone = 0,
+  kBool,
+  kU8,
+  kI8,
+  kI16,
+  kI32,
+  kI64,
+  kF16,
+  kBF16,
+  kF32,
+  kF64,
+  kC64,
+  kC128,
+  kU16,
+  kU32,
+  kU64,
+  kC32
+};
+
+inline constexpr uint32_t kDTypeCount = 17;
+
+size_t dtype_size_bytes(DType dtype);
+std::string_view dtype_name(DType dtype);      // "f32"
+DType dtype_from_name(std::string_view name);  // kNone if unknown
+
+// A number handed over by value; which member holds it follows from the dtype: F64 f, I64 and BOOL i, C128 c.
+union Scalar {
+  int64_t i;
+  double f;
+  double c[2];
+};
+
+}  // namespace ltc

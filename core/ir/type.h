@@ -1,0 +1,53 @@
+// Types of values: element type, sizes, and the strides that the program was promised.
+//
+// A value has no layout: a plugin lays its bytes out as it likes and the graph that it sees has dtype and sizes only. Strides are
+// declared geometry, what eager PyTorch would have answered, kept because later results' strides depend on them.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/base/intern.h"
+#include "core/ir/dtype.h"
+
+namespace ltc {
+
+// What a type is known by.
+struct TypeKey {
+  DType dtype;
+  std::span<const int64_t> sizes, strides;
+};
+
+struct Type {
+  Type() = default;
+  explicit Type(const TypeKey& key);
+
+  DType dtype = DType::kNone;
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;  // in elements, one per size
+  int64_t element_count = 0;     // product of sizes
+  bool dense = false;            // the elements fill element_count places in some order of the dims, without gap or overlap
+  bool contiguous = false;       // and that order is row-major
+
+  bool operator==(const TypeKey& key) const;
+  size_t size_bytes() const { return static_cast<size_t>(element_count) * dtype_size_bytes(dtype); }
+};
+
+using TypeId = uint32_t;
+inline constexpr TypeId kNoType = UINT32_MAX;
+
+// Types are interned: one integer says "same dtype, sizes and strides".
+TypeId intern_type(DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides);
+TypeId intern_contiguous(DType dtype, std::span<const int64_t> sizes);
+TypeId scalar_type(DType dtype);  // rank 0
+const Type& type_of(TypeId id);
+
+// Whether values of the two types can have the same contents: equal dtype and sizes, whatever the declared strides.
+bool same_shape(const Type& a, const Type& b);
+
+std::vector<int64_t> contiguous_strides(std::span<const int64_t> sizes);
+
+// The dims of a dense type from outermost to innermost in memory: permuting by it gives row-major order.
+std::vector<int64_t> memory_order(const Type& type);
+
+}  // namespace ltc

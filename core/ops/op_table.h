@@ -1,0 +1,40 @@
+// The op table: what the core knows of single ops. The rows are in op_table.inc.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "core/base/api.h"
+#include "core/ir/op.h"
+
+namespace ltc {
+
+enum class Tier : uint8_t {
+  kMinimal,  // every compiling plugin lowers it
+  kDerived,  // a plugin may claim it
+  kHost,     // never traced
+};
+
+enum OpFlags : uint32_t {
+  kKeepWhole = 1,   // recorded as one node although PyTorch would take it apart before it reaches the device
+  kCpuIndices = 2,  // index tensors may be on the CPU, as PyTorch allows for every device
+};
+
+struct OpRow {
+  uint32_t id;
+  std::string_view name;    // "aten::add.Tensor"
+  std::string_view schema;  // PyTorch's
+  Tier tier;
+  uint32_t flags;
+  std::string_view static_args;  // separated by commas
+  std::string_view doc;
+
+  bool is_static(std::string_view arg) const;
+};
+
+LTC_API std::span<const OpRow> op_rows();
+const OpRow* find_op_row(std::string_view name);  // null if the op has none
+
+uint32_t stable_op_id(OpId op);  // for the C ABI; 0 if the op has no row
+
+}  // namespace ltc

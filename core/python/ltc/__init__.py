@@ -1,0 +1,49 @@
+"""A lazy device for PyTorch: ``import ltc``, then use device ``"ltc"`` (or ``"lazy"``).
+
+Operations on it are recorded. A barrier (:func:`mark_step`, ``.item()``, printing, ``.cpu()``) compiles what was recorded, or finds
+it in the cache, and hands it to the plugin that ``LTC_BACKEND`` names; the plugin is loaded when the device is first used.
+"""
+
+import torch
+
+from . import _C, metrics, timeline
+from ._register import register as _register
+
+__all__ = ["graph", "lazy_device", "mark_step", "metrics", "sync", "timeline", "wait_device_ops"]
+__version__ = "0.1.0"
+
+
+def mark_step() -> None:
+    """End the step on every device in use: queue what was recorded. Returns before it has run."""
+    _C.sync()
+
+
+def sync(device: "torch.device | str | int | None" = None, wait: bool = True) -> None:
+    """Queue what was recorded on ``device`` (every device in use by default) and, with ``wait``, wait until it has run."""
+    _C.sync(None if device is None else _index(device), wait)
+
+
+def wait_device_ops() -> None:
+    """Wait until everything that was queued has run. Does not queue what is only recorded."""
+    _C.wait_device_ops()
+
+
+def lazy_device(index: int | None = None) -> torch.device:
+    """The lazy device of that ordinal, the current one by default."""
+    return torch.device("ltc", _C.current_device() if index is None else index)
+
+
+def graph(device: "torch.device | str | int | None" = None) -> str:
+    """What a barrier on ``device`` would compile now, as text."""
+    return _C.graph_text(_index(device))
+
+
+def _index(device) -> int:
+    """The ordinal that a device, a name, a number or None (the current device) means."""
+    if isinstance(device, int):
+        return device
+    index = torch.device("ltc" if device is None else device).index
+    return _C.current_device() if index is None else index
+
+
+_register()

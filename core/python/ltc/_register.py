@@ -1,0 +1,18 @@
+"""Registration of the device with PyTorch."""
+
+import atexit
+
+import torch
+
+from . import _C, _device_module
+
+
+def register() -> None:
+    """Name the device, give it ``torch.ltc`` and the tensor methods. Idempotent."""
+    if hasattr(torch, "ltc"):
+        return
+    torch.utils.rename_privateuse1_backend("ltc")
+    _C.register_device()
+    torch._register_device_module("ltc", _device_module)
+    torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
+    atexit.register(_C.shut_down)

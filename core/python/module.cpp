@@ -1,0 +1,78 @@
+// The Python module ltc._C. Everything that may wait or compile releases the GIL.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/Generator.h>
+
+#include "core/base/env.h"
+#include "core/ops/op_table.h"
+#include "core/run/fork.h"
+#include "core/run/timeline.h"
+#include "core/torch/device.h"
+#include "core/torch/generator.h"
+#include "core/torch/ltc.h"
+
+namespace py = pybind11;
+
+namespace {
+
+using ReleaseGil = py::call_guard<py::gil_scoped_release>;
+
+// The devices that `index` names: one, or all in use for None.
+void for_devices(std::optional<int> index, void (*visit)(ltc::LazyDevice&)) {
+  index ? visit(ltc::LazyDevice::get(static_cast<uint32_t>(*index))) : ltc::LazyDevice::for_each(visit);
+}
+
+void sync_devices(std::optional<int> index, bool wait) {
+  for_devices(index, [](ltc::LazyDevice& device) { device.sync(ltc::metrics::kMarkStep); });
+  if (wait) for_devices(index, [](ltc::LazyDevice& device) { device.wait(); });
+}
+
+py::list timeline_events(const std::vector<ltc::timeline::Event>& events) {
+  py::list result;
+  for (const auto& event : events) {
+    py::dict entry;
+    entry["name"] = event.name;
+    entry["thread"] = event.thread;
+    entry["begin_ns"] = event.begin_ns;
+    entry["end_ns"] = event.end_ns;
+    entry["run"] = event.run_id;
+    result.append(entry);
+  }
+  return result;
+}
+
+py::list op_rows() {
+  py::list rows;
+  for (const ltc::OpRow& row : ltc::op_rows()) rows.append(py::make_tuple(row.id, row.name, row.schema, static_cast<int>(row.tier)));
+  return rows;
+}
+
+py::object default_generator(int index) {
+  return py::reinterpret_steal<py::object>(THPGenerator_Wrap(ltc::default_generator(static_cast<c10::DeviceIndex>(index))));
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_C, m) {
+  m.def("register_device", &ltc::register_device);
+  m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
+  m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
+  m.def("shut_down", &ltc::shut_down, ReleaseGil());
+  m.def("graph_text", [](int device) { return ltc::LazyDevice::get(static_cast<uint32_t>(device)).trace_text(); }, ReleaseGil());
+
+  m.def("device_count", [] { return static_cast<int>(ltc::device_count()); }, ReleaseGil());
+  m.def("current_device", [] { return static_cast<int>(ltc::current_device()); });
+  m.def("set_device", [](int device) { ltc::set_current_device(static_cast<c10::DeviceIndex>(device)); });
+  m.def("forked", &ltc::forked);
+  m.def("default_generator", &default_generator);
+  m.def("seed_all", &ltc::seed_all);
+
+  m.def("counter_names", &ltc::counter_names);
+  m.def("counter_value", &ltc::counter_value);
+  m.def("metrics_report", &ltc::metrics_report);
+  m.def("reset_metrics", &ltc::reset_metrics);
+  m.def("timeline_start", &ltc::timeline::start);
+  m.def("timeline_stop", [] { return timeline_events(ltc::timeline::stop()); });
+  m.def("op_rows", &op_rows);
+}

@@ -1,0 +1,46 @@
+#include "core/run/buffer.h"
+
+#include "core/run/fork.h"
+#include "core/run/queue.h"
+
+namespace ltc {
+
+Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents)
+    : queue_(queue), event_(event), parents_(std::move(parents)) {}
+
+Completion::~Completion() {
+  if (event_ && !forked()) queue_.device().destroy_event(event_);
+}
+
+bool Completion::try_wait(uint64_t timeout_ns) {
+  std::lock_guard lock(mutex_);
+  try {
+    while (!parents_.empty()) {
+      if (!parents_.back()->try_wait(timeout_ns)) return false;
+      parents_.pop_back();
+    }
+    if (event_ && !queue_.device().wait(event_, timeout_ns)) return false;
+  } catch (...) {
+    error_ = std::current_exception();
+    parents_.clear();
+  }
+  queue_.device().destroy_event(std::exchange(event_, nullptr));
+  if (error_) std::rethrow_exception(error_);
+  return true;
+}
+
+void Completion::wait() { try_wait(host::kForever); }
+
+bool Completion::finished() {
+  try {
+    return try_wait(0);
+  } catch (...) {
+    return true;
+  }
+}
+
+Buffer::~Buffer() {
+  if (handle && !forked()) queue.device().destroy_buffer(handle);
+}
+
+}  // namespace ltc

@@ -1,0 +1,56 @@
+// A value in a device's memory, or on its way there: what a finished barrier leaves in the storages.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/host/plugin.h"
+#include "core/ir/type.h"
+
+namespace ltc {
+
+class DeviceQueue;
+
+// The end of one submission: done when its own work is and that of all it read from. Any thread may wait, several at once.
+class Completion {
+ public:
+  // `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending.
+  Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents);
+  ~Completion();
+
+  // Returns when the work is done; throws its error, or the first of what it depended on.
+  void wait();
+  bool finished();  // without waiting; an error counts as finished
+
+ private:
+  bool try_wait(uint64_t timeout_ns);
+
+  DeviceQueue& queue_;
+  std::mutex mutex_;
+  ltc_event* event_;
+  std::vector<std::shared_ptr<Completion>> parents_;
+  std::exception_ptr error_;
+};
+
+// States: promised (no handle, no error: its submission is still queued), submitted (a handle; `completion` while the device may
+// still be writing it), failed (an error, which whoever reads the value gets).
+//
+// Fields are written by the queue's thread, once, when the submission that makes the value runs; read by later submissions of the
+// same queue. Immutable after that. The destructor gives the handle back to the plugin and runs on any thread.
+struct Buffer {
+  Buffer(DeviceQueue& queue, TypeId type) : queue(queue), type(type) {}
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  DeviceQueue& queue;
+  const TypeId type;
+  ltc_buffer* handle = nullptr;
+  std::shared_ptr<Completion> completion;
+  std::exception_ptr error;
+};
+using BufferRef = std::shared_ptr<Buffer>;
+
+}  // namespace ltc

@@ -1,0 +1,182 @@
+// What the queue's thread does with each submission.
+#include <algorithm>
+#include <cstring>
+
+#include "core/base/log.h"
+#include "core/run/metrics.h"
+#include "core/run/queue.h"
+#include "core/run/timeline.h"
+
+namespace ltc {
+namespace {
+
+// The type as the C ABI has it: a view on the interned one.
+ltc_type abi_type(TypeId id) {
+  const Type& type = type_of(id);
+  ltc_type result{};
+  result.struct_size = LTC_SIZE_TO(ltc_type, sizes);
+  result.dtype = static_cast<ltc_dtype>(type.dtype);
+  result.rank = static_cast<uint32_t>(type.sizes.size());
+  result.sizes = type.sizes.data();
+  return result;
+}
+
+ltc_transfer_args transfer_args(ltc_direction direction, const Buffer& buffer) {
+  ltc_transfer_args args{};
+  args.struct_size = LTC_SIZE_TO(ltc_transfer_args, source_offset_bytes);
+  args.direction = direction;
+  args.buffer = buffer.handle;
+  args.size_bytes = type_of(buffer.type).size_bytes();
+  return args;
+}
+
+void check(const Buffer& buffer) {
+  if (buffer.error) std::rethrow_exception(buffer.error);
+  ensure(buffer.handle != nullptr, "a buffer is read before the submission that makes it");
+}
+
+}  // namespace
+
+void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
+  buffer.handle = device_->create_buffer(abi_type(value.type));
+  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, buffer);
+  if (args.size_bytes == 0) return;
+  args.from = value.data.get();
+  // Waited for here: `value` may then go, and in-order execution makes later work see the bytes.
+  Completion(*this, device_->transfer(args), {}).wait();
+  metrics::counter(metrics::kBytesToDevice) += static_cast<int64_t>(args.size_bytes);
+}
+
+void DeviceQueue::copy_out(Buffer& buffer, void* to) {
+  check(buffer);
+  if (buffer.completion) buffer.completion->wait();  // throws the error of the run that made it
+  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer);
+  if (args.size_bytes == 0) return;
+  args.to = to;
+  Completion(*this, device_->transfer(args), {}).wait();
+  metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(args.size_bytes);
+}
+
+void DeviceQueue::run_upload(const HostValue& value, Buffer& buffer) {
+  timeline::Span span("upload");
+  try {
+    copy_in(value, buffer);
+  } catch (...) {
+    buffer.error = std::current_exception();
+  }
+}
+
+void DeviceQueue::run_download(const BufferRef& buffer, void* to) {
+  timeline::Span span("download");
+  copy_out(*buffer, to);
+}
+
+void DeviceQueue::run_program(Run& run) {
+  timeline::Span span("execute", run.id);
+  const Program& program = *run.program;
+  std::vector<BufferRef> slots(program.slots.size());
+  std::move(run.inputs.begin(), run.inputs.end(), slots.begin());
+  run.inputs.clear();
+  for (size_t i = 0; i < program.outputs.size(); ++i) slots[program.outputs[i]] = run.outputs[i];
+  try {
+    for (size_t i = 0; i < program.input_count; ++i) check(*slots[i]);
+    for (const Step& step : program.steps) {
+      step.on_device ? run_device_step(step, slots, run) : run_host_step(step, slots, run);
+      for (const uint32_t slot : step.released) slots[slot].reset();
+    }
+  } catch (...) {
+    for (const BufferRef& output : run.outputs) {
+      if (!output->handle) output->error = std::current_exception();
+    }
+  }
+  metrics::counter(metrics::kRuns) += 1;
+}
+
+void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+  std::vector<ltc_buffer*> inputs;
+  std::vector<uint8_t> donate;
+  std::vector<std::shared_ptr<Completion>> parents;
+  size_t buffer_index = 0;
+  for (const Param& param : step.graph.params) {
+    if (param.scalar) continue;
+    const BufferRef& buffer = slots[step.inputs[buffer_index++]];
+    check(*buffer);
+    inputs.push_back(buffer->handle);
+    // Nobody but this run knows the buffer any more, so nobody can come to know it: an output may have it.
+    donate.push_back(param.alias_output != kNone && buffer.use_count() == 1);
+    if (buffer->completion && !buffer->completion->finished()) parents.push_back(buffer->completion);
+  }
+  std::vector<ltc_scalar> scalars(step.scalars.size());
+  static_assert(sizeof(ltc_scalar) == sizeof(Scalar));
+  for (size_t i = 0; i < scalars.size(); ++i) std::memcpy(&scalars[i], &run.scalars[step.scalars[i]], sizeof(Scalar));
+
+  ltc_execute_args args{};
+  args.struct_size = LTC_SIZE_TO(ltc_execute_args, run_id);
+  args.executable = step.executable.get();
+  args.input_count = inputs.size();
+  args.inputs = inputs.data();
+  args.donate = donate.data();
+  args.scalar_count = scalars.size();
+  args.scalars = scalars.data();
+  args.output_count = step.outputs.size();
+  args.run_id = run.id;
+  std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
+  const auto forget_donated = [&] {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (donate[i]) slots[step.inputs[i]]->handle = nullptr;
+    }
+  };
+  ltc_event* event = nullptr;
+  try {
+    event = device_->execute(args, outputs.data());
+  } catch (const Error& error) {
+    if (error.code() == Code::kInternal) forget_donated();  // perhaps gone: a leak is better than a double free
+    throw;
+  }
+  forget_donated();  // gone with the submission
+
+  std::shared_ptr<Completion> completion;
+  if (event || !parents.empty()) {
+    completion = std::make_shared<Completion>(*this, event, std::move(parents));
+    pending_.push_back(completion);
+    limit_pending(window_);
+  }
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    BufferRef& slot = slots[step.outputs[i]];
+    if (!slot) slot = std::make_shared<Buffer>(*this, step.graph.types[step.graph.outputs[i]]);
+    slot->handle = outputs[i];
+    slot->completion = completion;
+  }
+}
+
+// Waits until the device has at most so many runs before it. Errors stay in the buffers, for whoever reads them.
+void DeviceQueue::limit_pending(size_t at_most) {
+  for (; pending_.size() > at_most; pending_.pop_front()) {
+    try {
+      pending_.front()->wait();
+    } catch (const std::exception& error) {
+      log::debug("a run failed: ", error.what());
+    }
+  }
+}
+
+void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+  std::vector<HostValue> inputs;
+  for (const uint32_t slot : step.inputs) {
+    inputs.push_back(allocate_host_value(slots[slot]->type));
+    copy_out(*slots[slot], inputs.back().data.get());
+  }
+  std::vector<Scalar> scalars;
+  for (const uint32_t index : step.scalars) scalars.push_back(run.scalars[index]);
+  const std::vector<HostValue> outputs = host_runner()(step.graph, inputs, scalars);
+  ensure(outputs.size() == step.outputs.size(), "the host runner gave ", outputs.size(), " outputs for ", step.outputs.size());
+  metrics::counter(metrics::kHostOps) += static_cast<int64_t>(step.graph.nodes.size());
+  for (const Node& node : step.graph.nodes) metrics::counter(op_name(node.op).substr(0, op_name(node.op).find('.'))) += 1;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    BufferRef& slot = slots[step.outputs[i]];
+    if (!slot) slot = std::make_shared<Buffer>(*this, outputs[i].type);
+    copy_in(outputs[i], *slot);
+  }
+}
+
+}  // namespace ltc

@@ -1,0 +1,259 @@
+#include "core/run/lazy_device.h"
+
+#include "core/base/log.h"
+#include "core/compile/compiler.h"
+#include "core/host/registry.h"
+#include "core/ir/text.h"
+#include "core/run/fork.h"
+#include "core/run/timeline.h"
+
+namespace ltc {
+namespace {
+
+constexpr size_t kRunWindow = 2;           // steps queued or running before a barrier waits
+constexpr size_t kCachedPrograms = 1024;   // per device
+
+struct Devices {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<LazyDevice>> by_ordinal;
+};
+
+// Leaked: storages may be destroyed after static objects.
+Devices& devices() {
+  static auto* instance = new Devices();
+  return *instance;
+}
+
+}  // namespace
+
+LazyDevice& LazyDevice::get(uint32_t ordinal) {
+  Devices& all = devices();
+  std::lock_guard lock(all.mutex);
+  if (ordinal < all.by_ordinal.size() && all.by_ordinal[ordinal]) [[likely]] return *all.by_ordinal[ordinal];
+  refuse_after_fork();
+  auto& registry = host::Registry::instance();
+  const uint32_t count = registry.device_count();
+  if (ordinal >= count) fail(Code::kInvalidArgument, "there is no device ltc:", ordinal, ": the loaded backends have ", count);
+  watch_forks();
+  all.by_ordinal.resize(count);
+  all.by_ordinal[ordinal] = std::make_unique<LazyDevice>(ordinal, registry.open(ordinal));
+  return *all.by_ordinal[ordinal];
+}
+
+uint32_t LazyDevice::count() { return host::Registry::instance().device_count(); }
+
+void LazyDevice::for_each(void (*visit)(LazyDevice&)) {
+  std::vector<LazyDevice*> open;
+  {
+    std::lock_guard lock(devices().mutex);
+    for (const auto& device : devices().by_ordinal) {
+      if (device) open.push_back(device.get());
+    }
+  }
+  for (LazyDevice* device : open) visit(*device);
+}
+
+void LazyDevice::shut_down() {
+  if (forked()) return;
+  for_each([](LazyDevice& device) { device.queue_.stop(); });
+}
+
+LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
+    : ordinal_(ordinal), queue_(std::move(device), kRunWindow), cache_(kCachedPrograms) {}
+
+void LazyDevice::sync(std::string_view reason) {
+  refuse_after_fork();
+  timeline::Span span("barrier", run_id_ + 1);
+  metrics::counter(reason) += 1;
+  std::lock_guard order(submission_);
+  Cut& step = spare_;
+  cut(step);
+  if (!step.roots.empty()) enqueue(look_up(step), step);
+  recycle(step);
+}
+
+// Live values, and for each the param it replaces in its storage: that one's buffer may become the value's.
+void LazyDevice::collect_roots(std::vector<Root>& roots) const {
+  for (size_t value = 0; value < owners_.size(); ++value) {
+    const LazyStorage* owner = owners_[value];
+    if (!owner) continue;
+    Root root{static_cast<ValueId>(value)};
+    for (; owner && root.replaces == kNone; owner = owner->next_owner_) {
+      if (owner->entry_epoch_ == epoch_) root.replaces = owner->entry_;
+    }
+    roots.push_back(root);
+  }
+}
+
+// Ends the trace: each live value gets a buffer, promised to its storages, and recording starts afresh.
+void LazyDevice::cut(Cut& step) {
+  std::lock_guard lock(mutex_);
+  collect_roots(step.roots);
+  for (const Root& root : step.roots) {
+    step.outputs.push_back(std::make_shared<Buffer>(queue_, trace_.records[root.value].type));
+    LazyStorage* owner = std::exchange(owners_[root.value], nullptr);
+    while (owner) {
+      owner->buffer_ = step.outputs.back();
+      owner->value_ = kNone;
+      owner = std::exchange(owner->next_owner_, nullptr);
+    }
+  }
+  metrics::counter(metrics::kOpsRecorded) += std::exchange(recorded_, 0);
+  std::swap(step.trace, trace_);
+  std::swap(step.inputs, inputs_);
+  std::swap(step.scalars, scalars_);
+  owners_.clear();
+  views_.clear();
+  ++epoch_;
+}
+
+const CachedProgram& LazyDevice::look_up(Cut& step) {
+  if (const CachedProgram* known = cache_.find(step.trace, step.roots)) {
+    static metrics::Counter& hits = metrics::counter(metrics::kCachedCompile);
+    hits += 1;
+    return *known;
+  }
+  return compile(step);
+}
+
+const CachedProgram& LazyDevice::compile(Cut& step) {
+  timeline::Span span("compile");
+  metrics::counter(metrics::kUncachedCompile) += 1;
+  try {
+    TraceGraph traced = build_graph(step.trace, step.roots);
+    CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device()), std::move(traced.buffers), std::move(traced.scalars)};
+    return *cache_.insert(step.trace, step.roots, std::move(built));
+  } catch (...) {
+    for (const BufferRef& output : step.outputs) output->error = std::current_exception();
+    recycle(step);
+    throw;
+  }
+}
+
+void LazyDevice::enqueue(const CachedProgram& program, Cut& step) {
+  Run run{program.program, {}, {}, std::move(step.outputs), ++run_id_};
+  for (const uint32_t index : program.buffers) run.inputs.push_back(std::move(step.inputs[index]));
+  for (const uint32_t index : program.scalars) run.scalars.push_back(step.scalars[index]);
+  step.inputs.clear();  // what the program does not read must not keep its buffers from being donated
+  queue_.execute(std::move(run));
+}
+
+void LazyDevice::recycle(Cut& step) {
+  step.trace.clear();
+  step.roots.clear();
+  step.inputs.clear();
+  step.outputs.clear();
+  step.scalars.clear();
+}
+
+BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
+  for (bool synced = false;; synced = true) {
+    {
+      std::lock_guard lock(mutex_);
+      if (storage.buffer_ || storage.type_ == kNoType) return storage.buffer_;
+    }
+    ensure(!synced, "a value is neither traced nor computed after a barrier");
+    sync(reason);
+  }
+}
+
+void LazyDevice::wait() { queue_.drain(); }
+
+std::string LazyDevice::trace_text() {
+  std::lock_guard lock(mutex_);
+  std::vector<Root> roots;
+  collect_roots(roots);
+  return print(build_graph(trace_, roots).graph);
+}
+
+void LazyDevice::link(LazyStorage& storage, ValueId value) {
+  storage.epoch_ = epoch_;
+  storage.value_ = value;
+  storage.next_owner_ = std::exchange(owners_[value], &storage);
+}
+
+void LazyDevice::unlink(LazyStorage& storage) {
+  if (storage.epoch_ != epoch_ || storage.value_ == kNone) return;
+  LazyStorage** place = &owners_[storage.value_];
+  while (*place && *place != &storage) place = &(*place)->next_owner_;
+  if (*place) *place = storage.next_owner_;
+  storage.next_owner_ = nullptr;
+  storage.value_ = kNone;
+}
+
+void LazyDevice::forget(LazyStorage& storage) {
+  if (forked()) return;
+  std::lock_guard lock(mutex_);
+  unlink(storage);
+}
+
+LazyStorage::~LazyStorage() { device_.forget(*this); }
+
+Recorder::Recorder(LazyDevice& device) : device_(device) {
+  refuse_after_fork();
+  lock_ = std::unique_lock(device.mutex_);
+}
+
+ValueId Recorder::read(LazyStorage& storage) {
+  if (storage.epoch_ == device_.epoch_ && storage.value_ != kNone) [[likely]] return storage.value_;
+  ensure(storage.buffer_ != nullptr, "a storage without a value is read");
+  const ValueId value = input(storage.buffer_, storage.buffer_->type);
+  storage.epoch_ = storage.entry_epoch_ = device_.epoch_;
+  storage.value_ = storage.entry_ = value;
+  return value;
+}
+
+ValueId Recorder::input(BufferRef buffer, TypeId type) {
+  device_.owners_.push_back(nullptr);
+  device_.inputs_.push_back(std::move(buffer));
+  return device_.trace_.add({kOpParam, type});
+}
+
+ValueId Recorder::scalar(DType dtype, Scalar value) {
+  static const TypeId types[] = {scalar_type(DType::kI64), scalar_type(DType::kF64), scalar_type(DType::kBool), scalar_type(DType::kC128)};
+  const int index = dtype == DType::kI64 ? 0 : dtype == DType::kF64 ? 1 : dtype == DType::kBool ? 2 : 3;
+  device_.scalars_.push_back(value);
+  device_.owners_.push_back(nullptr);
+  return device_.trace_.add({kOpScalar, types[index]});
+}
+
+ValueId Recorder::node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs) {
+  ++device_.recorded_;
+  device_.owners_.push_back(nullptr);
+  return device_.trace_.add_node(op, type, attrs, inputs);
+}
+
+ValueId Recorder::result(ValueId node, uint32_t index, TypeId type) {
+  device_.owners_.push_back(nullptr);
+  return device_.trace_.add_result(node, index, type);
+}
+
+ValueId Recorder::find_view(const ViewKey& key) const {
+  const auto it = device_.views_.find(key);
+  return it == device_.views_.end() ? kNone : it->second;
+}
+
+void Recorder::bind(LazyStorage& storage, ValueId value, TypeId type) {
+  device_.unlink(storage);
+  if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
+  storage.type_ = type;
+  device_.link(storage, value);
+}
+
+void Recorder::bind(LazyStorage& storage, BufferRef buffer, TypeId type) {
+  device_.unlink(storage);
+  if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
+  storage.type_ = type;
+  storage.buffer_ = std::move(buffer);
+}
+
+void Recorder::share(LazyStorage& to, const LazyStorage& from, TypeId type) {
+  if (&to == &from) return;
+  if (from.buffer_) {
+    bind(to, from.buffer_, type);
+  } else {
+    bind(to, from.value_, type);
+  }
+}
+
+}  // namespace ltc

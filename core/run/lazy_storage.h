@@ -1,0 +1,39 @@
+// What one tensor storage holds: one immutable value at a time. Writing binds a new value; who captured the old one keeps it.
+#pragma once
+
+#include "core/ir/trace.h"
+#include "core/run/buffer.h"
+
+namespace ltc {
+
+class LazyDevice;
+
+// States:
+//   empty     nothing was ever written (torch.empty); reads as zeros
+//   traced    a value of the device's current trace: `epoch` is the trace's and `value` its record
+//   computed  a buffer, perhaps still being computed; also in `entry` once the current trace has read it
+// The fields belong to LazyDevice and are guarded by its mutex.
+class LazyStorage {
+ public:
+  explicit LazyStorage(LazyDevice& device) : device_(device) {}
+  ~LazyStorage();
+  LazyStorage(const LazyStorage&) = delete;
+  LazyStorage& operator=(const LazyStorage&) = delete;
+
+  LazyDevice& device() const { return device_; }
+
+ private:
+  friend class LazyDevice;
+  friend class Recorder;
+
+  LazyDevice& device_;
+  TypeId type_ = kNoType;  // of the value, with the strides that the program was promised; dense
+  uint32_t epoch_ = 0;
+  ValueId value_ = kNone;
+  uint32_t entry_epoch_ = 0;  // in this epoch the buffer that the storage then held was read as param `entry_`
+  ValueId entry_ = kNone;
+  LazyStorage* next_owner_ = nullptr;  // another storage that holds the same value
+  BufferRef buffer_;
+};
+
+}  // namespace ltc

@@ -1,0 +1,35 @@
+// Counters of what happened in this process, by name. Names that users of torch._lazy.metrics know keep their spelling:
+// UncachedCompile, CachedCompile, and aten::<op> for each op that the CPU ran instead of the plugin.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ltc::metrics {
+
+using Counter = std::atomic<int64_t>;
+
+// The counter of that name, made at its first use; lives for ever, so a hot place keeps the reference. Any thread.
+Counter& counter(std::string_view name);
+
+std::vector<std::string> counter_names();  // those that are not zero, sorted
+int64_t counter_value(std::string_view name);  // 0 if nothing was counted
+std::string report();                          // name and value, a line each, grouped: compiles, barriers, transfers, fallbacks
+void reset();
+
+inline constexpr std::string_view kUncachedCompile = "UncachedCompile";  // traces that were compiled
+inline constexpr std::string_view kCachedCompile = "CachedCompile";      // traces whose program was in the cache
+inline constexpr std::string_view kMarkStep = "MarkStep";                // barriers asked for by the program
+inline constexpr std::string_view kReadBarrier = "ReadBarrier";          // barriers because a value was read (item, print, cpu)
+inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barriers because an op could not be traced
+inline constexpr std::string_view kTraceLimit = "TraceLimitBarrier";     // barriers because the trace grew too long
+inline constexpr std::string_view kOpsRecorded = "OpsRecorded";
+inline constexpr std::string_view kRuns = "ProgramRuns";
+inline constexpr std::string_view kHostOps = "HostOps";                  // nodes that the host ran inside programs
+inline constexpr std::string_view kBytesToDevice = "BytesToDevice";
+inline constexpr std::string_view kBytesFromDevice = "BytesFromDevice";
+
+}  // namespace ltc::metrics

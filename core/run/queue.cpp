@@ -1,0 +1,125 @@
+#include "core/run/queue.h"
+
+#include "core/run/fork.h"
+
+namespace ltc {
+
+DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
+    : device_(std::move(device)), window_(window) {}
+
+DeviceQueue::~DeviceQueue() { stop(); }
+
+void DeviceQueue::submit(Task task, bool is_run) {
+  refuse_after_fork();
+  std::unique_lock lock(mutex_);
+  if (is_run) {
+    room_.wait(lock, [&] { return runs_ < window_ || stopping_; });
+  }
+  if (stopping_) fail(Code::kCancelled, "the device queue was stopped");
+  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  tasks_.emplace_back(std::move(task), is_run);
+  runs_ += is_run;
+  const bool wake = std::exchange(sleeping_, false);
+  lock.unlock();
+  if (wake) wake_.notify_one();  // a busy worker is not notified: that costs microseconds
+}
+
+bool DeviceQueue::take(Task& task, bool& is_run) {
+  std::unique_lock lock(mutex_);
+  while (tasks_.empty()) {
+    if (stopping_) return false;
+    sleeping_ = true;
+    wake_.wait(lock, [&] { return !tasks_.empty() || stopping_; });
+    sleeping_ = false;
+  }
+  std::tie(task, is_run) = std::move(tasks_.front());
+  tasks_.pop_front();
+  return true;
+}
+
+void DeviceQueue::work() {
+  Task task;
+  bool is_run = false;
+  while (take(task, is_run)) {
+    task();
+    task = nullptr;  // its references go before anybody is told that it is done
+    std::lock_guard lock(mutex_);
+    runs_ -= is_run;
+    room_.notify_all();
+  }
+}
+
+void DeviceQueue::drain() {
+  if (forked()) return;
+  std::unique_lock lock(mutex_);
+  if (!thread_.joinable()) return;
+  lock.unlock();
+  // A task of our own comes after all that was submitted, and waits for the device too.
+  std::mutex mutex;
+  std::condition_variable done;
+  bool finished = false;
+  const auto wait_for_device = [&] {
+    limit_pending(0);
+    std::lock_guard guard(mutex);
+    finished = true;
+    done.notify_one();
+  };
+  submit(wait_for_device, false);
+  std::unique_lock guard(mutex);
+  done.wait(guard, [&] { return finished; });
+}
+
+void DeviceQueue::stop() {
+  if (forked()) {
+    if (thread_.joinable()) thread_.detach();  // it never existed in this process
+    return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    if (stopping_) return;
+  }
+  drain();
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  room_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+BufferRef DeviceQueue::upload(HostValue value) {
+  auto buffer = std::make_shared<Buffer>(*this, value.type);
+  submit([this, value = std::move(value), buffer] { run_upload(value, *buffer); }, false);
+  return buffer;
+}
+
+void DeviceQueue::execute(Run run) {
+  auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
+  submit([this, shared] { run_program(*shared); }, true);
+}
+
+void DeviceQueue::download(const BufferRef& buffer, void* to) {
+  std::mutex mutex;
+  std::condition_variable done;
+  bool finished = false;
+  std::exception_ptr error;
+  const auto copy = [&] {
+    std::exception_ptr failure;
+    try {
+      run_download(buffer, to);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    std::lock_guard lock(mutex);
+    error = failure;
+    finished = true;
+    done.notify_one();
+  };
+  submit(copy, false);
+  std::unique_lock lock(mutex);
+  done.wait(lock, [&] { return finished; });
+  if (error) std::rethrow_exception(error);
+}
+
+}  // namespace ltc

@@ -1,0 +1,78 @@
+// The one queue of a device: a thread that hands work to the plugin in the order in which it was submitted.
+//
+// Everything that touches the device goes through here, so the plugin sees transfers and runs one after the other, and what is
+// submitted first runs first. The thread starts at the first submission and ends with stop().
+// Threads: all members from any thread, except where stated.
+// Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read such a
+//   buffer fails with the same error without running; later work goes on.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "core/compile/program.h"
+#include "core/run/buffer.h"
+#include "core/run/host_ops.h"
+
+namespace ltc {
+
+struct Run {
+  std::shared_ptr<const Program> program;
+  std::vector<BufferRef> inputs;  // donated where the run holds the last reference
+  std::vector<Scalar> scalars;
+  std::vector<BufferRef> outputs;
+  uint64_t id = 0;
+};
+
+class DeviceQueue {
+ public:
+  // `window`: runs that may be queued or running before execute() blocks.
+  DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window);
+  ~DeviceQueue();
+
+  host::PluginDevice& device() { return *device_; }
+
+  // A buffer of `value`, sent in order. Returns at once; the bytes are kept until they were copied.
+  BufferRef upload(HostValue value);
+
+  // Returns when the run is queued, which is before it has run, or when the window has room.
+  void execute(Run run);
+
+  // Copies the buffer's bytes (dense row-major) to `to`; waits for them. Throws the error of whatever failed to produce them.
+  void download(const BufferRef& buffer, void* to);
+
+  void drain();  // returns when all that was submitted before is done on the device; throws nothing
+  void stop();   // drains, ends the thread; afterwards every submission throws Error(kCancelled)
+
+ private:
+  using Task = std::function<void()>;
+
+  void submit(Task task, bool is_run);
+  void work();
+  bool take(Task& task, bool& is_run);
+
+  void run_upload(const HostValue& value, Buffer& buffer);
+  void run_download(const BufferRef& buffer, void* to);
+  void run_program(Run& run);
+  void run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
+  void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
+  void limit_pending(size_t at_most);
+  void copy_out(Buffer& buffer, void* to);
+  void copy_in(const HostValue& value, Buffer& buffer);
+
+  std::unique_ptr<host::PluginDevice> device_;
+  const size_t window_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_, room_;
+  std::deque<std::pair<Task, bool>> tasks_;
+  std::deque<std::shared_ptr<Completion>> pending_;  // runs that an asynchronous device may still be working on; queue thread only
+  size_t runs_ = 0;                                  // queued or running
+  bool sleeping_ = false, stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ltc

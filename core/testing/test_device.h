@@ -1,0 +1,94 @@
+/* The device of the test plugin: its objects, its queue, its events. What the slots do with them is in test_plugin.c. */
+#ifndef LTC_TEST_DEVICE_H
+#define LTC_TEST_DEVICE_H
+
+#include <pthread.h>
+
+#include "core/testing/test_plan.h"
+#include "ltc/plugin.h"
+
+#ifdef LTC_TEST_ASYNC
+enum { IS_ASYNC = 1 };
+#else
+enum { IS_ASYNC = 0 };
+#endif
+
+struct ltc_plugin {
+  const ltc_host_api* host;
+};
+
+struct ltc_buffer {
+  ltc_device* device;
+  uint64_t bytes;
+  void* data;
+};
+
+struct ltc_program {
+  const ltc_host_api* host;
+  test_plan* plan;
+};
+
+struct ltc_executable {
+  ltc_device* device;
+  test_plan* plan;
+};
+
+/* Shared by the host and the task; under the device's lock. */
+struct ltc_event {
+  ltc_device* device;
+  int references;
+  bool done;
+  const char* error;
+};
+
+/* Work in the queue. Destroys are work as well: so they take effect in order. */
+struct task {
+  struct task* next;
+  ltc_event* event; /* may be NULL */
+  void* copy_to;    /* a copy of size_bytes, where not NULL */
+  const void* copy_from;
+  void* staged; /* freed after the copy */
+  uint64_t size_bytes;
+  test_plan* plan; /* a run, where not NULL */
+  ltc_buffer** inputs;
+  ltc_scalar* scalars;
+  ltc_buffer** outputs;
+  ltc_buffer* buffer; /* to free, where not NULL */
+  ltc_executable* executable;
+};
+
+struct ltc_device {
+  ltc_plugin* plugin;
+  pthread_mutex_t lock;
+  pthread_cond_t changed; /* a task came or ended, or stop was set */
+  struct task *first, *last;
+  bool stop;
+  pthread_t worker;
+  uint64_t runs;
+  const char* carried_error; /* of a run without event, for the next event */
+  uint64_t in_use_bytes, peak_bytes;
+};
+
+ltc_status* test_error(ltc_plugin* plugin, ltc_code code, uint32_t node, const char* message);
+ltc_status* test_out_of_memory(ltc_plugin* plugin);
+
+/* NULL when out of memory or threads. */
+ltc_device* test_device_open(ltc_plugin* plugin);
+void test_device_close(ltc_device* device);
+
+/* NULL when out of memory. Freeing is at once, not in queue order. */
+ltc_buffer* test_buffer_create(ltc_device* device, uint64_t bytes);
+void test_buffer_free(ltc_buffer* buffer);
+
+/* An empty task, with an event where asked and the device has events; NULL when out of memory. */
+struct task* test_task_create(ltc_device* device, bool with_event);
+void test_task_free(struct task* task);
+
+/* Takes the task, and where it has an event hands that out through `done`. A synchronous device has run it on return; what it
+ * then returns is why that failed, or NULL. */
+const char* test_submit(ltc_device* device, struct task* task, ltc_event** done);
+
+ltc_status* test_event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished);
+void test_event_destroy(ltc_event* event);
+
+#endif

@@ -1,0 +1,35 @@
+/* The computing half of the test plugin: a graph of a handful of ops, run by naive loops over host memory.
+ *
+ * Ops: aten::add.Tensor, aten::mul.Tensor, aten::neg, aten::relu, aten::mm. Values: F32 and I64, rank up to 8; scalar params of
+ * any type but complex. Operands broadcast, and each is converted to the type of the output. */
+#ifndef LTC_TEST_PLAN_H
+#define LTC_TEST_PLAN_H
+
+#include "ltc/plugin.h"
+
+typedef struct test_plan test_plan;
+
+/* Why `node` cannot be run, or NULL when it can. */
+const char* test_plan_refuse(const ltc_graph* graph, const ltc_node* node);
+
+/* Copies what it needs of a graph, none of whose nodes is refused. One reference; NULL when out of memory. */
+test_plan* test_plan_create(const ltc_graph* graph);
+test_plan* test_plan_retain(test_plan* plan);
+void test_plan_release(test_plan* plan);
+
+size_t test_plan_input_count(const test_plan* plan);
+size_t test_plan_scalar_count(const test_plan* plan);
+size_t test_plan_output_count(const test_plan* plan);
+uint64_t test_plan_output_bytes(const test_plan* plan, size_t output);
+
+/* False when out of memory. */
+bool test_plan_run(const test_plan* plan, const void* const* inputs, const ltc_scalar* scalars, void* const* outputs);
+
+/* "%3 = aten::neg(%2)", a line per node. False when the sink takes no more. */
+bool test_plan_write(const test_plan* plan, const ltc_sink* sink);
+
+/* Bytes of a dense array of this type; 0 for a type that the plugin does not have. */
+uint64_t test_element_bytes(ltc_dtype dtype);
+uint64_t test_type_bytes(const ltc_type* type);
+
+#endif

@@ -1,0 +1,320 @@
+/* A small plugin for the unit tests of the core: host memory and the ops of test_plan.h. Complete but for saving executables, and
+ * the shape that a vendor's first plugin has too.
+ *
+ * One file, built several times. LTC_TEST_NAME names the build; these, where defined, change it:
+ *   LTC_TEST_ASYNC        a worker thread per device, and events that are pending for real
+ *   LTC_TEST_SLEEP_MS     each run takes this much longer
+ *   LTC_TEST_FAILS        every second run of a device fails with INTERNAL, through its event
+ *   LTC_TEST_DEVICES      how many devices; else 1
+ *   LTC_TEST_FAULT        one fault of the list below
+ *   LTC_TEST_ENTRY        exports the entry under this name, for a wrapper */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/testing/test_device.h"
+#include "core/testing/test_plan.h"
+#include "ltc/plugin.h"
+
+#ifndef LTC_TEST_DEVICES
+#define LTC_TEST_DEVICES 1
+#endif
+#ifndef LTC_TEST_FAULT
+#define LTC_TEST_FAULT NO_FAULT
+#endif
+#ifndef LTC_TEST_ENTRY
+#define LTC_TEST_ENTRY ltc_plugin_entry
+#endif
+
+enum {
+  NO_FAULT,
+  MEMORY_ONLY,        /* no computing slots: not a fault but a small plugin */
+  OLD_ABI,            /* speaks 0.0 to 0.9, and refuses */
+  WRONG_ABI,          /* the same, and agrees on 0.9 */
+  NO_TABLE,           /* accepts and gives no table */
+  SHORT_TABLE,        /* a table that ends before buffer_destroy */
+  MISSING_SLOT,       /* no transfer */
+  HALF_GROUP,         /* claims and the rest, but no executable_destroy */
+  REQUIRES_EXTENSION, /* of the host */
+  BAD_OUTPUTS,        /* execute leaves its last output null */
+  NULL_BUFFER,        /* buffer_create succeeds and makes none */
+  STRAY_EVENT,        /* transfer hands out an event without having event slots */
+  FAULT = LTC_TEST_FAULT
+};
+static const uint32_t device_count = LTC_TEST_DEVICES;
+
+static ltc_status* error(ltc_plugin* plugin, ltc_code code, const char* message) {
+  return test_error(plugin, code, LTC_NONE, message);
+}
+
+static ltc_string string(const char* text) {
+  const ltc_string result = {text, strlen(text)};
+  return result;
+}
+
+/* ---- memory slots ---- */
+
+static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
+  (void)plugin;
+  info->name = string(LTC_TEST_NAME);
+  info->version = string("1.0");
+  info->device_count = device_count;
+  if (info->device_count == 0) info->why_no_device = string("this build of the test plugin pretends to have none");
+#if defined(__SANITIZE_ADDRESS__)
+  info->sanitizers = LTC_SANITIZER_ADDRESS;
+#elif defined(__SANITIZE_THREAD__)
+  info->sanitizers = LTC_SANITIZER_THREAD;
+#endif
+  return NULL;
+}
+
+static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  if (args->ordinal >= device_count) return error(plugin, LTC_NOT_FOUND, "no such device");
+  if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
+  ltc_device* made = test_device_open(plugin);
+  if (!made) return test_out_of_memory(plugin);
+  info->name = string("host memory");
+  info->fingerprint = string(LTC_TEST_NAME "-1");
+  info->dtypes = UINT64_C(1) << LTC_F32 | UINT64_C(1) << LTC_I64;
+  info->flags = LTC_DEVICE_HOST_VISIBLE;
+  *device = made;
+  return NULL;
+}
+
+static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  if (FAULT == NULL_BUFFER) return NULL;
+  if (test_element_bytes(args->type->dtype) == 0) return error(device->plugin, LTC_UNSUPPORTED, "a dtype other than F32 and I64");
+  ltc_buffer* made = test_buffer_create(device, test_type_bytes(args->type));
+  if (!made) return test_out_of_memory(device->plugin);
+  *buffer = made;
+  return NULL;
+}
+
+static void buffer_destroy(ltc_buffer* buffer) {
+  struct task* task = test_task_create(buffer->device, false);
+  if (!task) return; /* leaks rather than frees out of order */
+  task->buffer = buffer;
+  (void)test_submit(buffer->device, task, NULL);
+}
+
+static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t size) {
+  return offset > buffer->bytes || size > buffer->bytes - offset;
+}
+
+static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
+  ltc_plugin* plugin = device->plugin;
+  if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE)
+    return error(plugin, LTC_UNSUPPORTED, "unknown direction");
+  if (args->flags & ~(uint32_t)LTC_HOST_DATA_UNTIL_RETURN) return error(plugin, LTC_UNSUPPORTED, "unknown flag");
+  const bool on_device = args->direction == LTC_ON_DEVICE;
+  if (outside(args->buffer, args->offset_bytes, args->size_bytes) ||
+      (on_device && outside(args->source, args->source_offset_bytes, args->size_bytes))) {
+    return error(plugin, LTC_INVALID_ARGUMENT, "a range outside the buffer");
+  }
+  const bool until_return = (args->flags & LTC_HOST_DATA_UNTIL_RETURN) != 0;
+  struct task* task = test_task_create(device, true);
+  if (!task) return test_out_of_memory(plugin);
+  char* at = (char*)args->buffer->data + args->offset_bytes;
+  task->size_bytes = args->size_bytes;
+  task->copy_to = args->direction == LTC_FROM_DEVICE ? args->to : at;
+  task->copy_from = args->direction == LTC_FROM_DEVICE ? at : args->from;
+  if (on_device) task->copy_from = (char*)args->source->data + args->source_offset_bytes;
+  if (args->size_bytes == 0) task->copy_to = NULL; /* the host side may be NULL then */
+  if (until_return && IS_ASYNC && args->direction == LTC_TO_DEVICE && args->size_bytes > 0) {
+    task->staged = malloc(args->size_bytes);
+    if (!task->staged) {
+      free(task->event);
+      test_task_free(task);
+      return test_out_of_memory(plugin);
+    }
+    task->copy_from = memcpy(task->staged, args->from, args->size_bytes);
+  }
+  (void)test_submit(device, task, done);
+  if (FAULT == STRAY_EVENT) *done = (ltc_event*)(void*)device;
+  if (until_return && IS_ASYNC && args->direction == LTC_FROM_DEVICE) {
+    bool finished = false;
+    ltc_event* event = *done;
+    ltc_status* failed = test_event_wait(event, LTC_FOREVER, &finished);
+    test_event_destroy(event);
+    *done = NULL;
+    return failed;
+  }
+  return NULL;
+}
+
+/* ---- computing slots ---- */
+
+static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
+  (void)device;
+  for (size_t i = 0; i < args->graph->node_count; ++i) cluster[i] = test_plan_refuse(args->graph, args->graph->nodes[i]) ? 0 : 1;
+  return NULL;
+}
+
+static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
+  for (size_t i = 0; i < args->graph->node_count; ++i) {
+    const char* why = test_plan_refuse(args->graph, args->graph->nodes[i]);
+    if (why) return test_error(device->plugin, LTC_UNSUPPORTED, (uint32_t)i, why);
+  }
+  ltc_program* made = calloc(1, sizeof *made);
+  test_plan* plan = made ? test_plan_create(args->graph) : NULL;
+  if (!plan) {
+    free(made);
+    return test_out_of_memory(device->plugin);
+  }
+  made->host = device->plugin->host;
+  made->plan = plan;
+  *program = made;
+  return NULL;
+}
+
+static void program_destroy(ltc_program* program) {
+  test_plan_release(program->plan);
+  free(program);
+}
+
+static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
+  ltc_executable* made = calloc(1, sizeof *made);
+  if (!made) return test_out_of_memory(device->plugin);
+  made->device = device;
+  made->plan = test_plan_retain(args->program->plan);
+  *executable = made;
+  return NULL;
+}
+
+static void executable_destroy(ltc_executable* executable) {
+  struct task* task = test_task_create(executable->device, false);
+  if (!task) return;
+  task->executable = executable;
+  (void)test_submit(executable->device, task, NULL);
+}
+
+static void* copy_of(const void* data, size_t count, size_t size) {
+  void* copy = calloc(count + 1, size);
+  if (copy && count > 0) memcpy(copy, data, count * size);
+  return copy;
+}
+
+/* Everything that a run needs, or NULL and nothing left behind. */
+static struct task* new_run(ltc_device* device, const ltc_execute_args* args, bool with_event) {
+  struct task* task = test_task_create(device, with_event);
+  if (!task) return NULL;
+  task->plan = test_plan_retain(args->executable->plan);
+  task->inputs = copy_of(args->inputs, args->input_count, sizeof *task->inputs);
+  task->scalars = copy_of(args->scalars, args->scalar_count, sizeof *task->scalars);
+  task->outputs = calloc(args->output_count + 1, sizeof *task->outputs);
+  bool enough = task->inputs && task->scalars && task->outputs;
+  for (size_t i = 0; enough && i < args->output_count; ++i) {
+    task->outputs[i] = test_buffer_create(device, test_plan_output_bytes(task->plan, i));
+    enough = task->outputs[i] != NULL;
+  }
+  if (enough) return task;
+  for (size_t i = 0; task->outputs && i < args->output_count; ++i) {
+    if (task->outputs[i]) test_buffer_free(task->outputs[i]);
+  }
+  free(task->event);
+  test_task_free(task);
+  return NULL;
+}
+
+static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
+  const test_plan* plan = args->executable->plan;
+  if (args->input_count != test_plan_input_count(plan) || args->scalar_count != test_plan_scalar_count(plan) ||
+      args->output_count != test_plan_output_count(plan)) {
+    return error(device->plugin, LTC_INVALID_ARGUMENT, "a number of inputs, scalars or outputs other than the program's");
+  }
+  struct task* task = new_run(device, args, done != NULL);
+  if (!task) return test_out_of_memory(device->plugin);
+  for (size_t i = 0; i < args->output_count; ++i) outputs[i] = task->outputs[i];
+  const char* failed = test_submit(device, task, done);
+  if (failed) {
+    for (size_t i = 0; i < args->output_count; ++i) {
+      test_buffer_free(outputs[i]);
+      outputs[i] = NULL;
+    }
+    return error(device->plugin, LTC_INTERNAL, failed);
+  }
+  for (size_t i = 0; args->donate && i < args->input_count; ++i) {
+    if (args->donate[i]) buffer_destroy(args->inputs[i]);
+  }
+  if (FAULT == BAD_OUTPUTS) {
+    buffer_destroy(outputs[args->output_count - 1]);
+    outputs[args->output_count - 1] = NULL;
+  }
+  return NULL;
+}
+
+/* ---- optional slots ---- */
+
+static void plugin_close(ltc_plugin* plugin) { free(plugin); }
+
+static ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
+  (void)test_plan_write(program->plan, sink); /* the host knows why it took no more */
+  return NULL;
+}
+
+static ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
+  pthread_mutex_lock(&device->lock);
+  stats->in_use_bytes = device->in_use_bytes;
+  stats->peak_bytes = device->peak_bytes;
+  pthread_mutex_unlock(&device->lock);
+  return NULL;
+}
+
+/* ---- the entry ---- */
+
+static const ltc_extension required = {sizeof(ltc_extension), LTC_EXTENSION_REQUIRED | 77, 1, NULL};
+
+#define COMPUTING(slot) (FAULT == MEMORY_ONLY ? NULL : slot)
+static const ltc_plugin_api table = {
+    FAULT == SHORT_TABLE ? LTC_SIZE_TO(ltc_plugin_api, buffer_create) : LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    FAULT == REQUIRES_EXTENSION ? &required : NULL,
+    describe,
+    device_open,
+    test_device_close,
+    buffer_create,
+    buffer_destroy,
+    FAULT == MISSING_SLOT ? NULL : transfer,
+    COMPUTING(claims),
+    COMPUTING(lower),
+    COMPUTING(program_destroy),
+    COMPUTING(compile),
+    FAULT == HALF_GROUP ? NULL : COMPUTING(executable_destroy),
+    COMPUTING(execute),
+    IS_ASYNC ? test_event_wait : NULL,
+    IS_ASYNC ? test_event_destroy : NULL,
+    plugin_close,
+    COMPUTING(program_text),
+    NULL, /* executable_save */
+    NULL, /* executable_load */
+    memory_stats,
+};
+
+enum { IS_OLD = FAULT == OLD_ABI || FAULT == WRONG_ABI };
+static const ltc_version oldest = {IS_OLD ? 0 : LTC_ABI_MAJOR, 0};
+static const ltc_version newest = {IS_OLD ? 0 : LTC_ABI_MAJOR, IS_OLD ? 9 : LTC_ABI_MINOR};
+
+static bool older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
+
+bool LTC_TEST_ENTRY(ltc_entry_args* args);
+bool LTC_TEST_ENTRY(ltc_entry_args* args) {
+  const ltc_version host_oldest = args->oldest;
+  const ltc_version agreed = older(args->newest, newest) ? args->newest : newest;
+  args->oldest = oldest;
+  args->newest = newest;
+  if (FAULT != WRONG_ABI && (older(agreed, oldest) || older(agreed, host_oldest))) {
+    args->reason = "update the test plugin";
+    return false;
+  }
+  static ltc_plugin never_closed; /* for a host that gets no plugin_close to call */
+  const bool closes = FAULT != WRONG_ABI && FAULT != NO_TABLE && FAULT != SHORT_TABLE;
+  ltc_plugin* plugin = closes ? calloc(1, sizeof *plugin) : &never_closed;
+  if (!plugin) {
+    args->reason = "out of host memory";
+    return false;
+  }
+  plugin->host = args->host;
+  args->agreed = agreed;
+  args->api = FAULT == NO_TABLE ? NULL : &table;
+  args->plugin = plugin;
+  return true;
+}

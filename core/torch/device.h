@@ -1,0 +1,17 @@
+// Device `ltc` towards PyTorch: current device, guard, hooks.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include "core/base/api.h"
+
+namespace ltc {
+
+// PyTorch sizes its table of backward threads once, by the number of devices, perhaps before any plugin is loaded.
+inline constexpr int kMaxDevices = 16;
+
+LTC_API c10::DeviceIndex current_device();  // of this thread
+LTC_API void set_current_device(c10::DeviceIndex device);
+LTC_API c10::DeviceIndex device_count();    // loads the plugins that LTC_BACKEND names; throws if that fails
+
+}  // namespace ltc

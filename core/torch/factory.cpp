@@ -1,0 +1,153 @@
+// Kernels that make tensors or change what they look at, and compute nothing: factories, views, resizing, set_.
+#include <ATen/EmptyTensor.h>
+#include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/as_strided_cpu_dispatch.h>
+#include <ATen/ops/set_native.h>
+#include <ATen/ops/unfold_native.h>
+#include <ATen/ops/view_as_complex_native.h>
+#include <ATen/ops/view_as_real_native.h>
+#include <ATen/ops/view_native.h>
+#include <c10/util/irange.h>
+#include <torch/library.h>
+
+#include "core/torch/geometry.h"
+#include "core/torch/resize.h"
+#include "core/torch/transfer.h"
+
+namespace ltc {
+namespace {
+
+using c10::IntArrayRef;
+using c10::SymIntArrayRef;
+using OptDtype = std::optional<c10::ScalarType>;
+using OptLayout = std::optional<c10::Layout>;
+using OptDevice = std::optional<c10::Device>;
+using OptFormat = std::optional<c10::MemoryFormat>;
+
+// The spelling `lazy` reaches the same kernels: it names the device of that index.
+LazyDevice& device_of(OptDevice device) {
+  return lazy_device(device ? c10::Device(kLtc, device->index()) : c10::Device(kLtc));
+}
+
+void check_layout(OptLayout layout) {
+  TORCH_CHECK(!layout || *layout == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", *layout);
+}
+
+at::Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, OptDtype dtype, OptLayout layout, OptDevice device, std::optional<bool>) {
+  check_layout(layout);
+  at::detail::check_size_nonnegative(sizes);
+  return new_tensor(device_of(device), c10::dtype_or_default(dtype), sizes, strides);
+}
+
+at::Tensor empty(IntArrayRef sizes, OptDtype dtype, OptLayout layout, OptDevice device, std::optional<bool> pin, OptFormat format) {
+  TORCH_CHECK(!pin || !*pin, "Only dense CPU tensors can be pinned");
+  const at::Tensor result = empty_strided(sizes, contiguous_strides(as_span(sizes)), dtype, layout, device, pin);
+  if (format && *format != c10::MemoryFormat::Contiguous && *format != c10::MemoryFormat::Preserve) {
+    result.unsafeGetTensorImpl()->empty_tensor_restride(*format);
+  }
+  return result;
+}
+
+at::Tensor as_strided(const at::Tensor& self, SymIntArrayRef sizes, SymIntArrayRef strides, std::optional<c10::SymInt> offset) {
+  return at::cpu::as_strided_symint(self, sizes, strides, offset);
+}
+at::Tensor view(const at::Tensor& self, SymIntArrayRef sizes) { return at::native::view(self, C10_AS_INTARRAYREF_SLOW(sizes)); }
+at::Tensor reshape_alias(const at::Tensor& self, SymIntArrayRef sizes, SymIntArrayRef strides) {
+  return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(sizes), C10_AS_INTARRAYREF_SLOW(strides));
+}
+at::Tensor unfold(const at::Tensor& self, int64_t dim, int64_t size, int64_t step) { return at::native::unfold(self, dim, size, step); }
+at::Tensor view_as_real(const at::Tensor& self) { return at::native::view_as_real(self); }
+at::Tensor view_as_complex(const at::Tensor& self) { return at::native::view_as_complex(self); }
+
+void grow(const c10::Storage& storage, const at::Tensor& tensor) {
+  const size_t needed =
+      at::detail::computeStorageNbytes(tensor.sizes(), tensor.strides(), tensor.itemsize(), tensor.storage_offset());
+  if (tensor.numel() > 0 && storage.nbytes() < needed) resize_storage(storage, needed);
+}
+
+const at::Tensor& resize_(const at::Tensor& self, SymIntArrayRef symbolic, OptFormat format) {
+  const IntArrayRef sizes = C10_AS_INTARRAYREF_SLOW(symbolic);
+  if (self.sizes() == sizes && !format) return self;
+  auto* impl = self.unsafeGetTensorImpl();
+  impl->set_sizes_contiguous(sizes);
+  if (format && *format != c10::MemoryFormat::Preserve) impl->empty_tensor_restride(*format);
+  grow(self.storage(), self);
+  return self;
+}
+
+at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t offset, IntArrayRef sizes, IntArrayRef strides) {
+  auto* impl = self.unsafeGetTensorImpl();
+  impl->set_storage_keep_dtype(source);
+  impl->set_storage_offset(offset);
+  strides.data() ? impl->set_sizes_and_strides(sizes, strides) : impl->set_sizes_contiguous(sizes);
+  grow(source, self);
+  return self;
+}
+
+at::Tensor& set_storage(at::Tensor& self, at::Storage source) {
+  const int64_t count[] = {static_cast<int64_t>(source.nbytes() / self.itemsize())};
+  return set_storage_offset(self, std::move(source), 0, count, {});
+}
+
+at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) { return at::native::set_tensor_(self, source); }
+
+at::Tensor& set_nothing(at::Tensor& self) {
+  const int64_t none[] = {0};
+  return set_storage_offset(self, new_tensor(lazy_device(self), self.scalar_type(), none, {none + 0, 1}).storage(), 0, none, {});
+}
+
+at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
+  auto* impl = self.unsafeGetTensorImpl();
+  Recorder recorder(lazy_device(self));
+  const TypeId geometry = geometry_of(impl);
+  const TypeId type = type_of(geometry).dense ? geometry : intern_contiguous(type_of(geometry).dtype, type_of(geometry).sizes);
+  write(recorder, impl, emit_full(recorder, type, value));
+  return self;
+}
+
+at::Tensor& zero(at::Tensor& self) { return fill_number(self, 0); }
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("empty.memory_format", empty);
+  m.impl("empty_strided", empty_strided);
+  m.impl("as_strided", as_strided);
+  m.impl("view", view);
+  m.impl("_reshape_alias", reshape_alias);
+  m.impl("unfold", unfold);
+  m.impl("view_as_real", view_as_real);
+  m.impl("view_as_complex", view_as_complex);
+  m.impl("resize_", resize_);
+  m.impl("set_.source_Storage", set_storage);
+  m.impl("set_.source_Storage_storage_offset", set_storage_offset);
+  m.impl("set_.source_Tensor", set_tensor);
+  m.impl("set_", set_nothing);
+  m.impl("fill_.Scalar", fill_number);
+  m.impl("zero_", zero);
+  m.impl("_copy_from", copy_from);
+  m.impl("_copy_from_and_resize", copy_from_and_resize);
+  m.impl("_local_scalar_dense", local_scalar_dense);
+}
+
+// torch.device("lazy") names PyTorch's own, unused, Lazy key: its factories make ltc tensors.
+TORCH_LIBRARY_IMPL(aten, Lazy, m) {
+  m.impl("empty.memory_format", empty);
+  m.impl("empty_strided", empty_strided);
+}
+
+// copy_from resolves these bits itself; PyTorch's own fallback would call it again, for ever.
+TORCH_LIBRARY_IMPL(aten, Conjugate, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+TORCH_LIBRARY_IMPL(aten, Negative, m) { m.impl("_copy_from", torch::CppFunction::makeFallthrough()); }
+
+}  // namespace
+
+void resize_storage(const c10::Storage& storage, size_t size_bytes) {
+  auto* impl = storage.unsafeGetStorageImpl();
+  LazyStorage& lazy = lazy_storage(impl);
+  if (size_bytes > impl->nbytes()) {
+    Recorder recorder(lazy.device());
+    if (!recorder.is_empty(lazy)) grow_value(recorder, lazy, size_bytes);
+  }
+  impl->set_nbytes(size_bytes);
+}
+
+}  // namespace ltc

@@ -1,0 +1,30 @@
+// Reading and writing storages through tensors: any tensor is a geometry (sizes, strides, offset, dtype) over its storage's value.
+#pragma once
+
+#include "core/torch/tensor.h"
+
+namespace ltc {
+
+// The type that a tensor's geometry has, whether or not it is dense.
+TypeId geometry_of(const c10::TensorImpl* tensor);
+
+// Whether the tensor is exactly the value that its storage holds; then `type` is the value's declared type.
+bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, TypeId& type);
+
+// The tensor's contents as a value of the current trace: the storage's own value, or a view node on it.
+ValueId read(Recorder& recorder, const c10::TensorImpl* tensor);
+
+// The tensor's storage now holds `value` where the tensor's elements are, and what it held elsewhere. `value` has the tensor's
+// dtype and sizes.
+void write(Recorder& recorder, const c10::TensorImpl* tensor, ValueId value);
+
+// Makes the storage's value cover so many bytes: what it held stays first, the rest is zero.
+void grow_value(Recorder& recorder, LazyStorage& storage, size_t size_bytes);
+
+// Small nodes that several places need.
+ValueId emit_full(Recorder& recorder, TypeId type, const c10::Scalar& fill);
+ValueId emit_cast(Recorder& recorder, ValueId value, DType dtype);
+ValueId emit_expand(Recorder& recorder, ValueId value, c10::IntArrayRef sizes);
+ValueId emit_number(Recorder& recorder, const c10::Scalar& number);
+
+}  // namespace ltc

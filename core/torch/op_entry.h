@@ -1,0 +1,54 @@
+// What recording needs to know of an op, worked out once from its schema.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/ir/op.h"
+#include "core/ops/op_table.h"
+
+namespace ltc {
+
+enum class ArgKind : uint8_t {
+  kTensor,      // Tensor, Tensor?
+  kTensorList,  // Tensor[], Tensor?[]
+  kNumber,      // Scalar, float: enters the graph by value, unless it is its default or static
+  kConstant,    // part of the graph: sizes, dims, flags, dtypes, names, static numbers
+  kPlacement,   // memory_format, layout, device, pin_memory, non_blocking: shapes the result's geometry, is no part of the graph
+};
+
+struct Arg {
+  std::string name;
+  ArgKind kind;
+  bool is_dtype = false;  // a ScalarType among the constants
+  std::optional<c10::IValue> default_value;
+};
+
+enum class OpKind : uint8_t {
+  kFunctional,  // recorded as it is
+  kInPlace,     // op_(self, ...): recorded as its functional twin, whose result is bound to self's storage
+  kOut,         // op.out(..., out): the same, bound to the storages of the out arguments
+  kEager,       // runs on the CPU at once: data-dependent, random without a recipe, results that are no tensors, no functional form
+};
+
+struct OpEntry {
+  explicit OpEntry(const c10::OperatorHandle& handle);
+
+  // The entry of an op, made at its first use. Any thread.
+  static OpEntry& of(const c10::OperatorHandle& handle);
+
+  c10::OperatorHandle called;
+  OpKind kind = OpKind::kEager;
+  std::optional<c10::OperatorHandle> functional;  // what is recorded; empty for kEager
+  OpId id = 0;                                    // of `functional`
+  uint32_t flags = 0;                             // OpFlags
+  bool structured = false;                        // PyTorch's own shape function can be asked
+  std::vector<Arg> args;                          // of `called`, without the out arguments
+  size_t out_count = 0;                           // trailing out arguments
+  std::string counter;                            // "aten::add"
+};
+
+}  // namespace ltc

@@ -1,0 +1,34 @@
+// Recording of any op by its schema: one boxed kernel serves every op of every library.
+#pragma once
+
+#include <ATen/core/stack.h>
+
+#include "core/torch/op_entry.h"
+
+namespace ltc {
+
+// Pops the op's arguments and pushes its results: lazy tensors, or the arguments that it writes. Throws what PyTorch would.
+void record(OpEntry& entry, torch::jit::Stack& stack);
+
+// The kernel for one op: keeps the op's entry, so that a call looks nothing up.
+class BoxedKernel final : public c10::OperatorKernel {
+ public:
+  explicit BoxedKernel(const c10::OperatorHandle& handle) : handle_(handle) {}
+  void operator()(const c10::OperatorHandle&, c10::DispatchKeySet, torch::jit::Stack* stack) {
+    OpEntry* entry = entry_.load(std::memory_order_acquire);
+    if (!entry) [[unlikely]] {
+      entry = &OpEntry::of(handle_);
+      entry_.store(entry, std::memory_order_release);
+    }
+    record(*entry, *stack);
+  }
+
+ private:
+  c10::OperatorHandle handle_;
+  std::atomic<OpEntry*> entry_{nullptr};
+};
+
+// The kernel for ops without one of their own.
+void record_any(const c10::OperatorHandle& handle, torch::jit::Stack* stack);
+
+}  // namespace ltc

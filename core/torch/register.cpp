@@ -1,0 +1,38 @@
+// The boxed recorder for all ops, those of other libraries included.
+#include <torch/library.h>
+
+#include "core/torch/record.h"
+
+namespace ltc {
+namespace {
+
+bool is_view(const c10::FunctionSchema& schema) {
+  for (const c10::Argument& arg : schema.arguments()) {
+    if (arg.alias_info() && !arg.alias_info()->isWrite()) return true;
+  }
+  return false;
+}
+
+// An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table wants
+// whole has a composite kernel too. All others come through the fallback below.
+bool needs_own_kernel(const c10::OperatorHandle& op) {
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || is_view(op.schema())) return false;
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return true;
+  const OpRow* row = find_op_row(toString(op.operator_name()));
+  return row && row->flags & kKeepWhole;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    if (!name.name.starts_with("aten::")) continue;
+    const auto op = dispatcher.findSchema(name);
+    if (!op || !needs_own_kernel(*op)) continue;
+    m.impl(toString(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedKernel>(*op)));
+  }
+}
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&record_any>()); }
+
+}  // namespace
+}  // namespace ltc

@@ -1,0 +1,98 @@
+#include "core/torch/tensor.h"
+
+#include <ATen/EmptyTensor.h>
+
+#include <array>
+#include <atomic>
+
+#include "core/torch/device.h"
+
+namespace ltc {
+namespace {
+
+constexpr std::array<c10::ScalarType, kDTypeCount> kScalarTypes = {
+    c10::ScalarType::Undefined, c10::ScalarType::Bool,          c10::ScalarType::Byte,   c10::ScalarType::Char,
+    c10::ScalarType::Short,     c10::ScalarType::Int,           c10::ScalarType::Long,   c10::ScalarType::Half,
+    c10::ScalarType::BFloat16,  c10::ScalarType::Float,         c10::ScalarType::Double, c10::ScalarType::ComplexFloat,
+    c10::ScalarType::ComplexDouble, c10::ScalarType::UInt16,    c10::ScalarType::UInt32, c10::ScalarType::UInt64,
+    c10::ScalarType::ComplexHalf};
+
+// Addresses that no process can map: above every user address and below every kernel address on x86-64 (4- and 5-level paging)
+// and arm64, so that a stray access faults. 2^61 bytes are enough for ever, so they are never reused.
+constexpr uintptr_t kFirstAddress = uintptr_t{1} << 60;
+constexpr size_t kAddressStep = 256;
+
+void* next_address(size_t size_bytes) {
+  static std::atomic<uintptr_t> next{kFirstAddress};
+  const size_t step = (size_bytes / kAddressStep + 1) * kAddressStep;
+  return reinterpret_cast<void*>(next.fetch_add(step, std::memory_order_relaxed));
+}
+
+void delete_storage(void* context) { delete static_cast<LazyStorage*>(context); }
+
+class LazyAllocator final : public c10::Allocator {
+ public:
+  c10::DataPtr allocate(size_t size_bytes) override { return allocate(lazy_device(c10::Device(kLtc)), size_bytes); }
+
+  c10::DataPtr allocate(LazyDevice& device, size_t size_bytes) {
+    return {next_address(size_bytes), new LazyStorage(device), &delete_storage,
+            c10::Device(kLtc, static_cast<c10::DeviceIndex>(device.ordinal()))};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }  // data is not context
+  void copy_data(void*, const void*, size_t) const override {
+    TORCH_CHECK(false, "the data pointer of an ltc tensor is not memory; copy the tensor with .to(\"cpu\")");
+  }
+};
+
+LazyAllocator g_allocator;
+REGISTER_ALLOCATOR(kLtc, &g_allocator);
+
+}  // namespace
+
+c10::Allocator* lazy_allocator() { return &g_allocator; }
+
+DType to_dtype(c10::ScalarType type) {
+  static const auto table = [] {
+    std::array<DType, static_cast<size_t>(c10::ScalarType::NumOptions) + 1> result{};
+    for (uint32_t i = 1; i < kDTypeCount; ++i) result[static_cast<size_t>(kScalarTypes[i])] = static_cast<DType>(i);
+    return result;
+  }();
+  const DType dtype = table[static_cast<size_t>(type)];
+  TORCH_CHECK(dtype != DType::kNone, "device ltc has no tensors of dtype ", toString(type));
+  return dtype;
+}
+
+c10::ScalarType to_scalar_type(DType dtype) { return kScalarTypes[static_cast<uint32_t>(dtype)]; }
+
+LazyDevice& lazy_device(c10::Device device) {
+  return LazyDevice::get(static_cast<uint32_t>(device.has_index() ? device.index() : current_device()));
+}
+
+LazyDevice& lazy_device(const at::TensorBase& tensor) { return lazy_storage(tensor.unsafeGetTensorImpl()).device(); }
+
+LazyStorage& lazy_storage(const c10::StorageImpl* storage) {
+  const c10::DataPtr& data = storage->data_ptr();
+  TORCH_CHECK(data.get_deleter() == &delete_storage,
+              "an ltc tensor whose storage was not made by ltc (an external pointer): copy the data with .to(\"ltc\") instead");
+  return *static_cast<LazyStorage*>(data.get_context());
+}
+
+LazyStorage& lazy_storage(const c10::TensorImpl* tensor) { return lazy_storage(tensor->unsafe_storage().unsafeGetStorageImpl()); }
+
+at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
+  const size_t size_bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(dtype));
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), size_bytes,
+                                                       g_allocator.allocate(device, size_bytes), &g_allocator, /*resizable=*/true);
+  auto tensor = at::detail::make_tensor_base<c10::TensorImpl>(c10::Storage(std::move(storage)),
+                                                              c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                                              c10::scalarTypeToTypeMeta(dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
+  return at::Tensor(std::move(tensor));
+}
+
+at::Tensor new_tensor(LazyDevice& device, TypeId id) {
+  const Type& type = type_of(id);
+  return new_tensor(device, to_scalar_type(type.dtype), type.sizes, type.strides);
+}
+
+}  // namespace ltc

@@ -1,0 +1,38 @@
+// Tensors of device ltc: ordinary TensorImpls over ordinary storages whose context is a LazyStorage.
+//
+// Sizes, strides, offset, aliasing, version counters and view tracking are PyTorch's own. The data pointer is an address that is
+// unique among all storages of the process and never mapped: PyTorch compares pointers, and whoever reads one crashes there
+// rather than elsewhere.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "core/run/lazy_device.h"
+
+namespace ltc {
+
+inline constexpr auto kLtc = c10::DeviceType::PrivateUse1;
+inline constexpr const char* kDeviceName = "ltc";  // "lazy" is accepted as another spelling: factory.cpp
+
+DType to_dtype(c10::ScalarType type);           // throws for types that the core does not know (quantised)
+c10::ScalarType to_scalar_type(DType dtype);
+
+c10::Allocator* lazy_allocator();
+
+// The device that a c10::Device of type ltc names; index -1 is the current one.
+LazyDevice& lazy_device(c10::Device device);
+LazyDevice& lazy_device(const at::TensorBase& tensor);
+
+inline bool is_lazy(const at::TensorBase& tensor) { return tensor.device().type() == kLtc; }
+
+// The lazy storage behind a tensor; throws for a storage that is not ours (a foreign pointer wrapped as ltc).
+LazyStorage& lazy_storage(const c10::TensorImpl* tensor);
+LazyStorage& lazy_storage(const c10::StorageImpl* storage);
+
+// A tensor over a fresh, empty storage of exactly its size.
+at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides);
+at::Tensor new_tensor(LazyDevice& device, TypeId type);
+
+inline std::span<const int64_t> as_span(c10::IntArrayRef list) { return {list.data(), list.size()}; }
+
+}  // namespace ltc

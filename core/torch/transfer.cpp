@@ -1,0 +1,134 @@
+#include "core/torch/transfer.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/_conj_physical.h>
+#include <ATen/ops/_local_scalar_dense.h>
+#include <ATen/ops/_neg_view.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/neg.h>
+#include <ATen/ops/resize_native.h>
+
+#include "core/torch/geometry.h"
+
+namespace ltc {
+namespace {
+
+// Everything the storage holds, in memory order, as a one-dimensional CPU tensor of the storage's own dtype.
+at::Tensor download_memory(LazyStorage& storage, TypeId declared, std::string_view reason) {
+  const Type& type = type_of(declared);
+  const auto options = at::TensorOptions().dtype(to_scalar_type(type.dtype)).device(at::kCPU);
+  at::Tensor memory = at::empty({type.element_count}, options);
+  const BufferRef buffer = storage.device().computed(storage, reason);
+  if (type.contiguous) {
+    storage.device().queue().download(buffer, memory.mutable_data_ptr());
+  } else {
+    const at::Tensor rows = at::empty(type.sizes, options);
+    storage.device().queue().download(buffer, rows.mutable_data_ptr());
+    memory.as_strided(type.sizes, type.strides).copy_(rows);
+  }
+  return memory;
+}
+
+TypeId declared_type(LazyStorage& storage) {
+  Recorder recorder(storage.device());
+  return recorder.type(storage);
+}
+
+// Casts and broadcasts on the way into `to`, then binds or scatters.
+void copy_on_device(const at::Tensor& from, const at::Tensor& to) {
+  auto *source = from.unsafeGetTensorImpl(), *target = to.unsafeGetTensorImpl();
+  LazyStorage& storage = lazy_storage(target);
+  Recorder recorder(storage.device());
+  TypeId type;
+  const bool covers = to.is_non_overlapping_and_dense() && to.storage_offset() == 0 && to.nbytes() == to.storage().nbytes();
+  if (covers && from.scalar_type() == to.scalar_type() && from.sizes() == to.sizes() && is_whole(recorder, source, type)) {
+    return recorder.share(storage, lazy_storage(source), geometry_of(target));
+  }
+  ValueId value = read(recorder, source);
+  value = emit_cast(recorder, value, to_dtype(to.scalar_type()));
+  value = emit_expand(recorder, value, to.sizes());
+  write(recorder, target, value);
+}
+
+}  // namespace
+
+at::Tensor to_cpu(const at::Tensor& tensor, std::string_view reason) {
+  at::NoGradGuard no_grad;
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  LazyStorage& storage = lazy_storage(tensor.unsafeGetTensorImpl());
+  const TypeId declared = declared_type(storage);
+  const auto options = tensor.options().device(at::kCPU);
+  at::Tensor result;
+  if (declared == kNoType || tensor.numel() == 0) {
+    result = at::empty_strided(tensor.sizes(), tensor.strides(), options).zero_();
+  } else {
+    const at::Tensor memory = download_memory(storage, declared, reason);
+    result = at::empty({0}, options);
+    result.set_(memory.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
+  }
+  if (tensor.is_conj()) result._set_conj(true);
+  if (tensor.is_neg()) result._set_neg(true);
+  return result;
+}
+
+BufferRef upload(LazyDevice& device, const at::Tensor& cpu) {
+  const TypeId type = intern_contiguous(to_dtype(cpu.scalar_type()), as_span(cpu.sizes()));
+  HostValue value = allocate_host_value(type);
+  at::NoGradGuard no_grad;
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  // Through a tensor over the staging memory: copy_ handles strides, conj and neg.
+  at::Tensor staging = at::from_blob(value.data.get(), cpu.sizes(), cpu.options());
+  staging.copy_(cpu);
+  return device.queue().upload(std::move(value));
+}
+
+at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu) {
+  const bool dense = cpu.is_non_overlapping_and_dense();
+  const at::Tensor result =
+      new_tensor(device, cpu.scalar_type(), cpu.sizes(), dense ? cpu.strides().vec() : contiguous_strides(as_span(cpu.sizes())));
+  write_cpu(result, cpu);
+  return result;
+}
+
+void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
+  if (lazy.numel() == 0) return;
+  auto* target = lazy.unsafeGetTensorImpl();
+  LazyStorage& storage = lazy_storage(target);
+  BufferRef buffer = upload(storage.device(), cpu);
+  const TypeId type = buffer->type;
+  Recorder recorder(storage.device());
+  if (lazy.is_non_overlapping_and_dense() && lazy.storage_offset() == 0 && lazy.nbytes() == lazy.storage().nbytes()) {
+    return recorder.bind(storage, std::move(buffer), geometry_of(target));
+  }
+  write(recorder, target, recorder.input(std::move(buffer), type));
+}
+
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_blocking*/) {
+  // Conjugation and negation that PyTorch has put off: done now, as values have no such bits.
+  if (is_lazy(from) && from.is_conj()) return copy_from(at::_conj_physical(from.conj()), to, false);
+  if (is_lazy(from) && from.is_neg()) return copy_from(at::neg(at::_neg_view(from)), to, false);
+  if (is_lazy(to) && to.is_conj()) return copy_from(at::_conj_physical(from), to.conj(), false), to;
+  if (is_lazy(to) && to.is_neg()) return copy_from(at::neg(from), at::_neg_view(to), false), to;
+  if (!is_lazy(to)) {
+    at::Tensor target = to;
+    target.copy_(to_cpu(from, metrics::kReadBarrier));
+  } else if (!is_lazy(from) || &lazy_device(from) != &lazy_device(to)) {
+    const at::Tensor cpu = is_lazy(from) ? to_cpu(from, metrics::kReadBarrier) : from;
+    write_cpu(to, cpu.to(to.scalar_type()).expand(to.sizes()));
+  } else {
+    copy_on_device(from, to);
+  }
+  return to;
+}
+
+at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
+  if (to.sizes() != from.sizes()) at::native::resize_(to, from.sizes());
+  return copy_from(from, to, false);
+}
+
+at::Scalar local_scalar_dense(const at::Tensor& tensor) { return at::_local_scalar_dense(to_cpu(tensor, metrics::kReadBarrier)); }
+
+}  // namespace ltc

@@ -1,0 +1,25 @@
+// Moving values between host and device.
+#pragma once
+
+#include "core/torch/tensor.h"
+
+namespace ltc {
+
+// The tensor's contents on the CPU, with its geometry. Waits. `reason` is the counter of the barrier that it may need.
+at::Tensor to_cpu(const at::Tensor& tensor, std::string_view reason);
+
+// A copy of a CPU tensor on its way to the device: the caller's tensor may change at once.
+BufferRef upload(LazyDevice& device, const at::Tensor& cpu);
+
+// A new lazy tensor with the contents and the geometry of a CPU tensor.
+at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu);
+
+// Puts the contents of a CPU tensor, of the same sizes and dtype, where the lazy tensor's elements are.
+void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu);
+
+// The kernels behind copy_ and .to().
+at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_blocking);
+at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to);
+at::Scalar local_scalar_dense(const at::Tensor& tensor);
+
+}  // namespace ltc

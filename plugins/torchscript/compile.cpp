@@ -1,0 +1,116 @@
+#include "compile.h"
+
+#include <c10/util/StringUtil.h>
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <algorithm>
+
+#include "errors.h"
+#include "schema.h"
+
+namespace ltc::torchscript {
+
+namespace prim = torch::jit::prim;
+
+// Numbers the values of a jit graph and writes one instruction per node.
+class Executable::Compiler {
+ public:
+  Compiler(const Program& program, Executable& out) : program_(program), out_(out) {}
+
+  void run() {
+    out_.params_ = program_.params;
+    for (const torch::jit::Value* input : program_.graph->inputs()) new_slot(*input);
+    for (const torch::jit::Node* node : program_.graph->nodes()) add(*node);
+    for (const torch::jit::Value* output : program_.graph->outputs()) out_.outputs_.push_back({slot(*output), 0});
+    mark_last_uses();
+    reserve_stack();
+  }
+
+ private:
+  uint32_t new_slot(const torch::jit::Value& value) {
+    const auto id = static_cast<uint32_t>(out_.slots_.size());
+    out_.slots_.emplace_back();
+    out_.is_constant_.push_back(false);
+    out_.specs_.push_back(spec_of(value));
+    slot_of_.emplace(&value, id);
+    return id;
+  }
+
+  uint32_t slot(const torch::jit::Value& value) const { return slot_of_.at(&value); }
+
+  void add(const torch::jit::Node& node) {
+    if (node.kind() == prim::Constant) return add_constant(node);
+    Instruction instruction;
+    if (node.kind() == prim::ListConstruct) {
+      const auto& element = *node.output()->type()->castRaw<c10::ListType>()->getElementType();
+      const bool may_lack = element.kind() == c10::TypeKind::OptionalType;
+      instruction.kind = may_lack ? Kind::kOptionalTensorList : Kind::kTensorList;
+    } else if (node.kind() == prim::ListUnpack) {
+      instruction.kind = Kind::kUnpack;
+    } else if (is_number(node)) {
+      instruction.kind = Kind::kNumber;
+    } else {
+      const Origin& origin = program_.origins.at(&node);
+      instruction.op = origin.op;
+      instruction.node = origin.node;
+      instruction.twin = plan_in_place(node, origin.op);
+    }
+    bind(instruction, node);
+    out_.instructions_.push_back(std::move(instruction));
+  }
+
+  static bool is_number(const torch::jit::Node& node) {
+    static const auto kind = torch::jit::Symbol::fromQualString("ltc_torchscript::number");
+    return node.kind() == kind;
+  }
+
+  void add_constant(const torch::jit::Node& node) {
+    const uint32_t id = new_slot(*node.output());
+    out_.slots_[id] = torch::jit::toIValue(node.output()).value();
+    out_.is_constant_[id] = true;
+  }
+
+  // The result must fit the operand's memory. A number must not become a result: it would stay weak in promotion.
+  static std::optional<c10::OperatorHandle> plan_in_place(const torch::jit::Node& node, const c10::OperatorHandle& op) {
+    if (node.inputs().empty() || node.outputs().size() != 1 || is_number(*node.input(0)->node())) return std::nullopt;
+    const TensorSpec operand = spec_of(*node.input(0)), result = spec_of(*node.output());
+    if (operand.dtype == at::ScalarType::Undefined || operand != result) return std::nullopt;
+    return in_place_twin(op);
+  }
+
+  void bind(Instruction& instruction, const torch::jit::Node& node) {
+    instruction.first_operand = static_cast<uint32_t>(out_.operands_.size());
+    instruction.operand_count = static_cast<uint32_t>(node.inputs().size());
+    for (const torch::jit::Value* input : node.inputs()) out_.operands_.push_back({slot(*input), 0});
+    instruction.first_result = static_cast<uint32_t>(out_.results_.size());
+    instruction.result_count = static_cast<uint32_t>(node.outputs().size());
+    for (const torch::jit::Value* output : node.outputs()) {
+      out_.results_.push_back(output->hasUses() ? new_slot(*output) : kUnwanted);
+    }
+  }
+
+  void mark_last_uses() {
+    std::vector<bool> read_later = out_.is_constant_;
+    const auto visit = [&](Operand& operand) {
+      operand.last = !read_later[operand.slot];
+      read_later[operand.slot] = true;
+    };
+    std::for_each(out_.outputs_.rbegin(), out_.outputs_.rend(), visit);
+    std::for_each(out_.operands_.rbegin(), out_.operands_.rend(), visit);
+    out_.used_.assign(read_later.begin(), read_later.begin() + static_cast<std::ptrdiff_t>(out_.params_.size()));
+  }
+
+  void reserve_stack() {
+    size_t most = 0;
+    for (const Instruction& i : out_.instructions_) most = std::max<size_t>({most, i.operand_count, i.result_count});
+    out_.stack_.reserve(most + 1);
+  }
+
+  const Program& program_;
+  Executable& out_;
+  std::unordered_map<const torch::jit::Value*, uint32_t> slot_of_;
+};
+
+Executable::Executable(const Program& program) { Compiler(program, *this).run(); }
+
+}  // namespace ltc::torchscript

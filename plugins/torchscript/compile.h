@@ -1,0 +1,73 @@
+// A program as a flat list of resolved operators over numbered slots, and its run loop.
+#pragma once
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "lower.h"
+
+namespace ltc::torchscript {
+
+// Slots hold the params, then constants and results. A value is moved to its last user, so an operand that arrives there
+// unshared is dead elsewhere: its memory is freed or, where the operator has an in-place twin, becomes the result.
+// One run at a time: slots and stack are kept between runs.
+class Executable {
+ public:
+  explicit Executable(const Program& program);
+
+  const std::vector<Program::Param>& params() const { return params_; }
+  size_t output_count() const { return outputs_.size(); }
+  const TensorSpec& output_spec(size_t index) const { return specs_[outputs_[index].slot]; }
+  bool is_used(size_t param) const { return used_[param]; }
+
+  // In this order per run; after a failure only clear() may follow. run() fails with the node to blame.
+  void load(size_t param, c10::IValue value) noexcept { slots_[param] = std::move(value); }
+  void run();
+  at::Tensor take_output(size_t index);
+  void clear() noexcept;
+
+ private:
+  enum class Kind : uint8_t { kCall, kNumber, kTensorList, kOptionalTensorList, kUnpack };
+  static constexpr uint32_t kUnwanted = UINT32_MAX;  // as a result slot
+
+  struct Operand {
+    uint32_t slot : 31;
+    uint32_t last : 1;  // nobody reads the slot after this
+  };
+  struct Instruction {
+    Kind kind = Kind::kCall;
+    uint32_t node = LTC_NONE;  // of the C graph
+    uint32_t first_operand = 0, operand_count = 0, first_result = 0, result_count = 0;
+    std::optional<c10::OperatorHandle> op, twin;
+  };
+  class Compiler;
+
+  void step(const Instruction& instruction);
+  void call(const Instruction& instruction);
+  void make(const Instruction& number);
+  void unpack(const Instruction& instruction);
+  void store_results(const Instruction& instruction);
+  c10::IValue fetch(Operand operand) { return operand.last ? std::move(slots_[operand.slot]) : slots_[operand.slot]; }
+  template <typename Element>
+  void make_list(const Instruction& instruction);
+  void check_results(const Instruction& instruction) const;
+  [[noreturn]] void fail(const Instruction& instruction);
+
+  std::vector<Program::Param> params_;
+  std::vector<bool> used_;  // by param
+  std::vector<Instruction> instructions_;
+  std::vector<Operand> operands_;
+  std::vector<uint32_t> results_;
+  std::vector<Operand> outputs_;
+  std::vector<TensorSpec> specs_;  // by slot
+  std::vector<bool> is_constant_;  // by slot
+  std::vector<c10::IValue> slots_;
+  std::vector<c10::IValue> stack_;
+};
+
+}  // namespace ltc::torchscript

@@ -1,0 +1,84 @@
+// The objects behind the opaque handles of the C ABI.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "errors.h"
+#include "ltc/plugin.h"
+
+namespace ltc::torchscript {
+
+// Bytes held by the buffers of one device. Any thread may count; a storage shared by two buffers counts twice.
+class MemoryMeter {
+ public:
+  void add(uint64_t bytes) {
+    const uint64_t now = in_use_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    uint64_t peak = peak_.load(std::memory_order_relaxed);
+    while (peak < now && !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+  }
+  void remove(uint64_t bytes) { in_use_.fetch_sub(bytes, std::memory_order_relaxed); }
+  uint64_t in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  uint64_t peak() const { return peak_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> in_use_{0}, peak_{0};
+};
+
+}  // namespace ltc::torchscript
+
+struct ltc_plugin {
+  const ltc_host_api* host;
+};
+
+struct ltc_device {
+  ltc_plugin* plugin;
+  ltc::torchscript::MemoryMeter memory;
+  uint64_t submits = 0;                                // tells whether a buffer was already seen in this submit
+  std::optional<ltc::torchscript::Error> undelivered;  // of a run whose host wanted no event: rides in the next one
+};
+
+// A value: a write to one buffer never changes another, although two may share memory until then.
+// The tensor is strided, on the CPU, of the declared sizes and type, with any strides; undefined only when
+// there was no memory left for the result of a failed run.
+struct ltc_buffer {
+  explicit ltc_buffer(ltc_device* owner) : device(owner) {}
+  ~ltc_buffer() { device->memory.remove(charged); }
+  ltc_buffer(const ltc_buffer&) = delete;
+  ltc_buffer& operator=(const ltc_buffer&) = delete;
+
+  void hold(at::Tensor value) {
+    const uint64_t bytes = value.defined() ? value.storage().nbytes() : 0;
+    tensor = std::move(value);
+    device->memory.add(bytes);
+    device->memory.remove(std::exchange(charged, bytes));
+  }
+
+  ltc_device* const device;
+  at::Tensor tensor;
+  uint64_t charged = 0;
+  uint64_t seen_in = 0;  // the last submit that named it as an input
+  bool donated = false;  // in that submit
+};
+
+// Work is synchronous, so an event exists only to carry an error.
+struct ltc_event {
+  const ltc_host_api* host;
+  ltc::torchscript::Error error;
+};
+
+namespace ltc::torchscript {
+
+// memory.cpp
+at::Tensor dense(at::IntArrayRef sizes, at::ScalarType dtype);
+ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args);
+void transfer(const ltc_transfer_args& args);
+
+// Hands a failure, and any that waited for an event, to the host; *done stays NULL without one.
+void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done);
+
+}  // namespace ltc::torchscript

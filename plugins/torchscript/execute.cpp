@@ -1,0 +1,246 @@
+#include "execute.h"
+
+#include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <c10/util/StringUtil.h>
+
+#include <cstring>
+#include <memory>
+
+#include "ops.h"
+
+namespace ltc::torchscript {
+namespace {
+
+// Nothing but this run can see or change the memory of an operand that was moved here.
+bool is_exclusive(const c10::IValue& operand) {
+  if (!operand.isTensor()) return false;
+  const at::Tensor& tensor = operand.toTensor();
+  return tensor.defined() && tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
+         tensor.is_non_overlapping_and_dense();
+}
+
+std::string describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_type(), tensor.sizes()); }
+
+// The thread that calls may be in the middle of anything that dispatch could notice.
+struct QuietDispatch {
+  c10::InferenceMode inference;
+  c10::impl::ExcludeDispatchKeyGuard exclude{c10::autocast_dispatch_keyset | c10::python_ks};
+};
+
+}  // namespace
+
+void Executable::run() {
+  for (const Instruction& instruction : instructions_) {
+    try {
+      step(instruction);
+    } catch (...) {
+      fail(instruction);
+    }
+  }
+}
+
+inline void Executable::step(const Instruction& instruction) {
+  switch (instruction.kind) {
+    case Kind::kCall: return call(instruction);
+    case Kind::kNumber: make(instruction); break;
+    case Kind::kTensorList: make_list<at::Tensor>(instruction); break;
+    case Kind::kOptionalTensorList: make_list<std::optional<at::Tensor>>(instruction); break;
+    case Kind::kUnpack: unpack(instruction); break;
+  }
+  store_results(instruction);
+}
+
+inline void Executable::call(const Instruction& instruction) {
+  const Operand* operands = operands_.data() + instruction.first_operand;
+  for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+  // A moved operand that is unshared was at its last use; a copied one is shared with its slot.
+  const bool in_place = instruction.twin && is_exclusive(stack_[0]);
+  (in_place ? *instruction.twin : *instruction.op).callBoxed(stack_);
+  store_results(instruction);
+}
+
+inline void Executable::store_results(const Instruction& instruction) {
+  if (stack_.size() != instruction.result_count) {
+    throw Failure(LTC_INTERNAL, c10::str("returned ", stack_.size(), " results, not ", instruction.result_count));
+  }
+  const uint32_t* results = results_.data() + instruction.first_result;
+  for (uint32_t i = 0; i < instruction.result_count; ++i) {
+    if (results[i] != kUnwanted) slots_[results[i]] = std::move(stack_[i]);
+  }
+  stack_.clear();
+#ifndef NDEBUG
+  check_results(instruction);
+#endif
+}
+
+void Executable::make(const Instruction& number) {
+  const Operand* operands = operands_.data() + number.first_operand;
+  const auto dtype = fetch(operands[1]).toOptional<at::ScalarType>();
+  stack_.emplace_back(make_number(fetch(operands[0]).toScalar(), dtype));
+}
+
+template <typename Element>
+void Executable::make_list(const Instruction& instruction) {
+  c10::List<Element> list;
+  list.reserve(instruction.operand_count);
+  const Operand* operands = operands_.data() + instruction.first_operand;
+  for (uint32_t i = 0; i < instruction.operand_count; ++i) list.push_back(fetch(operands[i]).to<Element>());
+  stack_.emplace_back(std::move(list));
+}
+
+void Executable::unpack(const Instruction& instruction) {
+  const c10::List<at::Tensor> list = fetch(operands_[instruction.first_operand]).toTensorList();
+  for (size_t i = 0; i < list.size(); ++i) stack_.emplace_back(list.get(i));
+}
+
+void Executable::check_results(const Instruction& instruction) const {
+  for (uint32_t i = 0; i < instruction.result_count; ++i) {
+    const uint32_t slot = results_[instruction.first_result + i];
+    if (slot == kUnwanted || !slots_[slot].isTensor() || specs_[slot].dtype == at::ScalarType::Undefined) continue;
+    const at::Tensor& tensor = slots_[slot].toTensor();
+    if (!tensor.defined() || specs_[slot].matches(tensor)) continue;
+    throw Failure(LTC_INTERNAL, c10::str("result ", i, " is ", describe(tensor), ", declared ", to_string(specs_[slot])));
+  }
+}
+
+void Executable::fail(const Instruction& instruction) {
+  Error error = current_error();
+  stack_.clear();
+  error.node = instruction.node;
+  if (instruction.op) error.message = c10::str("[", instruction.op->operator_name(), "] ", error.message);
+  throw Failure(std::move(error));
+}
+
+at::Tensor Executable::take_output(size_t index) {
+  const Operand output = outputs_[index];
+  c10::IValue value = fetch(output);
+  if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().layout() != at::kStrided) {
+    throw Failure(LTC_INTERNAL, c10::str("[execute] output ", index, " is no dense tensor"));
+  }
+  at::Tensor tensor = std::move(value).toTensor();
+  if (!specs_[output.slot].matches(tensor)) {
+    throw Failure(LTC_INTERNAL,
+                  c10::str("[execute] output ", index, " is ", describe(tensor), ", declared ", to_string(specs_[output.slot])));
+  }
+  // Buffers hold plain memory: no pending conjugation or negation, and full strength in type promotion.
+  if (tensor.is_conj() || tensor.is_neg()) tensor = tensor.resolve_conj().resolve_neg();
+  return tensor.unsafeGetTensorImpl()->is_wrapped_number() ? tensor.clone() : tensor;
+}
+
+void Executable::clear() noexcept {
+  stack_.clear();
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    if (!is_constant_[i]) slots_[i] = c10::IValue();
+  }
+}
+
+namespace {
+
+c10::IValue scalar_value(ltc_dtype dtype, const ltc_scalar& scalar) {
+  switch (dtype) {
+    case LTC_F64: return scalar.f;
+    case LTC_BOOL: return scalar.i != 0;
+    case LTC_C128: return c10::complex<double>(scalar.c[0], scalar.c[1]);
+    default: return scalar.i;
+  }
+}
+
+void check_count(const char* what, size_t given, size_t wanted) {
+  if (given == wanted) return;
+  throw Failure(LTC_INVALID_ARGUMENT, c10::str("[execute] ", given, " ", what, " given, ", wanted, " compiled"));
+}
+
+// `repeated` operands cannot be given away.
+void check_input(ltc_device* device, ltc_buffer* buffer, size_t index, bool donated, const TensorSpec& spec) {
+  if (!buffer || !buffer->tensor.defined()) {
+    throw Failure(LTC_INVALID_ARGUMENT,
+                  c10::str("[execute] input ", index, buffer ? " is the output of a run that failed" : " is NULL"));
+  }
+  if (buffer->device != device) throw Failure(LTC_INVALID_ARGUMENT, c10::str("[execute] input ", index, " is on another device"));
+  if (!spec.matches(buffer->tensor)) {
+    throw Failure(LTC_INVALID_ARGUMENT,
+                  c10::str("[execute] input ", index, " is ", describe(buffer->tensor), ", compiled for ", to_string(spec)));
+  }
+  const bool repeated = std::exchange(buffer->seen_in, device->submits) == device->submits;
+  if (repeated && (donated || buffer->donated)) {
+    throw Failure(LTC_INVALID_ARGUMENT, c10::str("[execute] input ", index, " is donated and given twice"));
+  }
+  buffer->donated = donated;
+}
+
+void check_arguments(ltc_device* device, const Executable& executable, const ltc_execute_args& args) {
+  size_t scalars = 0;
+  for (const Program::Param& param : executable.params()) scalars += param.is_scalar;
+  check_count("inputs", args.input_count, executable.params().size() - scalars);
+  check_count("scalars", args.scalar_count, scalars);
+  check_count("outputs", args.output_count, executable.output_count());
+  ++device->submits;
+  size_t input = 0;
+  for (const Program::Param& param : executable.params()) {
+    if (param.is_scalar) continue;
+    check_input(device, args.inputs[input], input, args.donate && args.donate[input], param.spec);
+    ++input;
+  }
+}
+
+void load_scalars(Executable& executable, const ltc_execute_args& args) {
+  size_t next = 0;
+  for (size_t i = 0; i < executable.params().size(); ++i) {
+    const Program::Param& param = executable.params()[i];
+    if (!param.is_scalar) continue;
+    const ltc_scalar& scalar = args.scalars[next++];
+    if (executable.is_used(i)) executable.load(i, scalar_value(param.dtype, scalar));
+  }
+}
+
+// From here on a donated input belongs to the run: its handle dies, and so does its memory at its last use.
+void load_inputs(Executable& executable, const ltc_execute_args& args) noexcept {
+  size_t next = 0;
+  for (size_t i = 0; i < executable.params().size(); ++i) {
+    if (executable.params()[i].is_scalar) continue;
+    ltc_buffer* buffer = args.inputs[next];
+    const bool donated = args.donate && args.donate[next];
+    ++next;
+    if (donated) {
+      if (executable.is_used(i)) executable.load(i, std::move(buffer->tensor));
+      delete buffer;
+    } else if (executable.is_used(i)) {
+      executable.load(i, buffer->tensor);
+    }
+  }
+}
+
+// What a failed run leaves must be allocated: the host may still pass it on. Zeros, so that failures are repeatable.
+void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
+  try {
+    buffer.hold(dense(spec.sizes, spec.dtype));
+    std::memset(buffer.tensor.mutable_data_ptr(), 0, buffer.tensor.nbytes());
+  } catch (...) {
+    buffer.hold({});
+  }
+}
+
+}  // namespace
+
+std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs) {
+  check_arguments(device, executable, args);
+  QuietDispatch quiet;
+  std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
+  for (auto& result : results) result = std::make_unique<ltc_buffer>(device);
+  load_scalars(executable, args);
+  load_inputs(executable, args);
+  std::optional<Error> failure;
+  try {
+    executable.run();
+    for (size_t i = 0; i < results.size(); ++i) results[i]->hold(executable.take_output(i));
+  } catch (...) {
+    failure = current_error();
+    executable.clear();
+    for (size_t i = 0; i < results.size(); ++i) hold_anything(*results[i], executable.output_spec(i));
+  }
+  for (size_t i = 0; i < results.size(); ++i) outputs[i] = results[i].release();
+  return failure;
+}
+
+}  // namespace ltc::torchscript

@@ -1,0 +1,12 @@
+// One run of an executable on behalf of the host.
+#pragma once
+#include "compile.h"
+#include "device.h"
+
+namespace ltc::torchscript {
+
+// Fails, with nothing consumed, when the arguments do not fit the executable. A failure while running consumes the donated
+// inputs like a success, leaves outputs of the declared types with unspecified contents, and is returned for an event.
+std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs);
+
+}  // namespace ltc::torchscript

@@ -1,0 +1,54 @@
+// ltc_graph -> torch::jit::Graph, the program of this plugin.
+#pragma once
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ltc/plugin.h"
+
+namespace ltc::torchscript {
+
+// The type of a tensor value, by which operands are checked and in-place runs planned.
+struct TensorSpec {
+  at::ScalarType dtype = at::ScalarType::Undefined;
+  std::vector<int64_t> sizes;
+
+  bool matches(const at::Tensor& tensor) const {
+    return tensor.scalar_type() == dtype && tensor.sizes() == at::IntArrayRef(sizes);
+  }
+  bool operator==(const TensorSpec&) const = default;
+};
+std::string to_string(const TensorSpec& spec);
+
+// The operator behind a jit node (whose kind has no overload name) and the node of the C graph it came from.
+struct Origin {
+  c10::OperatorHandle op;
+  uint32_t node;
+};
+
+// An input of a jit graph is a tensor, or the number of a scalar param.
+struct Program {
+  struct Param {
+    bool is_scalar;
+    ltc_dtype dtype;
+    TensorSpec spec;  // of a tensor
+  };
+
+  std::shared_ptr<torch::jit::Graph> graph;
+  std::vector<Param> params;
+  std::unordered_map<const torch::jit::Node*, Origin> origins;
+};
+
+Program lower(const ltc_graph& graph);
+
+// 1 per node that can be lowered and run, else 0.
+void claim(const ltc_graph& graph, uint32_t* cluster);
+
+// The declared type of a tensor value of a program's graph.
+TensorSpec spec_of(const torch::jit::Value& value);
+
+}  // namespace ltc::torchscript

@@ -1,0 +1,149 @@
+#include "ops.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <ATen/ScalarOps.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/view_as_complex.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "philox.h"
+
+namespace ltc::torchscript {
+namespace {
+
+constexpr int64_t kParallelGrain = 1 << 15;
+
+at::Tensor philox(const at::Scalar& seed, const at::Scalar& offset, at::IntArrayRef size, at::ScalarType dtype) {
+  const Philox generator{static_cast<uint64_t>(seed.toLong()), static_cast<uint64_t>(offset.toLong())};
+  at::Tensor out(at::detail::empty_cpu(size, dtype));
+  // Ranges start at multiples of 4 elements: a whole number of blocks for every type.
+  const int64_t count = out.numel(), quads = (count + 3) / 4;
+  const auto fill = [&](auto&& write) {
+    at::parallel_for(0, quads, kParallelGrain, [&](int64_t begin, int64_t end) { write(4 * begin, std::min(4 * end, count)); });
+  };
+  switch (dtype) {
+    case at::kFloat: {
+      auto* data = out.mutable_data_ptr<float>();
+      fill([&](int64_t first, int64_t last) { generator.uniform(data + first, first, last); });
+      return out;
+    }
+    case at::kDouble: {
+      auto* data = out.mutable_data_ptr<double>();
+      fill([&](int64_t first, int64_t last) { generator.uniform(data + first, first, last); });
+      return out;
+    }
+    case at::kInt: {
+      auto* data = out.mutable_data_ptr<int32_t>();
+      fill([&](int64_t first, int64_t last) { generator.bits(data + first, first, last); });
+      return out;
+    }
+    case at::kLong: {
+      auto* data = out.mutable_data_ptr<int64_t>();
+      fill([&](int64_t first, int64_t last) { generator.bits(data + first, first, last); });
+      return out;
+    }
+    default: break;
+  }
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "philox makes float32, float64, int32 and int64, not ", dtype);
+  return out;
+}
+
+// ATen checks a strided view against its storage, of which a row-major operand may be only a part.
+void check_bounds(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride, int64_t offset) {
+  TORCH_CHECK(size.size() == stride.size(), "as_strided: ", size.size(), " sizes but ", stride.size(), " strides");
+  int64_t last = offset;
+  bool overflow = false, empty = false;
+  for (size_t i = 0; i < size.size(); ++i) {
+    TORCH_CHECK(size[i] >= 0 && stride[i] >= 0, "as_strided: negative size or stride in ", size, ", ", stride);
+    empty |= size[i] == 0;
+    int64_t extent = 0;
+    overflow |= __builtin_mul_overflow(size[i] - 1, stride[i], &extent) || __builtin_add_overflow(last, extent, &last);
+  }
+  if (empty) return;
+  TORCH_CHECK_INDEX(!overflow && offset >= 0 && last < self.numel(), "as_strided: sizes ", size, ", strides ", stride,
+                    " and offset ", offset, " leave the ", self.numel(), " elements of the operand");
+}
+
+at::Tensor strided_view(const at::Tensor& row_major, at::IntArrayRef size, at::IntArrayRef stride, int64_t offset) {
+  return row_major.as_strided(size, stride, row_major.storage_offset() + offset);
+}
+
+at::Tensor as_strided(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride, std::optional<int64_t> offset) {
+  check_bounds(self, size, stride, offset.value_or(0));
+  return strided_view(self.contiguous(), size, stride, offset.value_or(0));
+}
+
+at::Tensor& as_strided_scatter_(at::Tensor& self, const at::Tensor& src, at::IntArrayRef size, at::IntArrayRef stride,
+                                std::optional<int64_t> offset) {
+  check_bounds(self, size, stride, offset.value_or(0));
+  if (self.is_contiguous()) {
+    strided_view(self, size, stride, offset.value_or(0)).copy_(src);
+    return self;
+  }
+  at::Tensor row_major = self.contiguous();
+  strided_view(row_major, size, stride, offset.value_or(0)).copy_(src);
+  return self.copy_(row_major);
+}
+
+at::Tensor as_strided_scatter(const at::Tensor& self, const at::Tensor& src, at::IntArrayRef size, at::IntArrayRef stride,
+                              std::optional<int64_t> offset) {
+  at::Tensor out = self.clone(at::MemoryFormat::Contiguous);
+  as_strided_scatter_(out, src, size, stride, offset);
+  return out;
+}
+
+at::Tensor view(const at::Tensor& self, at::IntArrayRef size) { return self.reshape(size); }
+
+at::Tensor view_dtype(const at::Tensor& self, at::ScalarType dtype) {
+  return (self.element_size() == static_cast<int64_t>(at::elementSize(dtype)) ? self : self.contiguous()).view(dtype);
+}
+
+at::Tensor view_as_complex(const at::Tensor& self) { return at::view_as_complex(self.contiguous()); }
+
+double to_float(const at::Scalar& value) { return value.toDouble(); }
+
+class Registration {
+ public:
+  Registration() : library_(torch::Library::FRAGMENT, "ltc_torchscript", std::nullopt, __FILE__, __LINE__) {
+    add("number(Scalar value, *, ScalarType? dtype=None) -> Tensor", &make_number);
+    add("to_float(Scalar value) -> float", &to_float);
+    add("philox(Scalar seed, Scalar offset, int[] size, *, ScalarType dtype) -> Tensor", &philox);
+    add("view(Tensor(a) self, int[] size) -> Tensor(a)", &view);
+    add("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", &view_dtype);
+    add("view_as_complex(Tensor(a) self) -> Tensor(a)", &view_as_complex);
+    add("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)", &as_strided);
+    add("as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor",
+        &as_strided_scatter);
+    add("as_strided_scatter_(Tensor(a!) self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
+        &as_strided_scatter_);
+  }
+
+ private:
+  // Another copy of this library in the process may have been first; its operators are as good.
+  template <typename Kernel>
+  void add(const char* schema, Kernel* kernel) {
+    const std::string name(schema, std::strchr(schema, '('));
+    if (c10::Dispatcher::singleton().findSchema({"ltc_torchscript::" + name, ""})) return;
+    library_.def(schema);
+    library_.impl(name.c_str(), torch::dispatch(c10::DispatchKey::CompositeExplicitAutograd, kernel));
+  }
+
+  torch::Library library_;
+};
+
+}  // namespace
+
+at::Tensor make_number(const at::Scalar& value, std::optional<at::ScalarType> dtype) {
+  at::Tensor number = dtype ? at::detail::scalar_tensor_static(value, *dtype, at::kCPU) : c10::scalar_to_tensor(value);
+  number.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return number;
+}
+
+void register_operators() { static Registration once; }
+
+}  // namespace ltc::torchscript

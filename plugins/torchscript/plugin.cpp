@@ -1,0 +1,206 @@
+// The function table, and the little that is left once memory, lowering and execution are elsewhere.
+#include <ATen/Version.h>
+#include <torch/version.h>
+
+#include <cstdio>
+#include <memory>
+
+#include "device.h"
+#include "errors.h"
+#include "execute.h"
+#include "lower.h"
+#include "ops.h"
+#include "types.h"
+
+struct ltc_program {
+  const ltc_host_api* host;
+  ltc::torchscript::Program program;
+};
+
+struct ltc_executable {
+  explicit ltc_executable(const ltc::torchscript::Program& program) : executable(program) {}
+  ltc::torchscript::Executable executable;
+};
+
+namespace ltc::torchscript {
+
+void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done) {
+  std::optional<Error>& waiting = device->undelivered;
+  if (waiting && error) waiting->message += "; then " + error->message;
+  if (error && !waiting) waiting = std::move(error);
+  if (!done || !waiting) return;
+  *done = new ltc_event{device->plugin->host, std::move(*waiting)};
+  waiting.reset();
+}
+
+namespace {
+
+constexpr ltc_version kVersion{1, 0};
+
+// A literal: its bytes live as long as the library.
+template <size_t N>
+constexpr ltc_string literal(const char (&text)[N]) {
+  return {text, N - 1};
+}
+
+ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
+  return guarded(plugin->host, [&] {
+    info->name = literal("torchscript");
+    info->version = literal("0.1.0");
+    info->build_id = literal("torchscript 0.1.0, torch " TORCH_VERSION);
+    info->why_no_device = literal("");
+    info->device_count = 1;
+    info->sanitizers = 0;
+    info->opset = 0;
+  });
+}
+
+// There are no settings, so a name that arrives is a mistake that somebody wants to hear about.
+void refuse_options(size_t count, const ltc_option* const* options) {
+  if (count == 0) return;
+  throw Failure(LTC_INVALID_ARGUMENT, "[torchscript] unknown option '" + std::string(text(options[0]->name)) + "'");
+}
+
+ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  return guarded(plugin->host, [&] {
+    check_extensions(args->ext);
+    if (args->ordinal != 0) {
+      throw Failure(LTC_NOT_FOUND, "[device_open] there is one device, 0, not " + std::to_string(args->ordinal));
+    }
+    refuse_options(args->option_count, args->options);
+    auto opened = std::make_unique<ltc_device>();
+    opened->plugin = plugin;
+    info->name = literal("libtorch CPU");
+    info->fingerprint = literal("cpu, torch " TORCH_VERSION);
+    info->dtypes = supported_dtypes();
+    info->memory_bytes = UINT64_MAX;
+    info->flags = 0;
+    *device = opened.release();
+  });
+}
+
+void device_close(ltc_device* device) { delete device; }
+
+ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  return guarded(device->plugin->host, [&] { *buffer = create_buffer(device, *args); });
+}
+
+void buffer_destroy(ltc_buffer* buffer) { delete buffer; }
+
+ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
+  return guarded(device->plugin->host, [&] {
+    transfer(*args);
+    deliver(device, std::nullopt, done);
+  });
+}
+
+ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    claim(*args->graph, cluster);
+  });
+}
+
+ltc_status* lower_graph(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    *program = new ltc_program{device->plugin->host, lower(*args->graph)};
+  });
+}
+
+void program_destroy(ltc_program* program) { delete program; }
+
+ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    refuse_options(args->option_count, args->options);
+    *executable = new ltc_executable(args->program->program);
+  });
+}
+
+void executable_destroy(ltc_executable* executable) { delete executable; }
+
+ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    deliver(device, submit(device, args->executable->executable, *args, outputs), done);
+  });
+}
+
+ltc_status* event_wait(ltc_event* event, uint64_t, bool* finished) {
+  *finished = true;
+  return make_status(event->host, event->error);
+}
+
+void event_destroy(ltc_event* event) { delete event; }
+
+void plugin_close(ltc_plugin* plugin) { delete plugin; }
+
+// A sink that wants no more is no error.
+ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
+  return guarded(program->host, [&] {
+    const std::string printed = program->program.graph->toString();
+    sink->write(sink->context, printed.data(), printed.size());
+  });
+}
+
+ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
+  stats->in_use_bytes = device->memory.in_use();
+  stats->peak_bytes = device->memory.peak();
+  return nullptr;
+}
+
+const ltc_plugin_api kApi = {
+    .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .describe = describe,
+    .device_open = device_open,
+    .device_close = device_close,
+    .buffer_create = buffer_create,
+    .buffer_destroy = buffer_destroy,
+    .transfer = transfer_bytes,
+    .claims = claims,
+    .lower = lower_graph,
+    .program_destroy = program_destroy,
+    .compile = compile,
+    .executable_destroy = executable_destroy,
+    .execute = execute,
+    .event_wait = event_wait,
+    .event_destroy = event_destroy,
+    .plugin_close = plugin_close,
+    .program_text = program_text,
+    .memory_stats = memory_stats,
+};
+
+bool is_older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
+
+bool enter(ltc_entry_args* args) {
+  if (is_older(kVersion, args->oldest) || is_older(args->newest, kVersion)) {
+    static thread_local char reason[128];
+    std::snprintf(reason, sizeof reason, "torchscript speaks plugin ABI %u.%u, the host %u.%u to %u.%u", kVersion.major,
+                  kVersion.minor, args->oldest.major, args->oldest.minor, args->newest.major, args->newest.minor);
+    args->reason = reason;
+    return false;
+  }
+  register_operators();
+  args->plugin = new ltc_plugin{args->host};
+  args->api = &kApi;
+  args->agreed = kVersion;
+  return true;
+}
+
+}  // namespace
+}  // namespace ltc::torchscript
+
+bool ltc_plugin_entry(ltc_entry_args* args) {
+  try {
+    return ltc::torchscript::enter(args);
+  } catch (const std::exception& error) {
+    static thread_local char reason[256];
+    std::snprintf(reason, sizeof reason, "torchscript cannot register its operators: %s", error.what());
+    args->reason = reason;
+    return false;
+  } catch (...) {
+    args->reason = "torchscript cannot start";
+    return false;
+  }
+}
