@@ -5,7 +5,9 @@
 namespace ltc {
 namespace {
 
-uint64_t key_of(const Trace& trace, std::span<const Root> roots) { return hash_bytes(trace.hash, roots.data(), roots.size_bytes()); }
+uint64_t key_of(const Trace& trace, std::span<const Root> roots) {
+  return hash_bytes(trace.hash, roots.data(), roots.size_bytes());
+}
 
 }  // namespace
 

@@ -17,13 +17,13 @@ struct Library::Handle {
   boost::dll::shared_library library;
 };
 
-Library::Library(std::unique_ptr<Handle> handle) : handle_(std::move(handle)) {}
+Library::Library(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
 Library::Library(Library&&) noexcept = default;
 Library& Library::operator=(Library&&) noexcept = default;
 Library::~Library() = default;
 
 Library Library::open(const std::string& path) {
-  auto handle = std::make_unique<Handle>();
+  auto handle = std::make_shared<Handle>();
   std::error_code error;
   handle->library.load(path, error, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
   if (error) {
@@ -42,11 +42,10 @@ void* Library::find(const char* symbol) const {
 
 void Library::keep() {
   // Reachable from a static, so that leak checkers know it is meant.
-  static auto* kept = new std::vector<Handle*>();
+  static auto* kept = new std::vector<std::shared_ptr<Handle>>();
   static auto* mutex = new std::mutex();
-  if (!handle_) return;
   std::lock_guard lock(*mutex);
-  kept->push_back(handle_.release());
+  kept->push_back(handle_);
 }
 
 std::string own_folder() {

@@ -26,8 +26,8 @@ class Library {
 
  private:
   struct Handle;
-  explicit Library(std::unique_ptr<Handle> handle);
-  std::unique_ptr<Handle> handle_;
+  explicit Library(std::shared_ptr<Handle> handle);
+  std::shared_ptr<Handle> handle_;
 };
 
 // The folder of the library (or executable) that contains this code.

@@ -59,6 +59,7 @@ Type::Type(const TypeKey& key)
   std::vector<int64_t> row_major(sizes.size());
   std::iota(row_major.begin(), row_major.end(), 0);
   contiguous = element_count == 0 || is_dense(*this, row_major);
+  contiguous_strides = strides == ltc::contiguous_strides(sizes);
   dense = contiguous || is_dense(*this, memory_order(*this));
 }
 

@@ -28,6 +28,7 @@ struct Type {
   int64_t element_count = 0;     // product of sizes
   bool dense = false;            // the elements fill element_count places in some order of the dims, without gap or overlap
   bool contiguous = false;       // and that order is row-major
+  bool contiguous_strides = false;  // and the strides are those that PyTorch gives a new tensor, dims of size 1 included
 
   bool operator==(const TypeKey& key) const;
   size_t size_bytes() const { return static_cast<size_t>(element_count) * dtype_size_bytes(dtype); }

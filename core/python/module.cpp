@@ -1,8 +1,8 @@
 // The Python module ltc._C. Everything that may wait or compile releases the GIL.
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/Generator.h>
+#include <torch/csrc/autograd/python_variable.h>
 
 #include "core/base/env.h"
 #include "core/ops/op_table.h"
@@ -44,7 +44,8 @@ py::list timeline_events(const std::vector<ltc::timeline::Event>& events) {
 
 py::list op_rows() {
   py::list rows;
-  for (const ltc::OpRow& row : ltc::op_rows()) rows.append(py::make_tuple(row.id, row.name, row.schema, static_cast<int>(row.tier)));
+  for (const ltc::OpRow& row : ltc::op_rows())
+    rows.append(py::make_tuple(row.id, row.name, row.schema, static_cast<int>(row.tier)));
   return rows;
 }
 
@@ -59,9 +60,11 @@ PYBIND11_MODULE(_C, m) {
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
   m.def("shut_down", &ltc::shut_down, ReleaseGil());
-  m.def("graph_text", [](int device) { return ltc::LazyDevice::get(static_cast<uint32_t>(device)).trace_text(); }, ReleaseGil());
+  m.def(
+      "graph_text", [](int device) { return ltc::LazyDevice::get(static_cast<uint32_t>(device)).trace_text(); }, ReleaseGil());
 
-  m.def("device_count", [] { return static_cast<int>(ltc::device_count()); }, ReleaseGil());
+  m.def(
+      "device_count", [] { return static_cast<int>(ltc::device_count()); }, ReleaseGil());
   m.def("current_device", [] { return static_cast<int>(ltc::current_device()); });
   m.def("set_device", [](int device) { ltc::set_current_device(static_cast<c10::DeviceIndex>(device)); });
   m.def("forked", &ltc::forked);

@@ -6,7 +6,7 @@
 namespace ltc {
 
 void watch_forks();        // from the first use of a device on; idempotent
-LTC_API bool forked();             // whether this process is a child forked after that
+LTC_API bool forked();     // whether this process is a child forked after that
 void refuse_after_fork();  // throws Error(kUnsupported) there
 
 }  // namespace ltc

@@ -16,7 +16,8 @@ struct HostValue {
 };
 
 // Computes the outputs of `graph` from its buffer params and scalars, in their order. Throws what the op throws.
-using HostRunner = std::vector<HostValue> (*)(const Graph& graph, std::span<const HostValue> inputs, std::span<const Scalar> scalars);
+using HostRunner = std::vector<HostValue> (*)(const Graph& graph, std::span<const HostValue> inputs,
+                                              std::span<const Scalar> scalars);
 
 void set_host_runner(HostRunner runner);
 HostRunner host_runner();  // throws Error(kUnsupported) if none was installed

@@ -10,8 +10,8 @@
 namespace ltc {
 namespace {
 
-constexpr size_t kRunWindow = 2;           // steps queued or running before a barrier waits
-constexpr size_t kCachedPrograms = 1024;   // per device
+constexpr size_t kRunWindow = 2;          // steps queued or running before a barrier waits
+constexpr size_t kCachedPrograms = 1024;  // per device
 
 struct Devices {
   std::mutex mutex;
@@ -29,7 +29,8 @@ Devices& devices() {
 LazyDevice& LazyDevice::get(uint32_t ordinal) {
   Devices& all = devices();
   std::lock_guard lock(all.mutex);
-  if (ordinal < all.by_ordinal.size() && all.by_ordinal[ordinal]) [[likely]] return *all.by_ordinal[ordinal];
+  if (ordinal < all.by_ordinal.size() && all.by_ordinal[ordinal]) [[likely]]
+    return *all.by_ordinal[ordinal];
   refuse_after_fork();
   auto& registry = host::Registry::instance();
   const uint32_t count = registry.device_count();
@@ -121,7 +122,8 @@ const CachedProgram& LazyDevice::compile(Cut& step) {
   metrics::counter(metrics::kUncachedCompile) += 1;
   try {
     TraceGraph traced = build_graph(step.trace, step.roots);
-    CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device()), std::move(traced.buffers), std::move(traced.scalars)};
+    CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device()), std::move(traced.buffers),
+                        std::move(traced.scalars)};
     return *cache_.insert(step.trace, step.roots, std::move(built));
   } catch (...) {
     for (const BufferRef& output : step.outputs) output->error = std::current_exception();
@@ -195,7 +197,8 @@ Recorder::Recorder(LazyDevice& device) : device_(device) {
 }
 
 ValueId Recorder::read(LazyStorage& storage) {
-  if (storage.epoch_ == device_.epoch_ && storage.value_ != kNone) [[likely]] return storage.value_;
+  if (storage.epoch_ == device_.epoch_ && storage.value_ != kNone) [[likely]]
+    return storage.value_;
   ensure(storage.buffer_ != nullptr, "a storage without a value is read");
   const ValueId value = input(storage.buffer_, storage.buffer_->type);
   storage.epoch_ = storage.entry_epoch_ = device_.epoch_;
@@ -210,7 +213,8 @@ ValueId Recorder::input(BufferRef buffer, TypeId type) {
 }
 
 ValueId Recorder::scalar(DType dtype, Scalar value) {
-  static const TypeId types[] = {scalar_type(DType::kI64), scalar_type(DType::kF64), scalar_type(DType::kBool), scalar_type(DType::kC128)};
+  static const TypeId types[] = {scalar_type(DType::kI64), scalar_type(DType::kF64), scalar_type(DType::kBool),
+                                 scalar_type(DType::kC128)};
   const int index = dtype == DType::kI64 ? 0 : dtype == DType::kF64 ? 1 : dtype == DType::kBool ? 2 : 3;
   device_.scalars_.push_back(value);
   device_.owners_.push_back(nullptr);
@@ -233,17 +237,24 @@ ValueId Recorder::find_view(const ViewKey& key) const {
   return it == device_.views_.end() ? kNone : it->second;
 }
 
+// The type itself is kept beside its id: every read compares with it.
+void Recorder::set_type(LazyStorage& storage, TypeId type) {
+  if (storage.type_ == type) return;
+  storage.type_ = type;
+  storage.declared_ = &type_of(type);
+}
+
 void Recorder::bind(LazyStorage& storage, ValueId value, TypeId type) {
   device_.unlink(storage);
   if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
-  storage.type_ = type;
+  set_type(storage, type);
   device_.link(storage, value);
 }
 
 void Recorder::bind(LazyStorage& storage, BufferRef buffer, TypeId type) {
   device_.unlink(storage);
   if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
-  storage.type_ = type;
+  set_type(storage, type);
   storage.buffer_ = std::move(buffer);
 }
 

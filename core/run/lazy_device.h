@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/base/api.h"
+#include "core/base/spin_lock.h"
 #include "core/compile/cache.h"
 #include "core/run/lazy_storage.h"
 #include "core/run/metrics.h"
@@ -33,9 +34,9 @@ class LTC_API LazyDevice {
   // The device of that ordinal; the first use of any loads the plugins that LTC_BACKEND names. Throws what that throws, and
   // Error(kInvalidArgument) with both numbers for an ordinal that no plugin has.
   static LazyDevice& get(uint32_t ordinal);
-  static uint32_t count();  // loads the plugins too
+  static uint32_t count();                           // loads the plugins too
   static void for_each(void (*visit)(LazyDevice&));  // those in use
-  static void shut_down();  // drains and stops the queues; for the end of the process
+  static void shut_down();                           // drains and stops the queues; for the end of the process
 
   // `ordinal` among this process' devices.
   LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device);
@@ -43,8 +44,9 @@ class LTC_API LazyDevice {
   uint32_t ordinal() const { return ordinal_; }
   DeviceQueue& queue() { return queue_; }
 
-  // The barrier: everything that somebody still holds is compiled (or found) and queued; returns before it has run. `reason` is the
-  // counter to count. Throws what compiling throws; the values are then poisoned with the same error and recording goes on afresh.
+  // The barrier: everything that somebody still holds is compiled (or found) and queued; returns before it has run. `reason` is
+  // the counter to count. Throws what compiling throws; the values are then poisoned with the same error and recording goes on
+  // afresh.
   void sync(std::string_view reason);
 
   // The storage's value as a buffer, after a barrier if it is only traced. Null for an empty storage.
@@ -52,7 +54,6 @@ class LTC_API LazyDevice {
 
   // Waits until all that was queued is done.
   void wait();
-
 
   // The program that a barrier would run now, as text: for people and tests.
   std::string trace_text();
@@ -83,7 +84,7 @@ class LTC_API LazyDevice {
   const uint32_t ordinal_;
   DeviceQueue queue_;
 
-  std::mutex mutex_;  // guards what follows, and the fields of this device's storages
+  SpinLock mutex_;  // guards what follows, and the fields of this device's storages
   uint32_t epoch_ = 1;
   Trace trace_;
   std::vector<LazyStorage*> owners_;  // by value: who holds it, null if nobody does or it is a param
@@ -106,8 +107,9 @@ class Recorder {
   // Whether anything was ever written, and the declared type of what was.
   bool is_empty(const LazyStorage& storage) const { return storage.type_ == kNoType; }
   TypeId type(const LazyStorage& storage) const { return storage.type_; }
+  const Type& declared(const LazyStorage& storage) const { return *storage.declared_; }
 
-  ValueId read(LazyStorage& storage);  // its value in this trace; not of an empty one
+  ValueId read(LazyStorage& storage);            // its value in this trace; not of an empty one
   ValueId input(BufferRef buffer, TypeId type);  // a buffer that no storage holds
   ValueId scalar(DType dtype, Scalar value);
   ValueId node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs);
@@ -124,16 +126,20 @@ class Recorder {
   void share(LazyStorage& to, const LazyStorage& from, TypeId type);
   void bind(LazyStorage& storage, BufferRef buffer, TypeId type);
 
+  void release() { lock_.unlock(); }  // early; nothing but the destructor may follow
+
   // The trace has grown beyond what one program should be: sync once this recorder is gone.
   bool is_long() const { return device_.trace_.records.size() >= kLongTrace; }
 
  private:
+  static void set_type(LazyStorage& storage, TypeId type);
+
   // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
   static constexpr size_t kLongTrace = 1u << 15;
 
   LazyDevice& device_;
   std::vector<BufferRef> dropped_;  // destroyed after the lock: that may call the plugin
-  std::unique_lock<std::mutex> lock_;
+  std::unique_lock<SpinLock> lock_;
 };
 
 }  // namespace ltc

@@ -1,6 +1,7 @@
 // What one tensor storage holds: one immutable value at a time. Writing binds a new value; who captured the old one keeps it.
 #pragma once
 
+#include "core/base/pool.h"
 #include "core/ir/trace.h"
 #include "core/run/buffer.h"
 
@@ -13,7 +14,7 @@ class LazyDevice;
 //   traced    a value of the device's current trace: `epoch` is the trace's and `value` its record
 //   computed  a buffer, perhaps still being computed; also in `entry` once the current trace has read it
 // The fields belong to LazyDevice and are guarded by its mutex.
-class LazyStorage {
+class LazyStorage final : public Pooled<LazyStorage> {
  public:
   explicit LazyStorage(LazyDevice& device) : device_(device) {}
   ~LazyStorage();
@@ -27,6 +28,7 @@ class LazyStorage {
   friend class Recorder;
 
   LazyDevice& device_;
+  const Type* declared_ = nullptr;
   TypeId type_ = kNoType;  // of the value, with the strides that the program was promised; dense
   uint32_t epoch_ = 0;
   ValueId value_ = kNone;

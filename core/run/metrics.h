@@ -15,7 +15,7 @@ using Counter = std::atomic<int64_t>;
 // The counter of that name, made at its first use; lives for ever, so a hot place keeps the reference. Any thread.
 Counter& counter(std::string_view name);
 
-std::vector<std::string> counter_names();  // those that are not zero, sorted
+std::vector<std::string> counter_names();      // those that are not zero, sorted
 int64_t counter_value(std::string_view name);  // 0 if nothing was counted
 std::string report();                          // name and value, a line each, grouped: compiles, barriers, transfers, fallbacks
 void reset();
@@ -28,7 +28,7 @@ inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barr
 inline constexpr std::string_view kTraceLimit = "TraceLimitBarrier";     // barriers because the trace grew too long
 inline constexpr std::string_view kOpsRecorded = "OpsRecorded";
 inline constexpr std::string_view kRuns = "ProgramRuns";
-inline constexpr std::string_view kHostOps = "HostOps";                  // nodes that the host ran inside programs
+inline constexpr std::string_view kHostOps = "HostOps";  // nodes that the host ran inside programs
 inline constexpr std::string_view kBytesToDevice = "BytesToDevice";
 inline constexpr std::string_view kBytesFromDevice = "BytesFromDevice";
 

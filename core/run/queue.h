@@ -3,7 +3,8 @@
 // Everything that touches the device goes through here, so the plugin sees transfers and runs one after the other, and what is
 // submitted first runs first. The thread starts at the first submission and ends with stop().
 // Threads: all members from any thread, except where stated.
-// Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read such a
+// Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read such
+// a
 //   buffer fails with the same error without running; later work goes on.
 #pragma once
 
@@ -69,8 +70,9 @@ class DeviceQueue {
   std::mutex mutex_;
   std::condition_variable wake_, room_;
   std::deque<std::pair<Task, bool>> tasks_;
-  std::deque<std::shared_ptr<Completion>> pending_;  // runs that an asynchronous device may still be working on; queue thread only
-  size_t runs_ = 0;                                  // queued or running
+  std::deque<std::shared_ptr<Completion>>
+      pending_;      // runs that an asynchronous device may still be working on; queue thread only
+  size_t runs_ = 0;  // queued or running
   bool sleeping_ = false, stopping_ = false;
   std::thread thread_;
 };

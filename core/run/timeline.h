@@ -15,11 +15,11 @@ struct Event {
   uint64_t thread;    // distinguishes threads
   uint64_t begin_ns;  // steady clock
   uint64_t end_ns;
-  uint64_t run_id;    // which run of a program; 0 where it does not apply
+  uint64_t run_id;  // which run of a program; 0 where it does not apply
 };
 
-LTC_API void start();                 // forgets earlier events
-LTC_API std::vector<Event> stop();    // in order of their ends
+LTC_API void start();               // forgets earlier events
+LTC_API std::vector<Event> stop();  // in order of their ends
 bool enabled();
 uint64_t now_ns();
 

@@ -10,9 +10,10 @@ namespace {
 
 using OptTensor = std::optional<at::Tensor>;
 
-std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input, const OptTensor& weight, const OptTensor& bias,
-                                                                 const OptTensor& running_mean, const OptTensor& running_var,
-                                                                 bool training, double momentum, double eps) {
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input, const OptTensor& weight,
+                                                                 const OptTensor& bias, const OptTensor& running_mean,
+                                                                 const OptTensor& running_var, bool training, double momentum,
+                                                                 double eps) {
   const bool has_statistics = running_mean && running_mean->defined() && running_var && running_var->defined();
   if (!has_statistics) return at::_native_batch_norm_legit(input, weight, bias, training, momentum, eps);
   using Functional = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>(

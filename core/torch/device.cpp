@@ -88,7 +88,9 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   // The device has no memory that the host could pin for it: host memory is as good as any.
   bool isPinnedPtr(const void*) const override { return false; }
   c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::DeviceType::CPU); }
-  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t size_bytes) const override { resize_storage(storage, size_bytes); }
+  void resizePrivateUse1Bytes(const c10::Storage& storage, size_t size_bytes) const override {
+    resize_storage(storage, size_bytes);
+  }
 };
 
 const bool g_hooks_registered = [] {

@@ -12,6 +12,6 @@ inline constexpr int kMaxDevices = 16;
 
 LTC_API c10::DeviceIndex current_device();  // of this thread
 LTC_API void set_current_device(c10::DeviceIndex device);
-LTC_API c10::DeviceIndex device_count();    // loads the plugins that LTC_BACKEND names; throws if that fails
+LTC_API c10::DeviceIndex device_count();  // loads the plugins that LTC_BACKEND names; throws if that fails
 
 }  // namespace ltc

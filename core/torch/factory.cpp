@@ -25,21 +25,21 @@ using OptDevice = std::optional<c10::Device>;
 using OptFormat = std::optional<c10::MemoryFormat>;
 
 // The spelling `lazy` reaches the same kernels: it names the device of that index.
-LazyDevice& device_of(OptDevice device) {
-  return lazy_device(device ? c10::Device(kLtc, device->index()) : c10::Device(kLtc));
-}
+LazyDevice& device_of(OptDevice device) { return lazy_device(device ? c10::Device(kLtc, device->index()) : c10::Device(kLtc)); }
 
 void check_layout(OptLayout layout) {
   TORCH_CHECK(!layout || *layout == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", *layout);
 }
 
-at::Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, OptDtype dtype, OptLayout layout, OptDevice device, std::optional<bool>) {
+at::Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, OptDtype dtype, OptLayout layout, OptDevice device,
+                         std::optional<bool>) {
   check_layout(layout);
   at::detail::check_size_nonnegative(sizes);
   return new_tensor(device_of(device), c10::dtype_or_default(dtype), sizes, strides);
 }
 
-at::Tensor empty(IntArrayRef sizes, OptDtype dtype, OptLayout layout, OptDevice device, std::optional<bool> pin, OptFormat format) {
+at::Tensor empty(IntArrayRef sizes, OptDtype dtype, OptLayout layout, OptDevice device, std::optional<bool> pin,
+                 OptFormat format) {
   TORCH_CHECK(!pin || !*pin, "Only dense CPU tensors can be pinned");
   const at::Tensor result = empty_strided(sizes, contiguous_strides(as_span(sizes)), dtype, layout, device, pin);
   if (format && *format != c10::MemoryFormat::Contiguous && *format != c10::MemoryFormat::Preserve) {
@@ -55,7 +55,9 @@ at::Tensor view(const at::Tensor& self, SymIntArrayRef sizes) { return at::nativ
 at::Tensor reshape_alias(const at::Tensor& self, SymIntArrayRef sizes, SymIntArrayRef strides) {
   return at::native::_reshape_alias(self, C10_AS_INTARRAYREF_SLOW(sizes), C10_AS_INTARRAYREF_SLOW(strides));
 }
-at::Tensor unfold(const at::Tensor& self, int64_t dim, int64_t size, int64_t step) { return at::native::unfold(self, dim, size, step); }
+at::Tensor unfold(const at::Tensor& self, int64_t dim, int64_t size, int64_t step) {
+  return at::native::unfold(self, dim, size, step);
+}
 at::Tensor view_as_real(const at::Tensor& self) { return at::native::view_as_real(self); }
 at::Tensor view_as_complex(const at::Tensor& self) { return at::native::view_as_complex(self); }
 

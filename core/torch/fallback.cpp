@@ -28,7 +28,8 @@ void announce(const OpEntry& entry) {
   std::lock_guard lock(mutex);
   if (!known.insert(entry.counter).second) return;
   const auto level = mode == "warn" ? log::Level::kWarn : log::Level::kInfo;
-  log::at(level, entry.called.operator_name(), " runs on the CPU, which ends the trace (said once; counted as ", entry.counter, ")");
+  log::at(level, entry.called.operator_name(), " runs on the CPU, which ends the trace (said once; counted as ", entry.counter,
+          ")");
 }
 
 // One call of a CPU kernel in the place of a lazy one.
@@ -212,7 +213,8 @@ class HostSegment {
         stack.push_back(constant_value(*attr, arg));
       } else if (entry.args[i].kind == ArgKind::kNumber) {
         const c10::Scalar number = values_[node.inputs[next++]].toScalar();
-        stack.push_back(arg.type()->str().find("float") != std::string::npos ? c10::IValue(number.toDouble()) : c10::IValue(number));
+        stack.push_back(arg.type()->str().find("float") != std::string::npos ? c10::IValue(number.toDouble())
+                                                                             : c10::IValue(number));
       } else {
         stack.push_back(arg.default_value() ? *arg.default_value() : c10::IValue());
       }
@@ -226,8 +228,8 @@ class HostSegment {
   void run_philox(const Node& node) {
     const Type& type = graph_.type(node.outputs[0]);
     HostValue bits = allocate_host_value(graph_.types[node.outputs[0]]);
-    philox_fill(type, static_cast<uint64_t>(values_[node.inputs[0]].toInt()), static_cast<uint64_t>(values_[node.inputs[1]].toInt()),
-                bits.data.get());
+    philox_fill(type, static_cast<uint64_t>(values_[node.inputs[0]].toInt()),
+                static_cast<uint64_t>(values_[node.inputs[1]].toInt()), bits.data.get());
     values_[node.outputs[0]] = wrap(bits).clone();
   }
 

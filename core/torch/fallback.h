@@ -7,8 +7,8 @@
 
 namespace ltc {
 
-// Runs `entry.called` with the arguments on the stack: fetches lazy ones, runs the CPU kernel, sends results and what was written.
-// LTC_FALLBACK: allow, warn (each op once) or error (throws, naming the op).
+// Runs `entry.called` with the arguments on the stack: fetches lazy ones, runs the CPU kernel, sends results and what was
+// written. LTC_FALLBACK: allow, warn (each op once) or error (throws, naming the op).
 void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack);
 
 // Ops of a program that the plugin does not claim: the host runner (run/host_ops.h).

@@ -78,7 +78,8 @@ uint64_t LazyGenerator::reserve(const Type& type) {
 
 const at::Generator& default_generator(c10::DeviceIndex device) {
   if (device < 0) device = current_device();
-  TORCH_CHECK(device < kMaxDevices, "there is no device ltc:", static_cast<int>(device), "; at most ", kMaxDevices, " are supported");
+  TORCH_CHECK(device < kMaxDevices, "there is no device ltc:", static_cast<int>(device), "; at most ", kMaxDevices,
+              " are supported");
   std::lock_guard lock(defaults().mutex);
   at::Generator& generator = defaults().by_device[device];
   if (!generator.defined()) generator = at::make_generator<LazyGenerator>(device, defaults().seed);

@@ -1,7 +1,7 @@
 // Random numbers: a counter-based generator whose numbers the plugin computes.
 //
-// The state is a seed and an offset. Both enter the graph as numbers, so drawing compiles nothing, and every plugin draws the same
-// numbers: element i of a draw is a function of seed, offset and i alone (Philox4x32-10, see ltc::philox in ltc/plugin.h).
+// The state is a seed and an offset. Both enter the graph as numbers, so drawing compiles nothing, and every plugin draws the
+// same numbers: element i of a draw is a function of seed, offset and i alone (Philox4x32-10, see ltc::philox in ltc/plugin.h).
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -19,8 +19,8 @@ class LazyGenerator final : public c10::GeneratorImpl {
   uint64_t current_seed() const override { return seed_; }
   void set_offset(uint64_t offset) override { offset_ = offset; }
   uint64_t get_offset() const override { return offset_; }
-  uint64_t seed() override;                                   // a fresh one from the system
-  void set_state(const c10::TensorImpl& state) override;      // 16 bytes: seed, offset
+  uint64_t seed() override;                               // a fresh one from the system
+  void set_state(const c10::TensorImpl& state) override;  // 16 bytes: seed, offset
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override;
 
   // Reserves numbers for a draw of so many elements: the offset at which it begins. Caller holds the generator's mutex.
@@ -33,7 +33,7 @@ class LazyGenerator final : public c10::GeneratorImpl {
 };
 
 LTC_API const at::Generator& default_generator(c10::DeviceIndex device);  // -1: of the current device
-LTC_API void seed_all(uint64_t seed);                                      // of every device, now and later; loads nothing
+LTC_API void seed_all(uint64_t seed);                                     // of every device, now and later; loads nothing
 
 // The generator that an op was given, or the device's own; throws for a CPU generator.
 at::Generator generator_for(const std::optional<at::Generator>& given, const LazyDevice& device);

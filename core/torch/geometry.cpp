@@ -19,8 +19,8 @@ AttrsId view_attrs(TypeId view, int64_t offset) {
     if (const auto it = table->known.find(key); it != table->known.end()) return it->second;
   }
   const Type& type = type_of(view);
-  const AttrsId attrs = intern_attrs({Attr::of_ints("size", type.sizes), Attr::of_ints("stride", type.strides),
-                                      Attr::of_int("storage_offset", offset)});
+  const AttrsId attrs = intern_attrs(
+      {Attr::of_ints("size", type.sizes), Attr::of_ints("stride", type.strides), Attr::of_int("storage_offset", offset)});
   std::unique_lock lock(table->mutex);
   table->known.emplace(key, attrs);
   return attrs;
@@ -45,7 +45,8 @@ ValueId read_memory(Recorder& recorder, LazyStorage& storage, DType dtype) {
   if (declared.dtype == dtype) return value;
   const int64_t flat[] = {declared.element_count};
   if (declared.sizes.size() != 1) {
-    value = emit(recorder, "aten::reshape", intern_contiguous(declared.dtype, flat), {Attr::of_ints("shape", {flat[0]})}, {value});
+    value =
+        emit(recorder, "aten::reshape", intern_contiguous(declared.dtype, flat), {Attr::of_ints("shape", {flat[0]})}, {value});
   }
   const int64_t count[] = {static_cast<int64_t>(declared.size_bytes() / dtype_size_bytes(dtype))};
   return emit(recorder, "aten::view.dtype", intern_contiguous(dtype, count), {Attr::of_dtype("dtype", dtype)}, {value});
@@ -73,21 +74,22 @@ TypeId geometry_of(const c10::TensorImpl* tensor) {
   return intern_type(to_dtype(c10::typeMetaToScalarType(tensor->dtype())), as_span(tensor->sizes()), as_span(tensor->strides()));
 }
 
-bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, TypeId& id) {
-  const LazyStorage& storage = lazy_storage(tensor);
+bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, const LazyStorage& storage) {
   if (recorder.is_empty(storage) || tensor->storage_offset() != 0) return false;
-  id = recorder.type(storage);
-  const Type& type = type_of(id);
-  return type.dtype == to_dtype(c10::typeMetaToScalarType(tensor->dtype())) && std::ranges::equal(tensor->sizes(), type.sizes) &&
-         std::ranges::equal(tensor->strides(), type.strides);
+  const Type& type = recorder.declared(storage);
+  const size_t rank = type.sizes.size();
+  const auto same = [rank](c10::IntArrayRef given, const std::vector<int64_t>& declared) {
+    return given.size() == rank && std::equal(declared.begin(), declared.end(), given.begin());
+  };
+  return to_scalar_type(type.dtype) == c10::typeMetaToScalarType(tensor->dtype()) && same(tensor->sizes(), type.sizes) &&
+         same(tensor->strides(), type.strides);
 }
 
 ValueId read(Recorder& recorder, const c10::TensorImpl* tensor) {
   LazyStorage& storage = lazy_storage(tensor);
   if (recorder.is_empty(storage)) fill_empty(recorder, storage, tensor);
-  TypeId type;
-  if (is_whole(recorder, tensor, type)) return recorder.read(storage);
-  type = geometry_of(tensor);
+  if (is_whole(recorder, tensor, storage)) return recorder.read(storage);
+  const TypeId type = geometry_of(tensor);
   const ViewKey key{recorder.read(storage), type, tensor->storage_offset()};
   ValueId view = recorder.find_view(key);
   if (view == kNone) {
@@ -155,13 +157,15 @@ ValueId emit_full(Recorder& recorder, TypeId id, const c10::Scalar& fill) {
 ValueId emit_cast(Recorder& recorder, ValueId value, DType dtype) {
   const Type& type = type_of(recorder.type_of_value(value));
   if (type.dtype == dtype) return value;
-  return emit(recorder, "aten::_to_copy", intern_type(dtype, type.sizes, type.strides), {Attr::of_dtype("dtype", dtype)}, {value});
+  return emit(recorder, "aten::_to_copy", intern_type(dtype, type.sizes, type.strides), {Attr::of_dtype("dtype", dtype)},
+              {value});
 }
 
 ValueId emit_expand(Recorder& recorder, ValueId value, c10::IntArrayRef sizes) {
   const Type& type = type_of(recorder.type_of_value(value));
   if (std::ranges::equal(type.sizes, sizes)) return value;
-  return emit(recorder, "aten::expand", intern_contiguous(type.dtype, as_span(sizes)), {Attr::of_ints("size", sizes.vec())}, {value});
+  return emit(recorder, "aten::expand", intern_contiguous(type.dtype, as_span(sizes)), {Attr::of_ints("size", sizes.vec())},
+              {value});
 }
 
 }  // namespace ltc

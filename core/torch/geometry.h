@@ -1,4 +1,5 @@
-// Reading and writing storages through tensors: any tensor is a geometry (sizes, strides, offset, dtype) over its storage's value.
+// Reading and writing storages through tensors: any tensor is a geometry (sizes, strides, offset, dtype) over its storage's
+// value.
 #pragma once
 
 #include "core/torch/tensor.h"
@@ -8,8 +9,8 @@ namespace ltc {
 // The type that a tensor's geometry has, whether or not it is dense.
 TypeId geometry_of(const c10::TensorImpl* tensor);
 
-// Whether the tensor is exactly the value that its storage holds; then `type` is the value's declared type.
-bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, TypeId& type);
+// Whether the tensor is exactly the value that its storage holds; its geometry is then the value's declared type.
+bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, const LazyStorage& storage);
 
 // The tensor's contents as a value of the current trace: the storage's own value, or a view node on it.
 ValueId read(Recorder& recorder, const c10::TensorImpl* tensor);

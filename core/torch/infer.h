@@ -12,12 +12,12 @@ namespace ltc {
 
 // What a call with these operand types and constants gives.
 struct Signature {
-  std::vector<TypeId> outputs;     // kNoType: undefined (a masked gradient)
-  AttrsId attrs = kNoAttrs;        // of the node
+  std::vector<TypeId> outputs;  // kNoType: undefined (a masked gradient)
+  AttrsId attrs = kNoAttrs;     // of the node
 };
 
-// Works it out, without looking at any value. `args` are the arguments of `entry.functional`; lazy tensors among them are used for
-// their geometry only. Empty if it cannot be known without running the op on the values (the caller then runs it eagerly).
+// Works it out, without looking at any value. `args` are the arguments of `entry.functional`; lazy tensors among them are used
+// for their geometry only. Empty if it cannot be known without running the op on the values (the caller then runs it eagerly).
 // Throws what the op throws for these shapes. Calls dispatcher kernels: hold no lock.
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args);
 

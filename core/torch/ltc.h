@@ -15,8 +15,8 @@ namespace ltc {
 // Names the device. Call it before the first backward of the process; loads no plugin.
 LTC_API void register_device();
 
-// Ends the step on all devices: what was recorded and is still held is compiled, or found in the cache, and queued. Returns before
-// it has run, unless two steps are on their way already.
+// Ends the step on all devices: what was recorded and is still held is compiled, or found in the cache, and queued. Returns
+// before it has run, unless two steps are on their way already.
 LTC_API void mark_step();
 
 // Returns when all that was queued is done.

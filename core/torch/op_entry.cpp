@@ -85,8 +85,8 @@ std::optional<c10::OperatorHandle> find_functional(const c10::FunctionSchema& sc
 // Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema.
 bool can_be_traced(const c10::OperatorHandle& op, const OpRow* row) {
   if (row && row->tier == Tier::kHost) return false;
-  return returns_tensors(op.schema()) && !op.hasTag(at::Tag::dynamic_output_shape) && !op.hasTag(at::Tag::data_dependent_output) &&
-         !op.hasTag(at::Tag::nondeterministic_seeded);
+  return returns_tensors(op.schema()) && !op.hasTag(at::Tag::dynamic_output_shape) &&
+         !op.hasTag(at::Tag::data_dependent_output) && !op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
 }  // namespace

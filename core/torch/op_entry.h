@@ -31,7 +31,7 @@ enum class OpKind : uint8_t {
   kFunctional,  // recorded as it is
   kInPlace,     // op_(self, ...): recorded as its functional twin, whose result is bound to self's storage
   kOut,         // op.out(..., out): the same, bound to the storages of the out arguments
-  kEager,       // runs on the CPU at once: data-dependent, random without a recipe, results that are no tensors, no functional form
+  kEager,  // runs on the CPU at once: data-dependent, random without a recipe, results that are no tensors, no functional form
 };
 
 struct OpEntry {

@@ -25,7 +25,7 @@ at::Tensor draw(LazyDevice& device, c10::IntArrayRef sizes, c10::ScalarType dtyp
   auto* lazy = static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl());
   const auto seed = static_cast<int64_t>(lazy->current_seed());
   const auto offset = static_cast<int64_t>(lazy->reserve(type_of(id)));
-  const at::Tensor result = new_tensor(device, id);
+  const at::Tensor result = new_tensor(device, type_of(id));
   static const OpId philox = intern_op("ltc::philox");
   const AttrsId attrs = intern_attrs({Attr::of_ints("size", sizes.vec()), Attr::of_dtype("dtype", to_dtype(dtype))});
   Recorder recorder(device);

@@ -13,8 +13,9 @@ bool is_view(const c10::FunctionSchema& schema) {
   return false;
 }
 
-// An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table wants
-// whole has a composite kernel too. All others come through the fallback below.
+// Ops with a kernel of their own (the files before this one in the build: static objects are made in link order) are left alone.
+// An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table
+// wants whole has a composite kernel too. All others come through the fallback below.
 bool needs_own_kernel(const c10::OperatorHandle& op) {
   if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || is_view(op.schema())) return false;
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return true;

@@ -11,10 +11,10 @@ namespace ltc {
 namespace {
 
 constexpr std::array<c10::ScalarType, kDTypeCount> kScalarTypes = {
-    c10::ScalarType::Undefined, c10::ScalarType::Bool,          c10::ScalarType::Byte,   c10::ScalarType::Char,
-    c10::ScalarType::Short,     c10::ScalarType::Int,           c10::ScalarType::Long,   c10::ScalarType::Half,
-    c10::ScalarType::BFloat16,  c10::ScalarType::Float,         c10::ScalarType::Double, c10::ScalarType::ComplexFloat,
-    c10::ScalarType::ComplexDouble, c10::ScalarType::UInt16,    c10::ScalarType::UInt32, c10::ScalarType::UInt64,
+    c10::ScalarType::Undefined,     c10::ScalarType::Bool,   c10::ScalarType::Byte,   c10::ScalarType::Char,
+    c10::ScalarType::Short,         c10::ScalarType::Int,    c10::ScalarType::Long,   c10::ScalarType::Half,
+    c10::ScalarType::BFloat16,      c10::ScalarType::Float,  c10::ScalarType::Double, c10::ScalarType::ComplexFloat,
+    c10::ScalarType::ComplexDouble, c10::ScalarType::UInt16, c10::ScalarType::UInt32, c10::ScalarType::UInt64,
     c10::ScalarType::ComplexHalf};
 
 // Addresses that no process can map: above every user address and below every kernel address on x86-64 (4- and 5-level paging)
@@ -47,17 +47,38 @@ class LazyAllocator final : public c10::Allocator {
 LazyAllocator g_allocator;
 REGISTER_ALLOCATOR(kLtc, &g_allocator);
 
+class PooledStorage final : public c10::StorageImpl, public Pooled<PooledStorage> {
+ public:
+  using StorageImpl::StorageImpl;
+  using Pooled<PooledStorage>::operator new;
+  using Pooled<PooledStorage>::operator delete;
+};
+
+class PooledTensor final : public c10::TensorImpl, public Pooled<PooledTensor> {
+ public:
+  using TensorImpl::TensorImpl;
+  using Pooled<PooledTensor>::operator new;
+  using Pooled<PooledTensor>::operator delete;
+};
+
+at::Tensor make_tensor(LazyDevice& device, size_t size_bytes, c10::ScalarType dtype) {
+  auto storage = c10::make_intrusive<PooledStorage>(c10::StorageImpl::use_byte_size_t(), size_bytes,
+                                                    g_allocator.allocate(device, size_bytes), &g_allocator, /*resizable=*/true);
+  return at::Tensor(c10::make_intrusive<PooledTensor>(
+      c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(dtype)));
+}
+
 }  // namespace
 
 c10::Allocator* lazy_allocator() { return &g_allocator; }
 
 DType to_dtype(c10::ScalarType type) {
-  static const auto table = [] {
+  static constexpr auto kTable = [] {
     std::array<DType, static_cast<size_t>(c10::ScalarType::NumOptions) + 1> result{};
     for (uint32_t i = 1; i < kDTypeCount; ++i) result[static_cast<size_t>(kScalarTypes[i])] = static_cast<DType>(i);
     return result;
   }();
-  const DType dtype = table[static_cast<size_t>(type)];
+  const DType dtype = kTable[static_cast<size_t>(type)];
   TORCH_CHECK(dtype != DType::kNone, "device ltc has no tensors of dtype ", toString(type));
   return dtype;
 }
@@ -81,18 +102,19 @@ LazyStorage& lazy_storage(const c10::TensorImpl* tensor) { return lazy_storage(t
 
 at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
   const size_t size_bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(dtype));
-  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), size_bytes,
-                                                       g_allocator.allocate(device, size_bytes), &g_allocator, /*resizable=*/true);
-  auto tensor = at::detail::make_tensor_base<c10::TensorImpl>(c10::Storage(std::move(storage)),
-                                                              c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-                                                              c10::scalarTypeToTypeMeta(dtype));
+  at::Tensor tensor = make_tensor(device, size_bytes, dtype);
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
-  return at::Tensor(std::move(tensor));
+  return tensor;
 }
 
-at::Tensor new_tensor(LazyDevice& device, TypeId id) {
-  const Type& type = type_of(id);
-  return new_tensor(device, to_scalar_type(type.dtype), type.sizes, type.strides);
+at::Tensor new_tensor(LazyDevice& device, const Type& type) {
+  at::Tensor tensor = make_tensor(device, type.size_bytes(), to_scalar_type(type.dtype));
+  if (type.contiguous_strides) {
+    tensor.unsafeGetTensorImpl()->set_sizes_contiguous(type.sizes);
+  } else {
+    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(type.sizes, type.strides);
+  }
+  return tensor;
 }
 
 }  // namespace ltc

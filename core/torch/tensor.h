@@ -14,7 +14,7 @@ namespace ltc {
 inline constexpr auto kLtc = c10::DeviceType::PrivateUse1;
 inline constexpr const char* kDeviceName = "ltc";  // "lazy" is accepted as another spelling: factory.cpp
 
-DType to_dtype(c10::ScalarType type);           // throws for types that the core does not know (quantised)
+DType to_dtype(c10::ScalarType type);  // throws for types that the core does not know (quantised)
 c10::ScalarType to_scalar_type(DType dtype);
 
 c10::Allocator* lazy_allocator();
@@ -31,7 +31,7 @@ LazyStorage& lazy_storage(const c10::StorageImpl* storage);
 
 // A tensor over a fresh, empty storage of exactly its size.
 at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides);
-at::Tensor new_tensor(LazyDevice& device, TypeId type);
+at::Tensor new_tensor(LazyDevice& device, const Type& type);
 
 inline std::span<const int64_t> as_span(c10::IntArrayRef list) { return {list.data(), list.size()}; }
 

@@ -1,0 +1,106 @@
+#include "core/compile/cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ltc {
+namespace {
+
+using ::testing::ElementsAre;
+
+const TypeId kType = intern_contiguous(DType::kF32, std::vector<int64_t>{2});
+const std::vector<Root> kRoots = {{1}};
+
+// A param and one node.
+Trace trace_of(std::string_view op) {
+  Trace trace;
+  trace.add({kOpParam, kType});
+  trace.add_node(intern_op(op), kType, kNoAttrs, std::vector<ValueId>{0});
+  return trace;
+}
+
+CachedProgram program_of(const std::string& text) {
+  auto program = std::make_shared<Program>();
+  program->text = text;
+  return {std::move(program), {0}, {}};
+}
+
+// The text of the program found, or "none".
+std::string find(ProgramCache& cache, const Trace& trace, const std::vector<Root>& roots = kRoots) {
+  const CachedProgram* found = cache.find(trace, roots);
+  return found ? found->program->text : "none";
+}
+
+TEST(ProgramCache, FindsWhatWasInserted) {
+  ProgramCache cache(4);
+  EXPECT_EQ(find(cache, trace_of("aten::neg")), "none");
+  const CachedProgram* inserted = cache.insert(trace_of("aten::neg"), kRoots, program_of("neg"));
+  EXPECT_EQ(cache.find(trace_of("aten::neg"), kRoots), inserted);
+  EXPECT_EQ(inserted->program->text, "neg");
+  EXPECT_THAT(inserted->buffers, ElementsAre(0));
+  EXPECT_EQ(find(cache, trace_of("aten::relu")), "none");
+  EXPECT_EQ(cache.size(), 1u);
+  cache.clear();
+  EXPECT_EQ(find(cache, trace_of("aten::neg")), "none");
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(ProgramCache, TheRootsArePartOfTheKey) {
+  ProgramCache cache(4);
+  const Trace trace = trace_of("aten::neg");
+  cache.insert(trace, {{1}}, program_of("kept"));
+  cache.insert(trace, {{1, 0}}, program_of("donated"));
+  EXPECT_EQ(find(cache, trace, {{1}}), "kept");
+  EXPECT_EQ(find(cache, trace, {{1, 0}}), "donated");
+  EXPECT_EQ(find(cache, trace, {{0}}), "none");
+  EXPECT_EQ(find(cache, trace, {{1}, {1}}), "none");
+}
+
+TEST(ProgramCache, ACollisionCostsAComparison) {
+  ProgramCache cache(4);
+  Trace neg = trace_of("aten::neg"), relu = trace_of("aten::relu"), sin = trace_of("aten::sin");
+  relu.hash = sin.hash = neg.hash;
+  cache.insert(neg, kRoots, program_of("neg"));
+  EXPECT_EQ(find(cache, relu), "none");
+  cache.insert(relu, kRoots, program_of("relu"));
+  EXPECT_EQ(find(cache, neg), "neg");
+  EXPECT_EQ(find(cache, relu), "relu");
+  EXPECT_EQ(find(cache, sin), "none");
+}
+
+TEST(ProgramCache, TheLeastRecentlyUsedLeavesFirst) {
+  ProgramCache cache(2);
+  cache.insert(trace_of("aten::neg"), kRoots, program_of("neg"));
+  cache.insert(trace_of("aten::relu"), kRoots, program_of("relu"));
+  EXPECT_EQ(find(cache, trace_of("aten::neg")), "neg");  // a use
+  cache.insert(trace_of("aten::sin"), kRoots, program_of("sin"));
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_EQ(find(cache, trace_of("aten::relu")), "none");
+  EXPECT_EQ(find(cache, trace_of("aten::neg")), "neg");
+  EXPECT_EQ(find(cache, trace_of("aten::sin")), "sin");
+}
+
+TEST(ProgramCache, EvictionAmongCollidingOnesTakesTheRightOne) {
+  ProgramCache cache(2);
+  Trace neg = trace_of("aten::neg"), relu = trace_of("aten::relu"), sin = trace_of("aten::sin");
+  relu.hash = sin.hash = neg.hash;
+  cache.insert(neg, kRoots, program_of("neg"));
+  cache.insert(relu, kRoots, program_of("relu"));
+  EXPECT_EQ(find(cache, neg), "neg");
+  cache.insert(sin, kRoots, program_of("sin"));
+  EXPECT_EQ(find(cache, neg), "neg");
+  EXPECT_EQ(find(cache, relu), "none");
+  EXPECT_EQ(find(cache, sin), "sin");
+}
+
+TEST(ProgramCache, ARunningProgramOutlivesItsEviction) {
+  ProgramCache cache(1);
+  const std::shared_ptr<const Program> running = cache.insert(trace_of("aten::neg"), kRoots, program_of("neg"))->program;
+  cache.insert(trace_of("aten::relu"), kRoots, program_of("relu"));
+  EXPECT_EQ(find(cache, trace_of("aten::neg")), "none");
+  EXPECT_EQ(running->text, "neg");
+  EXPECT_EQ(running.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace ltc

@@ -1,0 +1,134 @@
+// Typed kernels for the ops that a program calls most: they skip the boxing of arguments and, where nothing asks for a gradient,
+// PyTorch's autograd kernel. What they record is what the boxed recorder would; whatever is unusual is left to it.
+//
+// Recording a+a on 16 floats: 0.75 of eager's time with the boxed kernel alone, 0.6 with these (bench: record).
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/library.h>
+
+#include "core/torch/record.h"
+#include "core/torch/recording.h"
+
+namespace ltc {
+namespace {
+
+// A name as a template argument, so that each op gets a kernel function of its own.
+template <size_t N>
+struct Name {
+  constexpr Name(const char (&text)[N]) { std::copy_n(text, N, chars); }
+  char chars[N];
+};
+
+template <Name kName>
+OpEntry& entry() {
+  static OpEntry& entry = [&]() -> OpEntry& {
+    const std::string name = kName.chars;
+    const size_t dot = name.find('.');
+    const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
+    return OpEntry::of(
+        c10::Dispatcher::singleton().findSchemaOrThrow(("aten::" + name.substr(0, dot)).c_str(), overload.c_str()));
+  }();
+  return entry;
+}
+
+void add(Recording& recording, const OpEntry&, size_t, const at::Tensor& tensor, const c10::IValue&) {
+  recording.add_tensor(tensor.unsafeGetTensorImpl());
+}
+void add(Recording& recording, const OpEntry& op, size_t i, const at::Scalar&, const c10::IValue& boxed) {
+  recording.add_number(op.args[i], boxed);
+}
+
+// A recording borrows numbers as IValues; tensors need none.
+c10::IValue box_number(const at::Tensor&) { return {}; }
+c10::IValue box_number(const at::Scalar& number) { return number; }
+
+template <typename... Args>
+at::Tensor record_boxed(OpEntry& op, const Args&... args) {
+  torch::jit::Stack stack = {c10::IValue(args)...};
+  record(op, stack);
+  return std::move(stack[0]).toTensor();
+}
+
+template <Name kName, typename... Args>
+struct Hot {
+  // At the device's key.
+  static at::Tensor kernel(const Args&... args) {
+    OpEntry& op = entry<kName>();
+    const c10::IValue numbers[] = {box_number(args)...};
+    Recording recording(op);
+    size_t i = 0;
+    ((add(recording, op, i, args, numbers[i]), ++i), ...);
+    if (recording.has_foreign() || !recording.device()) [[unlikely]]
+      return record_boxed(op, args...);
+    Recorder recorder(*recording.device());
+    const Signature* signature = recording.find_signature(recorder);
+    if (!signature || recorder.is_long()) [[unlikely]] {
+      recorder.release();
+      return record_boxed(op, args...);
+    }
+    return recording.bind_fresh(recorder, recording.emit(recorder, *signature), signature->outputs[0]);
+  }
+
+  // At its autograd key: straight on where there is nothing to differentiate and no mode that wants to see the call.
+  static at::Tensor autograd_kernel(c10::DispatchKeySet keys, const Args&... args) {
+    const bool grad_mode = c10::GradMode::is_enabled();
+    if (is_plain(keys) && (... && needs_no_gradient(args, grad_mode))) [[likely]]
+      return kernel(args...);
+    // PyTorch's own autograd kernel still stands at the key of backends without one of their own.
+    const auto own = keys.remove(c10::DispatchKey::AutogradFunctionality).add(c10::DispatchKey::AutogradOther);
+    static const auto op = entry<kName>().called.template typed<at::Tensor(const Args&...)>();
+    return op.redispatch(own, args...);
+  }
+
+  static bool needs_no_gradient(const at::Scalar&, bool) { return true; }
+  static bool needs_no_gradient(const at::Tensor& tensor, bool grad_mode) {
+    const auto* meta = static_cast<torch::autograd::AutogradMeta*>(tensor.unsafeGetTensorImpl()->autograd_meta());
+    return !meta || (!meta->fw_grad_ && !(grad_mode && meta->requires_grad()));
+  }
+
+  // Whether nothing stands between autograd and the device: no dispatch mode, no functionalization, no bits to resolve.
+  static bool is_plain(c10::DispatchKeySet keys) {
+    const auto below = (keys & c10::after_autograd_keyset).remove(c10::DispatchKey::ADInplaceOrView);
+    return below.highestFunctionalityKey() == c10::DispatchKey::Dense;
+  }
+};
+
+enum class At { kDevice, kAutograd };
+
+template <At kKey, Name kName, typename... Args>
+void add_op(torch::Library& m) {
+  if constexpr (kKey == At::kDevice) {
+    m.impl(kName.chars, TORCH_FN((Hot<kName, Args...>::kernel)));
+  } else {
+    m.impl(kName.chars, TORCH_FN((Hot<kName, Args...>::autograd_kernel)));
+  }
+}
+
+template <At kKey, Name... kNames>
+void add_unary(torch::Library& m) {
+  (add_op<kKey, kNames, at::Tensor>(m), ...);
+}
+template <At kKey, Name... kNames>
+void add_binary(torch::Library& m) {
+  (add_op<kKey, kNames, at::Tensor, at::Tensor>(m), ...);
+}
+template <At kKey, Name... kNames>
+void add_scaled(torch::Library& m) {
+  (add_op<kKey, kNames, at::Tensor, at::Tensor, at::Scalar>(m), ...);
+}
+
+// The hot ops: add a name here and nothing elsewhere.
+template <At kKey>
+void add_all(torch::Library& m) {
+  add_unary<kKey, "neg", "abs", "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "relu", "erf", "reciprocal">(m);
+  add_binary<kKey, "mul.Tensor", "div.Tensor", "maximum", "minimum", "pow.Tensor_Tensor", "mm", "bmm">(m);
+  add_binary<kKey, "eq.Tensor", "ne.Tensor", "lt.Tensor", "le.Tensor", "gt.Tensor", "ge.Tensor">(m);
+  add_scaled<kKey, "add.Tensor", "sub.Tensor">(m);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { add_all<At::kDevice>(m); }
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { add_all<At::kAutograd>(m); }
+
+}  // namespace
+}  // namespace ltc

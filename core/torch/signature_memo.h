@@ -1,0 +1,65 @@
+// Signatures of calls already seen, by op, operand types and constants.
+#pragma once
+
+#include <c10/util/SmallVector.h>
+
+#include <bit>
+#include <deque>
+
+#include "core/torch/infer.h"
+
+namespace ltc {
+
+// A call as words: the op, then each argument. Tensors are their types.
+class CallKey {
+ public:
+  void clear() { words_.clear(); }
+  void add_op(OpId op) { words_.push_back(op); }
+  void add_absent() { words_.push_back(kAbsent); }
+  void add_number(uint64_t kind) { words_.push_back(kNumber | kind); }
+  void add_list(size_t size) { words_.push_back(kList | size); }
+  void add_constant(const c10::IValue& value);
+
+  // A tensor whose type is filled in later: where.
+  size_t add_tensor() { return words_.push_back(kType), words_.size() - 1; }
+  void set_type(size_t where, TypeId type) { words_[where] = kType | type; }
+
+  bool operator==(const CallKey& other) const { return words_ == other.words_; }
+  uint64_t hash() const {
+    uint64_t hash = 0;
+    for (const uint64_t word : words_) hash = hash_mix(hash, word);
+    return hash;
+  }
+
+ private:
+  // Say what kind of word it is; the values are 32 bits, or words of their own.
+  static constexpr uint64_t kType = 1ull << 32, kNumber = 2ull << 32, kAbsent = 3ull << 32, kList = 4ull << 32,
+                            kConstant = 5ull << 32;
+  c10::SmallVector<uint64_t, 16> words_;
+};
+
+// A hash table that only grows: what it answers stays valid. One per device, guarded by the device's recorder.
+class SignatureMemo {
+ public:
+  static SignatureMemo& of(const LazyDevice& device);
+
+  const Signature* find(const CallKey& key) const;
+  const Signature* insert(const CallKey& key, Signature signature);
+
+ private:
+  struct Entry {
+    uint64_t hash;
+    CallKey key;
+    Signature signature;
+  };
+  struct Slot {
+    uint64_t hash;
+    const Entry* entry = nullptr;
+  };
+  void place(const Entry* entry);
+
+  std::deque<Entry> entries_;                          // never move
+  std::vector<Slot> slots_ = std::vector<Slot>(1024);  // open addressing, a power of two, at most half full
+};
+
+}  // namespace ltc

@@ -1,0 +1,19 @@
+"""What all integration tests share: the device, counters at zero, seeds."""
+
+import pytest
+import torch
+
+import ltc  # noqa: F401  registers the device
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def metrics():
+    """The counters, at zero, with nothing of earlier tests still queued or traced."""
+    ltc.sync()
+    ltc.metrics.reset()
+    return ltc.metrics
