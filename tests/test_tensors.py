@@ -7,6 +7,7 @@ import pickle
 import pytest
 import torch
 
+import ltc
 from comparing import LTC, assert_both, assert_close, assert_same, to_device
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
@@ -66,7 +67,8 @@ def test_limits_survive(dtype):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_cast_on_device(dtype):
     for target in DTYPES:
-        assert_both(lambda x: x.to(target), sample(dtype)) if not (dtype.is_complex and not target.is_complex) else None
+        if target.is_complex or not dtype.is_complex:
+            assert_both(lambda x: x.to(target), sample(dtype))
 
 
 @pytest.mark.parametrize("dtype", COMPLEX, ids=str)
@@ -79,8 +81,8 @@ def test_cast_of_complex_to_real_on_device(dtype):
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_cast_on_the_way(dtype):
     x = sample(dtype)
-    assert_same(x.to(LTC, torch.float64) if not dtype.is_complex else x.to(LTC, torch.complex128),
-                x.to(torch.float64) if not dtype.is_complex else x.to(torch.complex128))
+    target = torch.complex128 if dtype.is_complex else torch.float64
+    assert_same(x.to(LTC, target), x.to(target))
     back = sample(torch.uint8).to(LTC).to("cpu", dtype)
     assert back.device.type == "cpu" and back.dtype == dtype
 
@@ -290,7 +292,7 @@ def test_aliasing_of_view(name):
     def write(x):
         views = VIEWS[name](x)
         first = views[0] if isinstance(views, tuple) else views
-        if "expand" in name or "overlapping" in name:
+        if name in ("expand", "expand_as", "as_strided_overlapping", "unfold"):  # no place to write: elements share memory
             x.mul_(3)
         else:
             first.add_(100)
@@ -334,10 +336,7 @@ def in_place_both_ways(x):
 def in_place_across_barrier(x):
     view = x.t()[1:3]
     view.add_(1)
-    if x.device.type == "ltc":
-        import ltc
-
-        ltc.mark_step()
+    ltc.mark_step()
     x.mul_(2)
     view.sub_(1)
     return x, view
@@ -353,7 +352,7 @@ def in_place_keeps_captured_values(x):
 def in_place_with_itself(x):
     x[1:] += x[:-1].clone()
     x.mul_(x)
-    x.add_(x.t()[:4, :1])
+    x.add_(x.t()[:4, :1].clone())
     return x
 
 
@@ -522,8 +521,7 @@ def test_set():
         y = torch.empty(0, device=x.device)
         y.set_(x)
         y[0] = -1
-        z = torch.empty(0, device=x.device).set_(x.untyped_storage(), 2, (3, 2), (6, 1)) if False else \
-            torch.empty(0, device=x.device).set_(x.storage(), 2, (3, 2), (6, 1))
+        z = torch.empty(0, device=x.device).set_(x.untyped_storage(), 2, (3, 2), (6, 1))
         z.add_(100)
         w = torch.ones(3, device=x.device).set_()
         return x, y, z, w
@@ -587,17 +585,22 @@ def test_data_attribute():
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_repr(dtype):
     for x in (sample(dtype), sample(dtype)[0, 0], sample(dtype).t(), sample(dtype)[:0]):
-        assert without_device(repr(x.to(LTC))) == repr(x)
+        assert without_device(repr(x.to(LTC))) == one_line(repr(x))
+
+
+def one_line(text):
+    """The device makes lines longer, so they may break elsewhere."""
+    return " ".join(text.split())
 
 
 def without_device(text):
     assert "device='ltc:0'" in text
-    return text.replace(", device='ltc:0'", "").replace(" device='ltc:0',", "")
+    return one_line(text).replace(", device='ltc:0'", "")
 
 
 def test_repr_of_large_and_of_gradients():
     x = torch.randn(100, 100)
-    assert without_device(repr(x.to(LTC))) == repr(x)
+    assert without_device(repr(x.to(LTC))) == one_line(repr(x))
     leaf = torch.ones(2, requires_grad=True)
     assert without_device(repr(to_device(leaf))) == repr(leaf)
     assert "grad_fn=<MulBackward0>" in repr(to_device(leaf) * 2)

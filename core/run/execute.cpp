@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/log.h"
+#include "core/run/fallback_policy.h"
 #include "core/run/metrics.h"
 #include "core/run/queue.h"
 #include "core/run/timeline.h"
@@ -171,7 +172,7 @@ void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots,
   const std::vector<HostValue> outputs = host_runner()(step.graph, inputs, scalars);
   ensure(outputs.size() == step.outputs.size(), "the host runner gave ", outputs.size(), " outputs for ", step.outputs.size());
   metrics::counter(metrics::kHostOps) += static_cast<int64_t>(step.graph.nodes.size());
-  for (const Node& node : step.graph.nodes) metrics::counter(op_name(node.op).substr(0, op_name(node.op).find('.'))) += 1;
+  for (const Node& node : step.graph.nodes) count_fallback(op_name(node.op));
   for (size_t i = 0; i < outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
     if (!slot) slot = std::make_shared<Buffer>(*this, outputs[i].type);

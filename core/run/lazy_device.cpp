@@ -4,6 +4,7 @@
 #include "core/compile/compiler.h"
 #include "core/host/registry.h"
 #include "core/ir/text.h"
+#include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
 #include "core/run/timeline.h"
 
@@ -124,6 +125,10 @@ const CachedProgram& LazyDevice::compile(Cut& step) {
     TraceGraph traced = build_graph(step.trace, step.roots);
     CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device()), std::move(traced.buffers),
                         std::move(traced.scalars)};
+    for (const Step& part : built.program->steps) {
+      if (part.on_device) continue;
+      for (const Node& node : part.graph.nodes) check_fallback(op_name(node.op));
+    }
     return *cache_.insert(step.trace, step.roots, std::move(built));
   } catch (...) {
     for (const BufferRef& output : step.outputs) output->error = std::current_exception();

@@ -238,10 +238,10 @@ TEST_F(LazyTest, TraceText) {
   fill(a, {1, 2});
   record(b, "aten::relu", {&a});
   scale(a, 3);
-  const std::string text = R"(graph(%0: f32[2] -> 1, %1: f64 scalar) {
-  %2: f32[2] = aten::relu(%0)
-  %3: f32[2] = aten::mul.Tensor(%0, %1)
-  return %2, %3
+  const std::string text = R"(graph(%0: f32[2] -> 1, %2: f64 scalar) {
+  %1: f32[2] = aten::relu(%0)
+  %3: f32[2] = aten::mul.Tensor(%0, %2)
+  return %1, %3
 }
 )";
   EXPECT_EQ(device().trace_text(), text);
@@ -441,7 +441,9 @@ TEST_P(AnyLazyTest, ThreadsRecordAndSyncAtOnce) {
         record(*temporary, "aten::neg", {temporary.get()});
         record(x, "aten::add.Tensor", {temporary.get(), &one});
         if (step % 2 == 0) sync();
-        if (step % 3 == 0) EXPECT_THAT(read(x), ElementsAre(t + step, step));
+        if (step % 3 == 0) {
+          EXPECT_THAT(read(x), ElementsAre(t + step, step));
+        }
       }
     });
   }

@@ -44,7 +44,7 @@ class QueueTest : public RunTest {
   Floats download(const BufferRef& buffer) { return ltc::testing::download(queue(), buffer); }
 
   std::vector<BufferRef> run_all(const ProgramRef& program, std::vector<BufferRef> inputs, std::vector<double> scalars = {}) {
-    Run run{program, std::move(inputs), {}, {}, ++run_id_};
+    ltc::Run run{program, std::move(inputs), {}, {}, ++run_id_};
     for (const double scalar : scalars) run.scalars.push_back(Scalar{.f = scalar});
     for (const ValueId output : program->graph.outputs) {
       run.outputs.push_back(std::make_shared<Buffer>(queue(), program->graph.types[output]));

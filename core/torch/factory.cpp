@@ -1,7 +1,9 @@
 // Kernels that make tensors or change what they look at, and compute nothing: factories, views, resizing, set_.
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/_reshape_alias_native.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
+#include <ATen/ops/linspace.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
@@ -107,6 +109,18 @@ at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
   return self;
 }
 
+// PyTorch makes these from an empty tensor and their .out form; the op table keeps the functional form whole.
+at::Tensor& replace(at::Tensor& out, const at::Tensor& value) {
+  out.resize_(value.sizes());
+  return out.copy_(value);
+}
+at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, at::Tensor& out) {
+  return replace(out, at::arange(start, end, step, out.options()));
+}
+at::Tensor& linspace_out(const at::Scalar& start, const at::Scalar& end, int64_t steps, at::Tensor& out) {
+  return replace(out, at::linspace(start, end, steps, out.options()));
+}
+
 at::Tensor& zero(at::Tensor& self) { return fill_number(self, 0); }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -125,6 +139,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_", set_nothing);
   m.impl("fill_.Scalar", fill_number);
   m.impl("zero_", zero);
+  m.impl("arange.start_out", arange_out);
+  m.impl("linspace.out", linspace_out);
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar_dense);

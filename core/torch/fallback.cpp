@@ -5,32 +5,12 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/from_blob.h>
 
-#include <mutex>
-#include <set>
-
-#include "core/base/env.h"
-#include "core/base/log.h"
+#include "core/run/fallback_policy.h"
 #include "core/torch/generator.h"
 #include "core/torch/transfer.h"
 
 namespace ltc {
 namespace {
-
-// What LTC_FALLBACK asks for, and the count.
-void announce(const OpEntry& entry) {
-  metrics::counter(entry.counter) += 1;
-  static const std::string mode = env::get(env::kFallback, "allow");
-  if (mode == "error") {
-    TORCH_CHECK(false, entry.called.operator_name(), " runs on the CPU, not on the plugin, and LTC_FALLBACK=error forbids that");
-  }
-  static std::mutex mutex;
-  static std::set<std::string> known;
-  std::lock_guard lock(mutex);
-  if (!known.insert(entry.counter).second) return;
-  const auto level = mode == "warn" ? log::Level::kWarn : log::Level::kInfo;
-  log::at(level, entry.called.operator_name(), " runs on the CPU, which ends the trace (said once; counted as ", entry.counter,
-          ")");
-}
 
 // One call of a CPU kernel in the place of a lazy one.
 class EagerCall {
@@ -246,7 +226,9 @@ std::vector<HostValue> run_on_host(const Graph& graph, std::span<const HostValue
 }  // namespace
 
 void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack) {
-  announce(entry);
+  const std::string name = toString(entry.called.operator_name());
+  check_fallback(name);
+  count_fallback(name);
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   EagerCall(entry, stack).run(entry.called);
 }

@@ -96,7 +96,6 @@ OpEntry::OpEntry(const c10::OperatorHandle& handle) : called(handle) {
   const auto& arguments = schema.arguments();
   out_count = std::ranges::count_if(arguments, [](const c10::Argument& arg) { return arg.is_out(); });
   const size_t count = arguments.size() - out_count;
-  counter = schema.name();
 
   if (std::ranges::none_of(arguments, aliases)) {
     functional = handle;

@@ -48,7 +48,6 @@ struct OpEntry {
   bool structured = false;                        // PyTorch's own shape function can be asked
   std::vector<Arg> args;                          // of `called`, without the out arguments
   size_t out_count = 0;                           // trailing out arguments
-  std::string counter;                            // "aten::add"
 };
 
 }  // namespace ltc
