@@ -109,6 +109,16 @@ at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
   return self;
 }
 
+// Lets `tensor.data = other` and Module.to() move a tensor between CPU and device in place, as between CPU and CUDA: parameters stay
+// the objects that an optimizer knows, and C++ modules can be moved at all.
+bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
+  const auto is_plain = [](const at::Tensor& tensor) {
+    return tensor.layout() == c10::kStrided && (tensor.device().is_cpu() || is_lazy(tensor)) && !tensor.is_quantized() &&
+           !tensor.is_nested();
+  };
+  return is_plain(self) && is_plain(from);
+}
+
 // PyTorch makes these from an empty tensor and their .out form; the op table keeps the functional form whole.
 at::Tensor& replace(at::Tensor& out, const at::Tensor& value) {
   out.resize_(value.sizes());
@@ -139,6 +149,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_", set_nothing);
   m.impl("fill_.Scalar", fill_number);
   m.impl("zero_", zero);
+  m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
   m.impl("arange.start_out", arange_out);
   m.impl("linspace.out", linspace_out);
   m.impl("_copy_from", copy_from);
