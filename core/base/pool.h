@@ -1,11 +1,13 @@
 // Memory for small objects that come and go by the hundred thousand per second: a free list per thread and type.
 //
 // Derive from Pooled<T> (T final, new-ed and deleted as T). An object may be deleted on another thread than it was made on; its
-// memory then joins that thread's list. At most kKept pieces wait in a list, so a thread that only deletes does not hoard.
+// memory then joins that thread's list. At most kKept pieces wait in a list, so a thread that only deletes does not hoard; a
+// list goes with its thread.
 #pragma once
 
 #include <cstddef>
 #include <new>
+#include <utility>
 
 namespace ltc {
 
@@ -23,6 +25,9 @@ class Pooled {
   static void operator delete(void* memory) {
     List& list = list_;
     if (list.count >= kKept) return ::operator delete(memory);
+    if (!list.head) [[unlikely]] {
+      thread_local const Cleaner cleaner;  // made once per thread
+    }
     list.head = new (memory) Piece{list.head};
     ++list.count;
   }
@@ -35,6 +40,14 @@ class Pooled {
   struct List {
     Piece* head = nullptr;
     size_t count = 0;
+  };
+  // Frees the list at the end of the thread; what the thread deletes after that goes past it.
+  struct Cleaner {
+    Cleaner() {}
+    ~Cleaner() {
+      list_.count = kKept;
+      while (list_.head) ::operator delete(std::exchange(list_.head, list_.head->next));
+    }
   };
   static inline thread_local constinit List list_;
 };

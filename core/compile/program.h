@@ -3,6 +3,7 @@
 // Immutable once built; any number of runs may use it at once. Gone before the device that it was compiled for.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ struct Program {
   std::vector<uint32_t> outputs;  // slot of each output of the graph, all distinct
   std::vector<Step> steps;        // in running order
   std::string text;               // the steps for people: the plugin's own text where it has one
+
+  // How long a run takes its thread, as last seen; kept by the queue. For an asynchronous plugin that is the time to submit.
+  mutable std::atomic<int64_t> typical_ns{INT64_MAX};
 };
 
 }  // namespace ltc

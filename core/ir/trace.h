@@ -64,7 +64,7 @@ struct Trace {
 
   bool operator==(const Trace& other) const {
     return hash == other.hash && records.size() == other.records.size() && operands == other.operands &&
-           std::memcmp(records.data(), other.records.data(), records.size() * sizeof(Record)) == 0;
+           (records.empty() || std::memcmp(records.data(), other.records.data(), records.size() * sizeof(Record)) == 0);
   }
   void clear() { records.clear(), operands.clear(), hash = 0; }
 };

@@ -31,13 +31,7 @@ bool Completion::try_wait(uint64_t timeout_ns) {
 
 void Completion::wait() { try_wait(host::kForever); }
 
-bool Completion::finished() {
-  try {
-    return try_wait(0);
-  } catch (...) {
-    return true;
-  }
-}
+bool Completion::finished() { return try_wait(0); }
 
 Buffer::~Buffer() {
   if (handle && !forked()) queue.device().destroy_buffer(handle);

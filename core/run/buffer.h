@@ -22,7 +22,7 @@ class Completion {
 
   // Returns when the work is done; throws its error, or the first of what it depended on.
   void wait();
-  bool finished();  // without waiting; an error counts as finished
+  bool finished();  // the same without waiting
 
  private:
   bool try_wait(uint64_t timeout_ns);

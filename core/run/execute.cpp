@@ -18,7 +18,8 @@ ltc_type abi_type(TypeId id) {
   result.struct_size = LTC_SIZE_TO(ltc_type, sizes);
   result.dtype = static_cast<ltc_dtype>(type.dtype);
   result.rank = static_cast<uint32_t>(type.sizes.size());
-  result.sizes = type.sizes.data();
+  static constexpr int64_t kNoSizes[] = {0};
+  result.sizes = type.sizes.empty() ? kNoSizes : type.sizes.data();  // never null, as the ABI has it
   return result;
 }
 
@@ -39,13 +40,16 @@ void check(const Buffer& buffer) {
 }  // namespace
 
 void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
-  buffer.handle = device_->create_buffer(abi_type(value.type));
-  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, buffer);
-  if (args.size_bytes == 0) return;
-  args.from = value.data.get();
-  // Waited for here: `value` may then go, and in-order execution makes later work see the bytes.
-  Completion(*this, device_->transfer(args), {}).wait();
-  metrics::counter(metrics::kBytesToDevice) += static_cast<int64_t>(args.size_bytes);
+  Buffer made(*this, value.type);  // gives the handle back if the bytes do not arrive
+  made.handle = device_->create_buffer(abi_type(value.type));
+  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, made);
+  if (args.size_bytes > 0) {
+    args.from = value.data.get();
+    // Waited for here: `value` may then go, and in-order execution makes later work see the bytes.
+    Completion(*this, device_->transfer(args), {}).wait();
+    metrics::counter(metrics::kBytesToDevice) += static_cast<int64_t>(args.size_bytes);
+  }
+  buffer.handle = std::exchange(made.handle, nullptr);
 }
 
 void DeviceQueue::copy_out(Buffer& buffer, void* to) {
@@ -74,6 +78,7 @@ void DeviceQueue::run_download(const BufferRef& buffer, void* to) {
 
 void DeviceQueue::run_program(Run& run) {
   timeline::Span span("execute", run.id);
+  const auto begin = timeline::now_ns();
   const Program& program = *run.program;
   std::vector<BufferRef> slots(program.slots.size());
   std::move(run.inputs.begin(), run.inputs.end(), slots.begin());
@@ -90,7 +95,9 @@ void DeviceQueue::run_program(Run& run) {
       if (!output->handle) output->error = std::current_exception();
     }
   }
-  metrics::counter(metrics::kRuns) += 1;
+  static metrics::Counter& runs = metrics::counter(metrics::kRuns);
+  runs += 1;
+  program.typical_ns.store(static_cast<int64_t>(timeline::now_ns() - begin), std::memory_order_relaxed);
 }
 
 void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {

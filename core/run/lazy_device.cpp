@@ -65,12 +65,18 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
 
 void LazyDevice::sync(std::string_view reason) {
   refuse_after_fork();
-  timeline::Span span("barrier", run_id_ + 1);
   metrics::counter(reason) += 1;
   std::lock_guard order(submission_);
+  timeline::Span span("barrier", run_id_ + 1);
   Cut& step = spare_;
   cut(step);
-  if (!step.roots.empty()) enqueue(look_up(step), step);
+  try {
+    if (!step.roots.empty()) enqueue(look_up(step), step);
+  } catch (...) {
+    for (const BufferRef& output : step.outputs) output->error = std::current_exception();
+    recycle(step);
+    throw;
+  }
   recycle(step);
 }
 
@@ -121,20 +127,14 @@ const CachedProgram& LazyDevice::look_up(Cut& step) {
 const CachedProgram& LazyDevice::compile(Cut& step) {
   timeline::Span span("compile");
   metrics::counter(metrics::kUncachedCompile) += 1;
-  try {
-    TraceGraph traced = build_graph(step.trace, step.roots);
-    CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device()), std::move(traced.buffers),
-                        std::move(traced.scalars)};
-    for (const Step& part : built.program->steps) {
-      if (part.on_device) continue;
-      for (const Node& node : part.graph.nodes) check_fallback(op_name(node.op));
-    }
-    return *cache_.insert(step.trace, step.roots, std::move(built));
-  } catch (...) {
-    for (const BufferRef& output : step.outputs) output->error = std::current_exception();
-    recycle(step);
-    throw;
+  TraceGraph traced = build_graph(step.trace, step.roots);
+  CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device()), std::move(traced.buffers),
+                      std::move(traced.scalars)};
+  for (const Step& part : built.program->steps) {
+    if (part.on_device) continue;
+    for (const Node& node : part.graph.nodes) check_fallback(op_name(node.op));
   }
+  return *cache_.insert(step.trace, step.roots, std::move(built));
 }
 
 void LazyDevice::enqueue(const CachedProgram& program, Cut& step) {
@@ -155,9 +155,15 @@ void LazyDevice::recycle(Cut& step) {
 
 BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
   for (bool synced = false;; synced = true) {
+    BufferRef buffer;
     {
       std::lock_guard lock(mutex_);
-      if (storage.buffer_ || storage.type_ == kNoType) return storage.buffer_;
+      if (storage.type_ == kNoType) return nullptr;
+      buffer = storage.buffer_;
+    }
+    if (buffer) {
+      std::lock_guard order(submission_);  // another thread may have promised it and not queued its run yet
+      return buffer;
     }
     ensure(!synced, "a value is neither traced nor computed after a barrier");
     sync(reason);

@@ -4,6 +4,12 @@
 
 namespace ltc {
 
+namespace {
+RunsHere g_runs_here = nullptr;
+}
+
+void set_runs_here(RunsHere may_run) { g_runs_here = may_run; }
+
 DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
     : device_(std::move(device)), window_(window) {}
 
@@ -26,14 +32,15 @@ void DeviceQueue::submit(Task task, bool is_run) {
 
 bool DeviceQueue::take(Task& task, bool& is_run) {
   std::unique_lock lock(mutex_);
-  while (tasks_.empty()) {
-    if (stopping_) return false;
+  while (tasks_.empty() || running_) {
+    if (stopping_ && !running_) return false;
     sleeping_ = true;
-    wake_.wait(lock, [&] { return !tasks_.empty() || stopping_; });
+    wake_.wait(lock, [&] { return !running_ && (!tasks_.empty() || stopping_); });
     sleeping_ = false;
   }
   std::tie(task, is_run) = std::move(tasks_.front());
   tasks_.pop_front();
+  running_ = true;
   return true;
 }
 
@@ -45,8 +52,10 @@ void DeviceQueue::work() {
     task = nullptr;  // its references go before anybody is told that it is done
     std::lock_guard lock(mutex_);
     runs_ -= is_run;
+    running_ = false;
     room_.notify_all();
   }
+  limit_pending(0);
 }
 
 void DeviceQueue::drain() {
@@ -64,7 +73,11 @@ void DeviceQueue::drain() {
     finished = true;
     done.notify_one();
   };
-  submit(wait_for_device, false);
+  try {
+    submit(wait_for_device, false);
+  } catch (const Error&) {
+    return;  // stopped meanwhile, which drains too
+  }
   std::unique_lock guard(mutex);
   done.wait(guard, [&] { return finished; });
 }
@@ -74,18 +87,15 @@ void DeviceQueue::stop() {
     if (thread_.joinable()) thread_.detach();  // it never existed in this process
     return;
   }
-  {
-    std::lock_guard lock(mutex_);
-    if (stopping_) return;
-  }
-  drain();
+  std::thread thread;
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
+    std::swap(thread, thread_);
   }
   wake_.notify_one();
   room_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  if (thread.joinable()) thread.join();  // it drains first
 }
 
 BufferRef DeviceQueue::upload(HostValue value) {
@@ -94,7 +104,25 @@ BufferRef DeviceQueue::upload(HostValue value) {
   return buffer;
 }
 
+// Runs a program that is known to be short in this thread, if nothing stands before it.
+bool DeviceQueue::try_run_here(Run& run) {
+  constexpr int64_t kShort = 30'000;  // ns: about what handing a run to a sleeping thread costs both sides
+  if (run.program->typical_ns.load(std::memory_order_relaxed) > kShort || !g_runs_here || !g_runs_here()) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (running_ || stopping_ || !tasks_.empty()) return false;
+    running_ = true;
+  }
+  run_program(run);
+  std::lock_guard lock(mutex_);
+  running_ = false;
+  if ((!tasks_.empty() || stopping_) && std::exchange(sleeping_, false)) wake_.notify_one();
+  return true;
+}
+
 void DeviceQueue::execute(Run run) {
+  refuse_after_fork();
+  if (try_run_here(run)) return;
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
   submit([this, shared] { run_program(*shared); }, true);
 }

@@ -2,6 +2,7 @@
 //
 // Everything that touches the device goes through here, so the plugin sees transfers and runs one after the other, and what is
 // submitted first runs first. The thread starts at the first submission and ends with stop().
+// A short program is run at once by who submits it, if the queue is idle: waking the thread would cost more than the run.
 // Threads: all members from any thread, except where stated.
 // Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read such
 // a
@@ -19,6 +20,11 @@
 #include "core/run/host_ops.h"
 
 namespace ltc {
+
+// Whether a run may take place in the calling thread: installed by the part of the core that knows which state of a thread would
+// leak into a plugin. Without one, every run is the queue's thread's.
+using RunsHere = bool (*)();
+void set_runs_here(RunsHere may_run);
 
 struct Run {
   std::shared_ptr<const Program> program;
@@ -54,6 +60,7 @@ class DeviceQueue {
   void submit(Task task, bool is_run);
   void work();
   bool take(Task& task, bool& is_run);
+  bool try_run_here(Run& run);
 
   void run_upload(const HostValue& value, Buffer& buffer);
   void run_download(const BufferRef& buffer, void* to);
@@ -73,6 +80,7 @@ class DeviceQueue {
   std::deque<std::shared_ptr<Completion>>
       pending_;      // runs that an asynchronous device may still be working on; queue thread only
   size_t runs_ = 0;  // queued or running
+  bool running_ = false;                             // somebody runs a task: the thread, or who ran a short program at once
   bool sleeping_ = false, stopping_ = false;
   std::thread thread_;
 };

@@ -98,6 +98,11 @@ struct WatchedPlugin {
     return status;
   }
 
+  static ltc_status* create_buffer(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+    EXPECT_NE(args->type->sizes, nullptr);
+    return inner.buffer_create(device, args, buffer);
+  }
+
   static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
     ltc_status* refused = refusal(g_watch->on_transfer);
     return refused ? refused : inner.transfer(device, args, done);
@@ -118,6 +123,7 @@ struct WatchedPlugin {
     static ltc_plugin_api table;
     inner = table = *args->api;
     host = args->host;
+    table.buffer_create = create_buffer;
     table.execute = execute;
     table.transfer = transfer;
     table.compile = compile;

@@ -83,7 +83,8 @@ void test_task_free(struct task* task) {
   free(task);
 }
 
-static void run_task(struct task* task, ltc_device* device) {
+/* Why the task failed, or NULL. */
+static const char* run_task(struct task* task, ltc_device* device) {
   const char* failed = NULL;
   if (task->copy_to) memmove(task->copy_to, task->copy_from, task->size_bytes);
   if (task->plan) failed = run_plan(device, task);
@@ -93,7 +94,7 @@ static void run_task(struct task* task, ltc_device* device) {
     free(task->executable);
   }
   pthread_mutex_lock(&device->lock);
-  if (!device->carried_error) device->carried_error = failed;
+  if (IS_ASYNC && !device->carried_error) device->carried_error = failed;
   if (task->event) {
     task->event->error = device->carried_error;
     task->event->done = true;
@@ -103,6 +104,7 @@ static void run_task(struct task* task, ltc_device* device) {
   pthread_cond_broadcast(&device->changed);
   pthread_mutex_unlock(&device->lock);
   test_task_free(task);
+  return failed;
 }
 
 static void* work(void* context) {
@@ -117,7 +119,7 @@ static void* work(void* context) {
     device->first = task->next;
     if (!device->first) device->last = NULL;
     pthread_mutex_unlock(&device->lock);
-    run_task(task, device);
+    (void)run_task(task, device);
     pthread_mutex_lock(&device->lock);
   }
   pthread_mutex_unlock(&device->lock);
@@ -125,12 +127,7 @@ static void* work(void* context) {
 }
 
 const char* test_submit(ltc_device* device, struct task* task, ltc_event** done) {
-  if (!IS_ASYNC) {
-    run_task(task, device);
-    const char* failed = device->carried_error;
-    device->carried_error = NULL;
-    return failed;
-  }
+  if (!IS_ASYNC) return run_task(task, device);
   pthread_mutex_lock(&device->lock);
   if (task->event) {
     task->event->references = 2;

@@ -133,6 +133,11 @@ at::Tensor& linspace_out(const at::Scalar& start, const at::Scalar& end, int64_t
 
 at::Tensor& zero(at::Tensor& self) { return fill_number(self, 0); }
 
+// Autograd's stand-in for a gradient that is zero has no storage on other devices; here zeros cost one node.
+at::Tensor efficient_zeros(SymIntArrayRef sizes, OptDtype dtype, OptLayout layout, OptDevice device, std::optional<bool> pin) {
+  return empty(C10_AS_INTARRAYREF_SLOW(sizes), dtype, layout, device, pin, std::nullopt).zero_();
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", empty_strided);
@@ -149,6 +154,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_", set_nothing);
   m.impl("fill_.Scalar", fill_number);
   m.impl("zero_", zero);
+  m.impl("_efficientzerotensor", efficient_zeros);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
   m.impl("arange.start_out", arange_out);
   m.impl("linspace.out", linspace_out);

@@ -24,6 +24,11 @@ DefaultGenerators& defaults() {
 
 bool is_wide(DType dtype) { return dtype_size_bytes(dtype) == 8; }
 
+void check_device(const at::Generator& generator) {
+  TORCH_CHECK(generator.device().type() == kLtc, "Expected a '", kDeviceName, "' device type for generator but found '",
+              generator.device().type(), "'");
+}
+
 // Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 std::array<uint32_t, 4> philox_block(uint64_t seed, uint64_t counter) {
   std::array<uint32_t, 4> c = {static_cast<uint32_t>(counter), static_cast<uint32_t>(counter >> 32), 0, 0};
@@ -98,13 +103,13 @@ void seed_all(uint64_t seed) {
 
 at::Generator generator_for(const std::optional<at::Generator>& given, const LazyDevice& device) {
   if (!given || !given->defined()) return default_generator(static_cast<c10::DeviceIndex>(device.ordinal()));
-  TORCH_CHECK(given->device().type() == kLtc, "Expected a '", kDeviceName, "' device type for generator but found '",
-              given->device().type(), "'");
+  check_device(*given);
   return *given;
 }
 
 at::Generator cpu_generator_for(at::Generator generator) {
-  if (!generator.defined() || generator.device().type() != kLtc) return generator;
+  if (!generator.defined()) return generator;
+  check_device(generator);
   std::lock_guard lock(generator.mutex());
   auto* lazy = static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl());
   const std::array<uint32_t, 4> block = philox_block(lazy->current_seed(), lazy->get_offset());

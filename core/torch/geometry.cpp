@@ -63,6 +63,16 @@ void fill_empty(Recorder& recorder, LazyStorage& storage, const c10::TensorImpl*
   recorder.bind(storage, emit_full(recorder, type, 0), type);
 }
 
+// Conjugation and negation that PyTorch has put off. It resolves them before most ops, but not before products of matrices.
+bool has_lazy_bits(const c10::TensorImpl* tensor) { return tensor->is_conj() || tensor->is_neg(); }
+
+// Both are their own inverse: the same for what is read and what is to be stored.
+ValueId apply_lazy_bits(Recorder& recorder, const c10::TensorImpl* tensor, ValueId value) {
+  const TypeId type = recorder.type_of_value(value);
+  if (tensor->is_conj()) value = emit(recorder, "aten::_conj_physical", type, {}, {value});
+  return tensor->is_neg() ? emit(recorder, "aten::neg", type, {}, {value}) : value;
+}
+
 bool covers_storage(const c10::TensorImpl* tensor, TypeId geometry) {
   const Type& type = type_of(geometry);
   return type.dense && tensor->storage_offset() == 0 && type.size_bytes() == tensor->unsafe_storage().nbytes();
@@ -75,7 +85,7 @@ TypeId geometry_of(const c10::TensorImpl* tensor) {
 }
 
 bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, const LazyStorage& storage) {
-  if (recorder.is_empty(storage) || tensor->storage_offset() != 0) return false;
+  if (recorder.is_empty(storage) || tensor->storage_offset() != 0 || has_lazy_bits(tensor)) return false;
   const Type& type = recorder.declared(storage);
   const size_t rank = type.sizes.size();
   const auto same = [rank](c10::IntArrayRef given, const std::vector<int64_t>& declared) {
@@ -98,13 +108,14 @@ ValueId read(Recorder& recorder, const c10::TensorImpl* tensor) {
     view = recorder.node(as_strided, type, view_attrs(type, tensor->storage_offset()), {&memory, 1});
     recorder.remember_view(key, view);
   }
-  return view;
+  return has_lazy_bits(tensor) ? apply_lazy_bits(recorder, tensor, view) : view;
 }
 
 void write(Recorder& recorder, const c10::TensorImpl* tensor, ValueId value) {
   if (tensor->numel() == 0) return;
   LazyStorage& storage = lazy_storage(tensor);
   const TypeId geometry = geometry_of(tensor);
+  if (has_lazy_bits(tensor)) value = apply_lazy_bits(recorder, tensor, value);
   if (covers_storage(tensor, geometry)) return recorder.bind(storage, value, geometry);
   if (recorder.is_empty(storage)) fill_empty(recorder, storage, tensor);
 

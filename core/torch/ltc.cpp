@@ -1,6 +1,7 @@
 #include "core/torch/ltc.h"
 
 #include <c10/core/DeviceType.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <cstdlib>
 #include <mutex>
@@ -10,11 +11,22 @@
 
 namespace ltc {
 
+namespace {
+
+// A plugin that calls PyTorch must not see the caller's autocast, dispatch modes or inference mode.
+bool thread_is_plain() {
+  const auto local = c10::impl::tls_local_dispatch_key_set();
+  return local.included_ == c10::default_included_set && local.excluded_ == c10::default_excluded_set;
+}
+
+}  // namespace
+
 void register_device() {
   static std::once_flag once;
   std::call_once(once, [] {
     c10::register_privateuse1_backend(kDeviceName);
     install_host_runner();
+    set_runs_here(&thread_is_plain);
     std::atexit(&shut_down);
   });
 }

@@ -66,6 +66,11 @@ bool same_arguments(const c10::FunctionSchema& a, const c10::FunctionSchema& b, 
   return true;
 }
 
+bool begins_with_arguments(const c10::FunctionSchema& out, const c10::FunctionSchema& functional) {
+  const size_t count = std::ranges::count_if(out.arguments(), [](const c10::Argument& arg) { return !arg.is_out(); });
+  return same_arguments(out, functional, count);
+}
+
 // The op of that base name without aliasing that takes the first `count` arguments of `schema`.
 std::optional<c10::OperatorHandle> find_functional(const c10::FunctionSchema& schema, const std::string& name, size_t count) {
   auto& dispatcher = c10::Dispatcher::singleton();
@@ -80,6 +85,22 @@ std::optional<c10::OperatorHandle> find_functional(const c10::FunctionSchema& sc
     if (auto op = dispatcher.findSchema(candidate); op && fits(*op)) return op;
   }
   return std::nullopt;
+}
+
+// Whether PyTorch's composite kernel computes the geometry and calls an .out form that backends implement. The other composites
+// of that dispatch key compute with further ops; their .out form is a composite itself.
+bool is_structured(const c10::OperatorHandle& op) {
+  if (!op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return false;
+  const auto& schema = op.schema();
+  auto& dispatcher = c10::Dispatcher::singleton();
+  for (const c10::OperatorName& candidate : dispatcher.getAllOpNames()) {
+    if (candidate.name != schema.name()) continue;
+    const auto out = dispatcher.findSchema(candidate);
+    if (out && out->schema().arguments().back().is_out() && begins_with_arguments(out->schema(), schema)) {
+      return !out->hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+    }
+  }
+  return false;
 }
 
 // Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema.
@@ -115,7 +136,7 @@ OpEntry::OpEntry(const c10::OperatorHandle& handle) : called(handle) {
     kind = OpKind::kEager;
     functional.reset();
   } else {
-    structured = functional->hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional);
+    structured = is_structured(*functional);
   }
   id = intern_op(name);
   flags = row ? row->flags : 0;

@@ -1,5 +1,6 @@
 #include "core/torch/record.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
 #include <c10/core/ScalarType.h>
 
@@ -154,6 +155,7 @@ class Call {
       const c10::ScalarType dtype = to_scalar_type(type.dtype);
       TORCH_CHECK(c10::canCast(dtype, to.scalar_type()), "result type ", dtype, " can't be cast to the desired output type ",
                   to.scalar_type());
+      if (entry_.kind == OpKind::kOut || entry_.structured) at::assert_no_internal_overlap(to);
       if (std::ranges::equal(to.sizes(), type.sizes)) continue;
       TORCH_CHECK(entry_.kind == OpKind::kOut, "output with shape ", to.sizes(), " doesn't match the broadcast shape ",
                   c10::IntArrayRef(type.sizes));
@@ -163,7 +165,11 @@ class Call {
   }
 
   void resize_targets(const Signature& signature) const {
-    for (size_t i = 0; i < target_count(); ++i) at::native::resize_output(target(i), type_of(signature.outputs[i]).sizes);
+    for (size_t i = 0; i < target_count(); ++i) {
+      const Type& type = type_of(signature.outputs[i]);
+      if (at::native::resize_output(target(i), type.sizes))
+        target(i).unsafeGetTensorImpl()->set_sizes_and_strides(type.sizes, type.strides);
+    }
   }
 
   OpEntry& entry_;

@@ -18,6 +18,7 @@ bool is_view(const c10::FunctionSchema& schema) {
 // wants whole has a composite kernel too. All others come through the fallback below.
 bool needs_own_kernel(const c10::OperatorHandle& op) {
   if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || is_view(op.schema())) return false;
+  if (op.hasTag(at::Tag::inplace_view)) return false;  // changes what the tensor looks at, computes nothing
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return true;
   const OpRow* row = find_op_row(toString(op.operator_name()));
   return row && row->flags & kKeepWhole;

@@ -1,5 +1,7 @@
 #include "core/torch/transfer.h"
 
+#include <ATen/ExpandUtils.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_conj_physical.h>
@@ -106,12 +108,26 @@ void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
   write(recorder, target, recorder.input(std::move(buffer), type));
 }
 
+namespace {
+
+// What PyTorch's own copy checks first.
+void check_copy(const at::Tensor& from, const at::Tensor& to) {
+  at::assert_no_internal_overlap(to);
+  if (from.sizes() == to.sizes()) return;
+  const at::DimVector broadcast = at::infer_size_dimvector(to.sizes(), from.sizes());
+  TORCH_CHECK(to.sizes() == broadcast, "output with shape ", to.sizes(), " doesn't match the broadcast shape ",
+              c10::IntArrayRef(broadcast));
+}
+
+}  // namespace
+
 at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_blocking*/) {
   // Conjugation and negation that PyTorch has put off: done now, as values have no such bits.
   if (is_lazy(from) && from.is_conj()) return copy_from(at::_conj_physical(from.conj()), to, false);
   if (is_lazy(from) && from.is_neg()) return copy_from(at::neg(at::_neg_view(from)), to, false);
   if (is_lazy(to) && to.is_conj()) return copy_from(at::_conj_physical(from), to.conj(), false), to;
   if (is_lazy(to) && to.is_neg()) return copy_from(at::neg(from), at::_neg_view(to), false), to;
+  check_copy(from, to);
   if (!is_lazy(to)) {
     at::Tensor target = to;
     target.copy_(to_cpu(from, metrics::kReadBarrier));
