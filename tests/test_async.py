@@ -163,7 +163,7 @@ def test_dead_values_are_not_computed(metrics):
 
 def test_error_rides_to_the_reader():
     """The run fails; queueing it does not."""
-    table = torch.randn(3, 2, device=LTC)
+    table = torch.randn(3, 2).to(LTC)  # not made by the program that fails
     bad = torch.nn.functional.embedding(torch.tensor([5], device=LTC), table)
     ltc.mark_step()
     dependent = bad * 2
@@ -175,7 +175,7 @@ def test_error_rides_to_the_reader():
 
 
 def test_error_of_an_overwritten_value_is_gone():
-    table = torch.randn(3, 2, device=LTC)
+    table = torch.randn(3, 2).to(LTC)  # not made by the program that fails
     bad = torch.nn.functional.embedding(torch.tensor([5], device=LTC), table)
     ltc.mark_step()
     bad.copy_(torch.ones(1, 2))
@@ -183,7 +183,7 @@ def test_error_of_an_overwritten_value_is_gone():
 
 
 def test_unread_error_does_no_harm():
-    table = torch.randn(3, 2, device=LTC)
+    table = torch.randn(3, 2).to(LTC)  # not made by the program that fails
     bad = torch.nn.functional.embedding(torch.tensor([5], device=LTC), table)
     ltc.mark_step()
     ltc.wait_device_ops()

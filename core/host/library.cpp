@@ -3,15 +3,40 @@
 #include "core/host/library.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 
 #include <boost/dll/shared_library.hpp>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <vector>
 
 #include "core/base/error.h"
 
 namespace ltc::host {
+
+namespace {
+
+// The loader maps what the file's header promises and dies of a file cut short (SIGBUS). Whatever else is wrong it says itself.
+void check_complete(const std::string& path) {
+  std::error_code error;
+  const uintmax_t size = std::filesystem::file_size(path, error);
+  std::ifstream file(path, std::ios::binary);
+  Elf64_Ehdr header;
+  if (error || !file.read(reinterpret_cast<char*>(&header), sizeof(header))) return;
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return;
+  for (uint16_t i = 0; i < header.e_phnum; ++i) {
+    Elf64_Phdr segment;
+    file.seekg(static_cast<std::streamoff>(header.e_phoff + uint64_t{i} * header.e_phentsize));
+    const bool read = static_cast<bool>(file.read(reinterpret_cast<char*>(&segment), sizeof(segment)));
+    if (!read || segment.p_offset > size || segment.p_filesz > size - segment.p_offset) {
+      fail(Code::kNotFound, "the file is cut short: it has ", size, " bytes");
+    }
+  }
+}
+
+}  // namespace
 
 struct Library::Handle {
   boost::dll::shared_library library;
@@ -23,6 +48,7 @@ Library& Library::operator=(Library&&) noexcept = default;
 Library::~Library() = default;
 
 Library Library::open(const std::string& path) {
+  check_complete(path);
   auto handle = std::make_shared<Handle>();
   std::error_code error;
   handle->library.load(path, error, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);

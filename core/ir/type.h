@@ -24,10 +24,10 @@ struct Type {
 
   DType dtype = DType::kNone;
   std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;  // in elements, one per size
-  int64_t element_count = 0;     // product of sizes
-  bool dense = false;            // the elements fill element_count places in some order of the dims, without gap or overlap
-  bool contiguous = false;       // and that order is row-major
+  std::vector<int64_t> strides;     // in elements, one per size
+  int64_t element_count = 0;        // product of sizes
+  bool dense = false;               // the elements fill element_count places in some order of the dims, without gap or overlap
+  bool contiguous = false;          // and that order is row-major
   bool contiguous_strides = false;  // and the strides are those that PyTorch gives a new tensor, dims of size 1 included
 
   bool operator==(const TypeKey& key) const;

@@ -1,12 +1,23 @@
 #include "core/run/queue.h"
 
+#include <pthread.h>
+
 #include "core/run/fork.h"
+#include "core/run/timeline.h"
 
 namespace ltc {
 
 namespace {
+
+// About what handing work to a sleeping thread costs both sides: what is shorter is done by who brings it.
+constexpr int64_t kShortRun = 30'000;         // ns
+constexpr size_t kShortUpload = 256 << 10;    // bytes
+
+constexpr uint64_t kLinger = 20'000;  // ns
+
 RunsHere g_runs_here = nullptr;
-}
+
+}  // namespace
 
 void set_runs_here(RunsHere may_run) { g_runs_here = may_run; }
 
@@ -25,26 +36,43 @@ void DeviceQueue::submit(Task task, bool is_run) {
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   tasks_.emplace_back(std::move(task), is_run);
   runs_ += is_run;
+  wanted_ = true;
   const bool wake = std::exchange(sleeping_, false);
   lock.unlock();
   if (wake) wake_.notify_one();  // a busy worker is not notified: that costs microseconds
 }
 
+// Steps follow each other: a thread that stays awake for the next one saves the submitter a system call and starts at once. It
+// yields meanwhile, so that a thread with work to do gets the core.
+void DeviceQueue::linger(std::unique_lock<std::mutex>& lock) {
+  const uint64_t end = timeline::now_ns() + kLinger;
+  lock.unlock();
+  while (!wanted_.load(std::memory_order_relaxed) && timeline::now_ns() < end) std::this_thread::yield();
+  lock.lock();
+}
+
 bool DeviceQueue::take(Task& task, bool& is_run) {
   std::unique_lock lock(mutex_);
+  bool lingered = false;
   while (tasks_.empty() || running_) {
     if (stopping_ && !running_) return false;
-    sleeping_ = true;
-    wake_.wait(lock, [&] { return !running_ && (!tasks_.empty() || stopping_); });
+    if (!std::exchange(lingered, true)) {
+      linger(lock);
+      continue;
+    }
+    sleeping_ = true;  // again after each waking: who wakes takes it back, even while a short program still runs elsewhere
+    wake_.wait(lock);
     sleeping_ = false;
   }
   std::tie(task, is_run) = std::move(tasks_.front());
   tasks_.pop_front();
+  wanted_ = !tasks_.empty();
   running_ = true;
   return true;
 }
 
 void DeviceQueue::work() {
+  pthread_setname_np(pthread_self(), "ltc_queue");  // for debuggers and profilers
   Task task;
   bool is_run = false;
   while (take(task, is_run)) {
@@ -90,7 +118,7 @@ void DeviceQueue::stop() {
   std::thread thread;
   {
     std::lock_guard lock(mutex_);
-    stopping_ = true;
+    stopping_ = wanted_ = true;
     std::swap(thread, thread_);
   }
   wake_.notify_one();
@@ -99,30 +127,37 @@ void DeviceQueue::stop() {
 }
 
 BufferRef DeviceQueue::upload(HostValue value) {
+  refuse_after_fork();
   auto buffer = std::make_shared<Buffer>(*this, value.type);
+  if (type_of(value.type).size_bytes() <= kShortUpload && begin_here()) {
+    run_upload(value, *buffer);
+    end_here();
+    return buffer;
+  }
   submit([this, value = std::move(value), buffer] { run_upload(value, *buffer); }, false);
   return buffer;
 }
 
-// Runs a program that is known to be short in this thread, if nothing stands before it.
-bool DeviceQueue::try_run_here(Run& run) {
-  constexpr int64_t kShort = 30'000;  // ns: about what handing a run to a sleeping thread costs both sides
-  if (run.program->typical_ns.load(std::memory_order_relaxed) > kShort || !g_runs_here || !g_runs_here()) return false;
-  {
-    std::lock_guard lock(mutex_);
-    if (running_ || stopping_ || !tasks_.empty()) return false;
-    running_ = true;
-  }
-  run_program(run);
+// Takes the place of the queue's thread, if nothing is queued or running: true until end_here().
+bool DeviceQueue::begin_here() {
+  if (!g_runs_here || !g_runs_here()) return false;
+  std::lock_guard lock(mutex_);
+  if (running_ || stopping_ || !tasks_.empty()) return false;
+  return running_ = true;
+}
+
+void DeviceQueue::end_here() {
   std::lock_guard lock(mutex_);
   running_ = false;
   if ((!tasks_.empty() || stopping_) && std::exchange(sleeping_, false)) wake_.notify_one();
-  return true;
 }
 
 void DeviceQueue::execute(Run run) {
   refuse_after_fork();
-  if (try_run_here(run)) return;
+  if (run.program->typical_ns.load(std::memory_order_relaxed) <= kShortRun && begin_here()) {
+    run_program(run);
+    return end_here();
+  }
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
   submit([this, shared] { run_program(*shared); }, true);
 }

@@ -2,7 +2,7 @@
 //
 // Everything that touches the device goes through here, so the plugin sees transfers and runs one after the other, and what is
 // submitted first runs first. The thread starts at the first submission and ends with stop().
-// A short program is run at once by who submits it, if the queue is idle: waking the thread would cost more than the run.
+// Short work is done at once by who submits it, if the queue is idle: waking the thread would cost more than the work.
 // Threads: all members from any thread, except where stated.
 // Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read such
 // a
@@ -21,8 +21,8 @@
 
 namespace ltc {
 
-// Whether a run may take place in the calling thread: installed by the part of the core that knows which state of a thread would
-// leak into a plugin. Without one, every run is the queue's thread's.
+// Whether work may be handed to a plugin in the calling thread: installed by the part of the core that knows which state of a thread would
+// leak into a plugin. Without one, everything is the queue's thread's.
 using RunsHere = bool (*)();
 void set_runs_here(RunsHere may_run);
 
@@ -59,8 +59,10 @@ class DeviceQueue {
 
   void submit(Task task, bool is_run);
   void work();
+  void linger(std::unique_lock<std::mutex>& lock);
   bool take(Task& task, bool& is_run);
-  bool try_run_here(Run& run);
+  bool begin_here();
+  void end_here();
 
   void run_upload(const HostValue& value, Buffer& buffer);
   void run_download(const BufferRef& buffer, void* to);
@@ -78,9 +80,10 @@ class DeviceQueue {
   std::condition_variable wake_, room_;
   std::deque<std::pair<Task, bool>> tasks_;
   std::deque<std::shared_ptr<Completion>>
-      pending_;      // runs that an asynchronous device may still be working on; queue thread only
-  size_t runs_ = 0;  // queued or running
-  bool running_ = false;                             // somebody runs a task: the thread, or who ran a short program at once
+      pending_;           // runs that an asynchronous device may still be working on; queue thread only
+  size_t runs_ = 0;       // queued or running
+  std::atomic<bool> wanted_{false};                  // there is a reason not to sleep
+  bool running_ = false;  // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false, stopping_ = false;
   std::thread thread_;
 };

@@ -235,6 +235,50 @@ TEST_F(QueueTest, StoppingAndDrainingFromManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// ---- short programs
+
+TEST_F(QueueTest, AShortProgramRunsWhereItIsSubmitted) {
+  set_runs_here([] { return true; });
+  open("watched");
+  const ProgramRef neg = program(kNeg);
+  const BufferRef input = upload({1, 2});
+  queue().drain();
+  std::thread::id ran_on;
+  watch.on_execute = [&]() -> const char* { return ran_on = std::this_thread::get_id(), nullptr; };
+  run(neg, input);  // how long it takes is not known yet
+  queue().drain();
+  EXPECT_NE(ran_on, std::this_thread::get_id());
+  BufferRef output;
+  for (int attempt = 0; attempt < 1000 && ran_on != std::this_thread::get_id(); ++attempt) {
+    neg->typical_ns = 0;
+    output = run(neg, input);
+    queue().drain();  // returns a moment before the queue is idle
+  }
+  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  EXPECT_THAT(download(output), ElementsAre(-1, -2));
+  queue().stop();
+  EXPECT_EQ(error_of([&] { run(neg, input); }).code(), Code::kCancelled);
+}
+
+TEST_F(QueueTest, WorkSubmittedDuringAShortProgramFollowsIt) {
+  set_runs_here([] { return true; });
+  Gate running, go_on;
+  watch.on_execute = [&]() -> const char* { return running.open(), go_on.wait(), nullptr; };
+  open("watched");
+  const ProgramRef neg = program(kNeg);
+  const BufferRef input = upload({1, 2});
+  queue().drain();
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // idle
+  neg->typical_ns = 0;
+  std::thread here([&] { run(neg, input); });
+  running.wait();
+  std::thread reading([&] { EXPECT_THAT(download(input), ElementsAre(1, 2)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));  // the queue's thread was woken, and found the device taken
+  go_on.open();
+  here.join();
+  reading.join();
+}
+
 // ---- errors
 
 TEST_F(QueueTest, AnErrorReachesWhoeverReadsTheValue) {

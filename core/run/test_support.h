@@ -200,6 +200,7 @@ class RunTest : public ::testing::Test {
   }
   ~RunTest() override {
     set_host_runner(nullptr);
+    set_runs_here(nullptr);
     EXPECT_EQ(host::live_statuses(), 0u);
   }
 

@@ -106,6 +106,19 @@ TypeId type_of_result(const at::Tensor& result) {
   return type_of(id).dense ? id : intern_contiguous(type_of(id).dtype, type_of(id).sizes);
 }
 
+// PyTorch's shape functions leave it to the kernels to refuse a product of float and double.
+bool mixes_precisions(const OpEntry& entry, const c10::IValue* args) {
+  std::optional<c10::ScalarType> met;
+  for (size_t i = 0; i < entry.args.size(); ++i) {
+    if (!args[i].isTensor() || !args[i].toTensor().defined()) continue;
+    const at::Tensor& tensor = args[i].toTensor();
+    if (!tensor.is_floating_point() || tensor.unsafeGetTensorImpl()->is_wrapped_number()) continue;
+    if (met && *met != tensor.scalar_type()) return true;
+    met = tensor.scalar_type();
+  }
+  return false;
+}
+
 }  // namespace
 
 bool is_inferring() { return t_inferring; }
@@ -122,8 +135,9 @@ bool is_default_number(const Arg& arg, const c10::IValue& value) {
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   torch::jit::Stack stack(args, args + entry.args.size());
-  std::optional<torch::jit::Stack> results =
-      entry.structured ? infer_structured(entry, std::move(stack)) : infer_on_cpu(entry, std::move(stack));
+  std::optional<torch::jit::Stack> results = entry.structured && !mixes_precisions(entry, args)
+                                                 ? infer_structured(entry, std::move(stack))
+                                                 : infer_on_cpu(entry, std::move(stack));
   if (!results) return std::nullopt;
   Signature signature;
   for (const c10::IValue& result : *results) {

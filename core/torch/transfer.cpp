@@ -88,6 +88,7 @@ BufferRef upload(LazyDevice& device, const at::Tensor& cpu) {
 }
 
 at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu) {
+  TORCH_CHECK(cpu.layout() == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", cpu.layout());
   const bool dense = cpu.is_non_overlapping_and_dense();
   const at::Tensor result =
       new_tensor(device, cpu.scalar_type(), cpu.sizes(), dense ? cpu.strides().vec() : contiguous_strides(as_span(cpu.sizes())));

@@ -5,6 +5,9 @@ import torch
 from . import _C
 
 
+_initialized = True  # asked before RNG states are saved (checkpointing); the device itself is opened when first used
+
+
 def _index(device) -> int:
     if device is None:
         return _C.current_device()
