@@ -15,9 +15,9 @@ auto guarded(const std::string& plugin, const char* slot, Call&& call) {
   try {
     return call();
   } catch (const std::exception& e) {
-    fail(Code::kInternal, "[", plugin, "] the plugin threw from ", slot, ": ", e.what());
+    throw BrokenContract(cat("[", plugin, "] the plugin threw from ", slot, ": ", e.what()));
   } catch (...) {
-    fail(Code::kInternal, "[", plugin, "] the plugin threw from ", slot, ": not a std::exception");
+    throw BrokenContract(cat("[", plugin, "] the plugin threw from ", slot, ": not a std::exception"));
   }
 }
 

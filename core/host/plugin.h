@@ -138,8 +138,8 @@ class PluginDevice {
   // Submits a run. `outputs` has room for args.output_count handles, all non-null on return and owned by the caller, also where
   // the event turns out to carry an error. Donated inputs are gone. The event is null when the run is complete.
   // When this throws because the plugin refused, nothing was submitted and no input was consumed. When it throws because the
-  // plugin's answer breaks the contract (INTERNAL: an output is null, it threw), outputs are null and donated inputs must be
-  // taken as consumed.
+  // plugin's answer breaks the contract (BrokenContract: an output is null, it threw), outputs are null and donated inputs must
+  // be taken as consumed.
   [[nodiscard]] ltc_event* execute(const ltc_execute_args& args, ltc_buffer** outputs);
 
   // The executable's serialised form; empty where the plugin cannot save it.

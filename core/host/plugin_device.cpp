@@ -116,7 +116,8 @@ ltc_event* PluginDevice::execute(const ltc_execute_args& args, ltc_buffer** outp
     check_event("execute", event);
     const auto* missing = std::find(outputs, outputs + args.output_count, nullptr);
     if (missing != outputs + args.output_count) {
-      fail(Code::kInternal, "[", name(), "] execute succeeded and gave no output ", missing - outputs, " of ", args.output_count);
+      throw BrokenContract(
+          cat("[", name(), "] execute succeeded and gave no output ", missing - outputs, " of ", args.output_count));
     }
   } catch (...) {
     drop_outputs(outputs, args.output_count);
@@ -191,7 +192,7 @@ void PluginDevice::require_handle(const char* slot, const void* handle) const {
 
 void PluginDevice::check_event(const char* slot, ltc_event* event) const {
   if (event && !plugin_->is_asynchronous()) {
-    fail(Code::kInternal, "[", name(), "] ", slot, " gave an event, but the plugin has no event_wait");
+    throw BrokenContract(cat("[", name(), "] ", slot, " gave an event, but the plugin has no event_wait"));
   }
 }
 

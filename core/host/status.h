@@ -32,6 +32,12 @@ class UnsupportedNode : public NodeError {
   UnsupportedNode(const std::string& message, uint32_t node) : NodeError(Code::kUnsupported, message, node) {}
 };
 
+// The plugin's answer breaks the contract: it threw, or what it gave cannot be used. What it was given must be taken as consumed.
+class BrokenContract : public Error {
+ public:
+  explicit BrokenContract(const std::string& message) : Error(Code::kInternal, message) {}
+};
+
 // A code of a newer plugin reads as INTERNAL.
 Code code_of(ltc_code code);
 

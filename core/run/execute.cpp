@@ -137,8 +137,8 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   ltc_event* event = nullptr;
   try {
     event = device_->execute(args, outputs.data());
-  } catch (const Error& error) {
-    if (error.code() == Code::kInternal) forget_donated();  // perhaps gone: a leak is better than a double free
+  } catch (const host::BrokenContract&) {
+    forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
   }
   forget_donated();  // gone with the submission

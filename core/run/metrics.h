@@ -17,7 +17,7 @@ Counter& counter(std::string_view name);
 
 std::vector<std::string> counter_names();      // those that are not zero, sorted
 int64_t counter_value(std::string_view name);  // 0 if nothing was counted
-std::string report();                          // name and value, a line each, grouped: compiles, barriers, transfers, fallbacks
+std::string report();                          // those that are not zero, by name
 void reset();
 
 inline constexpr std::string_view kUncachedCompile = "UncachedCompile";  // traces that were compiled

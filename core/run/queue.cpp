@@ -10,8 +10,8 @@ namespace ltc {
 namespace {
 
 // About what handing work to a sleeping thread costs both sides: what is shorter is done by who brings it.
-constexpr int64_t kShortRun = 30'000;         // ns
-constexpr size_t kShortUpload = 256 << 10;    // bytes
+constexpr int64_t kShortRun = 30'000;       // ns
+constexpr size_t kShortUpload = 256 << 10;  // bytes
 
 constexpr uint64_t kLinger = 20'000;  // ns
 
@@ -126,38 +126,40 @@ void DeviceQueue::stop() {
   if (thread.joinable()) thread.join();  // it drains first
 }
 
+// Does `work` in the place of the queue's thread, if nothing is queued or running; whether it did.
+template <typename Work>
+bool DeviceQueue::try_here(Work work) {
+  if (!g_runs_here || !g_runs_here()) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (running_ || stopping_ || !tasks_.empty()) return false;
+    running_ = true;
+  }
+  struct End {
+    DeviceQueue& queue;
+    ~End() {
+      std::lock_guard lock(queue.mutex_);
+      queue.running_ = false;
+      if ((!queue.tasks_.empty() || queue.stopping_) && std::exchange(queue.sleeping_, false)) queue.wake_.notify_one();
+    }
+  } end{*this};
+  work();
+  return true;
+}
+
 BufferRef DeviceQueue::upload(HostValue value) {
   refuse_after_fork();
   auto buffer = std::make_shared<Buffer>(*this, value.type);
-  if (type_of(value.type).size_bytes() <= kShortUpload && begin_here()) {
-    run_upload(value, *buffer);
-    end_here();
-    return buffer;
-  }
+  const bool is_short = type_of(value.type).size_bytes() <= kShortUpload;
+  if (is_short && try_here([&] { run_upload(value, *buffer); })) return buffer;
   submit([this, value = std::move(value), buffer] { run_upload(value, *buffer); }, false);
   return buffer;
 }
 
-// Takes the place of the queue's thread, if nothing is queued or running: true until end_here().
-bool DeviceQueue::begin_here() {
-  if (!g_runs_here || !g_runs_here()) return false;
-  std::lock_guard lock(mutex_);
-  if (running_ || stopping_ || !tasks_.empty()) return false;
-  return running_ = true;
-}
-
-void DeviceQueue::end_here() {
-  std::lock_guard lock(mutex_);
-  running_ = false;
-  if ((!tasks_.empty() || stopping_) && std::exchange(sleeping_, false)) wake_.notify_one();
-}
-
 void DeviceQueue::execute(Run run) {
   refuse_after_fork();
-  if (run.program->typical_ns.load(std::memory_order_relaxed) <= kShortRun && begin_here()) {
-    run_program(run);
-    return end_here();
-  }
+  const bool is_short = run.program->typical_ns.load(std::memory_order_relaxed) <= kShortRun;
+  if (is_short && try_here([&] { run_program(run); })) return;
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
   submit([this, shared] { run_program(*shared); }, true);
 }

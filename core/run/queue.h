@@ -21,8 +21,8 @@
 
 namespace ltc {
 
-// Whether work may be handed to a plugin in the calling thread: installed by the part of the core that knows which state of a thread would
-// leak into a plugin. Without one, everything is the queue's thread's.
+// Whether work may be handed to a plugin in the calling thread: installed by the part of the core that knows which state of a
+// thread would leak into a plugin. Without one, everything is the queue's thread's.
 using RunsHere = bool (*)();
 void set_runs_here(RunsHere may_run);
 
@@ -61,8 +61,8 @@ class DeviceQueue {
   void work();
   void linger(std::unique_lock<std::mutex>& lock);
   bool take(Task& task, bool& is_run);
-  bool begin_here();
-  void end_here();
+  template <typename Work>
+  bool try_here(Work work);
 
   void run_upload(const HostValue& value, Buffer& buffer);
   void run_download(const BufferRef& buffer, void* to);
@@ -80,10 +80,10 @@ class DeviceQueue {
   std::condition_variable wake_, room_;
   std::deque<std::pair<Task, bool>> tasks_;
   std::deque<std::shared_ptr<Completion>>
-      pending_;           // runs that an asynchronous device may still be working on; queue thread only
-  size_t runs_ = 0;       // queued or running
-  std::atomic<bool> wanted_{false};                  // there is a reason not to sleep
-  bool running_ = false;  // the queue's thread runs a task, or somebody does in its place
+      pending_;                      // runs that an asynchronous device may still be working on; queue thread only
+  size_t runs_ = 0;                  // queued or running
+  std::atomic<bool> wanted_{false};  // there is a reason not to sleep
+  bool running_ = false;             // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false, stopping_ = false;
   std::thread thread_;
 };

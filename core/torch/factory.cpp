@@ -109,8 +109,8 @@ at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
   return self;
 }
 
-// Lets `tensor.data = other` and Module.to() move a tensor between CPU and device in place, as between CPU and CUDA: parameters stay
-// the objects that an optimizer knows, and C++ modules can be moved at all.
+// Lets `tensor.data = other` and Module.to() move a tensor between CPU and device in place, as between CPU and CUDA: parameters
+// stay the objects that an optimizer knows, and C++ modules can be moved at all.
 bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
   const auto is_plain = [](const at::Tensor& tensor) {
     return tensor.layout() == c10::kStrided && (tensor.device().is_cpu() || is_lazy(tensor)) && !tensor.is_quantized() &&

@@ -15,9 +15,7 @@ namespace {
 
 // A plugin that calls PyTorch must not be seen by the caller's dispatch modes. What a thread excludes does no harm: it is what
 // kernels exclude for what they call.
-bool thread_is_plain() {
-  return (c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set).empty();
-}
+bool thread_is_plain() { return (c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set).empty(); }
 
 }  // namespace
 
