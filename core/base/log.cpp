@@ -10,7 +10,8 @@ namespace ltc::log {
 namespace {
 
 struct Logger {
-  std::shared_ptr<spdlog::logger> out = std::make_shared<spdlog::logger>("ltc", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  std::shared_ptr<spdlog::logger> out =
+      std::make_shared<spdlog::logger>("ltc", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   int level;
 
   Logger() {
