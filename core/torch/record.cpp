@@ -13,11 +13,6 @@
 namespace ltc {
 namespace {
 
-// As PyTorch's lazy tensors have always named it: CPUFloatType.
-std::string type_name(const at::Tensor& tensor) {
-  return c10::str(c10::DeviceTypeName(tensor.device().type()), toString(tensor.scalar_type()), "Type");
-}
-
 // One boxed call of an op. Built, run, gone.
 class Call {
  public:
@@ -116,7 +111,7 @@ class Call {
     if (kind == ArgKind::kTensor && is_number_tensor(tensor.unsafeGetTensorImpl())) return tensor;
     const bool is_index = entry_.flags & kCpuIndices && kind == ArgKind::kTensorList;
     TORCH_CHECK(tensor.device().type() == at::kCPU && (tensor.dim() == 0 || is_index),
-                "Input tensor is not a lazy tensor: ", type_name(tensor), " of sizes ", tensor.sizes(), ", argument '",
+                "Input tensor is not a lazy tensor: ", tensor.toString(), " of sizes ", tensor.sizes(), ", argument '",
                 entry_.args[i].name, "' of ", entry_.called.operator_name(), "; move it with .to(\"", kDeviceName, "\")");
     return to_lazy(device, tensor);
   }
