@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/host/plugin.h"
-#include "core/ir/type.h"
+#include "core/run/host_ops.h"
 
 namespace ltc {
 
@@ -34,7 +34,8 @@ class Completion {
   std::exception_ptr error_;
 };
 
-// States: promised (no handle, no error: its submission is still queued), submitted (a handle; `completion` while the device may
+// States: promised (no handle, no error: its submission is still queued), unsent (`host` holds its bytes until a submission reads
+// it), submitted (a handle; `completion` while the device may
 // still be writing it), failed (an error, which whoever reads the value gets).
 //
 // Fields are written by the queue's thread, once, when the submission that makes the value runs; read by later submissions of the
@@ -47,6 +48,7 @@ struct Buffer {
 
   DeviceQueue& queue;
   const TypeId type;
+  HostValue host;
   ltc_buffer* handle = nullptr;
   std::shared_ptr<Completion> completion;
   std::exception_ptr error;

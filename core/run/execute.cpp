@@ -32,11 +32,6 @@ ltc_transfer_args transfer_args(ltc_direction direction, const Buffer& buffer) {
   return args;
 }
 
-void check(const Buffer& buffer) {
-  if (buffer.error) std::rethrow_exception(buffer.error);
-  ensure(buffer.handle != nullptr, "a buffer is read before the submission that makes it");
-}
-
 }  // namespace
 
 void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
@@ -52,8 +47,16 @@ void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
   buffer.handle = std::exchange(made.handle, nullptr);
 }
 
+// Throws the buffer's error; sends its bytes if nobody has read them yet.
+void DeviceQueue::require(Buffer& buffer) {
+  if (buffer.error) std::rethrow_exception(buffer.error);
+  if (!buffer.handle && buffer.host.data) run_upload(std::exchange(buffer.host, {}), buffer);
+  if (buffer.error) std::rethrow_exception(buffer.error);
+  ensure(buffer.handle != nullptr, "a buffer is read before the submission that makes it");
+}
+
 void DeviceQueue::copy_out(Buffer& buffer, void* to) {
-  check(buffer);
+  require(buffer);
   if (buffer.completion) buffer.completion->wait();  // throws the error of the run that made it
   ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer);
   if (args.size_bytes == 0) return;
@@ -85,7 +88,7 @@ void DeviceQueue::run_program(Run& run) {
   run.inputs.clear();
   for (size_t i = 0; i < program.outputs.size(); ++i) slots[program.outputs[i]] = run.outputs[i];
   try {
-    for (size_t i = 0; i < program.input_count; ++i) check(*slots[i]);
+    for (size_t i = 0; i < program.input_count; ++i) require(*slots[i]);
     for (const Step& step : program.steps) {
       step.on_device ? run_device_step(step, slots, run) : run_host_step(step, slots, run);
       for (const uint32_t slot : step.released) slots[slot].reset();
@@ -108,7 +111,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   for (const Param& param : step.graph.params) {
     if (param.scalar) continue;
     const BufferRef& buffer = slots[step.inputs[buffer_index++]];
-    check(*buffer);
+    require(*buffer);
     inputs.push_back(buffer->handle);
     // Nobody but this run knows the buffer any more, so nobody can come to know it: an output may have it.
     donate.push_back(param.alias_output != kNone && buffer.use_count() == 1);

@@ -26,13 +26,17 @@ DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t wind
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
+void DeviceQueue::refuse_after_stop() const {
+  if (stopping_) fail(Code::kCancelled, "the device queue was stopped");
+}
+
 void DeviceQueue::submit(Task task, bool is_run) {
   refuse_after_fork();
   std::unique_lock lock(mutex_);
   if (is_run) {
     room_.wait(lock, [&] { return runs_ < window_ || stopping_; });
   }
-  if (stopping_) fail(Code::kCancelled, "the device queue was stopped");
+  refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   tasks_.emplace_back(std::move(task), is_run);
   runs_ += is_run;
@@ -150,8 +154,11 @@ bool DeviceQueue::try_here(Work work) {
 BufferRef DeviceQueue::upload(HostValue value) {
   refuse_after_fork();
   auto buffer = std::make_shared<Buffer>(*this, value.type);
-  const bool is_short = type_of(value.type).size_bytes() <= kShortUpload;
-  if (is_short && try_here([&] { run_upload(value, *buffer); })) return buffer;
+  if (type_of(value.type).size_bytes() <= kShortUpload) {
+    refuse_after_stop();
+    buffer->host = std::move(value);  // sent by whoever reads it first
+    return buffer;
+  }
   submit([this, value = std::move(value), buffer] { run_upload(value, *buffer); }, false);
   return buffer;
 }

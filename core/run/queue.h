@@ -42,7 +42,8 @@ class DeviceQueue {
 
   host::PluginDevice& device() { return *device_; }
 
-  // A buffer of `value`, sent in order. Returns at once; the bytes are kept until they were copied.
+  // A buffer of `value`. Returns at once; the bytes are kept until they were sent: a long value at its place in the order, a
+  // short one when it is first read, so that it wakes nobody.
   BufferRef upload(HostValue value);
 
   // Returns when the run is queued, which is before it has run, or when the window has room.
@@ -60,10 +61,12 @@ class DeviceQueue {
   void submit(Task task, bool is_run);
   void work();
   void linger(std::unique_lock<std::mutex>& lock);
+  void refuse_after_stop() const;
   bool take(Task& task, bool& is_run);
   template <typename Work>
   bool try_here(Work work);
 
+  void require(Buffer& buffer);
   void run_upload(const HostValue& value, Buffer& buffer);
   void run_download(const BufferRef& buffer, void* to);
   void run_program(Run& run);
@@ -84,7 +87,8 @@ class DeviceQueue {
   size_t runs_ = 0;                  // queued or running
   std::atomic<bool> wanted_{false};  // there is a reason not to sleep
   bool running_ = false;             // the queue's thread runs a task, or somebody does in its place
-  bool sleeping_ = false, stopping_ = false;
+  bool sleeping_ = false;
+  std::atomic<bool> stopping_{false};  // set under the mutex
   std::thread thread_;
 };
 

@@ -79,6 +79,10 @@ at::Tensor to_cpu(const at::Tensor& tensor, std::string_view reason) {
 BufferRef upload(LazyDevice& device, const at::Tensor& cpu) {
   const TypeId type = intern_contiguous(to_dtype(cpu.scalar_type()), as_span(cpu.sizes()));
   HostValue value = allocate_host_value(type);
+  if (cpu.is_contiguous() && !cpu.is_conj() && !cpu.is_neg()) {
+    std::memcpy(value.data.get(), cpu.const_data_ptr(), cpu.nbytes());
+    return device.queue().upload(std::move(value));
+  }
   at::NoGradGuard no_grad;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   // Through a tensor over the staging memory: copy_ handles strides, conj and neg.
