@@ -138,7 +138,8 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
     target.copy_(to_cpu(from, metrics::kReadBarrier));
   } else if (!is_lazy(from) || &lazy_device(from) != &lazy_device(to)) {
     const at::Tensor cpu = is_lazy(from) ? to_cpu(from, metrics::kReadBarrier) : from;
-    write_cpu(to, cpu.to(to.scalar_type()).expand(to.sizes()));
+    const bool fits = cpu.scalar_type() == to.scalar_type() && cpu.sizes() == to.sizes();
+    write_cpu(to, fits ? cpu : cpu.to(to.scalar_type()).expand(to.sizes()));
   } else {
     copy_on_device(from, to);
   }
