@@ -34,10 +34,10 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   void uncheckedSetDevice(c10::Device device) const noexcept override {
     if (device.has_index()) t_current = device.index();
   }
-  // Asked when the backward threads are made, perhaps in a program that never uses the device: must not load a plugin.
+  // PyTorch asks at the first backward and makes as many threads, after which a process cannot fork and go on with autograd.
+  // A program that does not use the device must see no difference, so this loads no plugin and says 0 until there is one.
   c10::DeviceIndex deviceCount() const noexcept override {
-    const auto loaded = host::Registry::instance().loaded_device_count();
-    return static_cast<c10::DeviceIndex>(loaded ? *loaded : kMaxDevices);
+    return static_cast<c10::DeviceIndex>(host::Registry::instance().loaded_device_count().value_or(0));
   }
 
   c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }

@@ -7,8 +7,7 @@
 
 namespace ltc {
 
-// PyTorch sizes its table of backward threads once, by the number of devices, perhaps before any plugin is loaded.
-inline constexpr int kMaxDevices = 16;
+inline constexpr int kMaxDevices = 16;  // ordinals of a process
 
 LTC_API c10::DeviceIndex current_device();  // of this thread
 LTC_API void set_current_device(c10::DeviceIndex device);

@@ -12,7 +12,7 @@
 
 namespace ltc {
 
-// Names the device. Call it before the first backward of the process; loads no plugin.
+// Names the device; loads no plugin.
 LTC_API void register_device();
 
 // Ends the step on all devices: what was recorded and is still held is compiled, or found in the cache, and queued. Returns

@@ -1,6 +1,7 @@
 #include "core/torch/tensor.h"
 
 #include <ATen/EmptyTensor.h>
+#include <c10/core/AutogradState.h>
 
 #include <array>
 #include <atomic>
@@ -61,7 +62,16 @@ class PooledTensor final : public c10::TensorImpl, public Pooled<PooledTensor> {
   using Pooled<PooledTensor>::operator delete;
 };
 
+// Backward only records, so it runs in the thread that asks for it, as for CPU tensors: PyTorch's hand-over to a thread per
+// device costs more (35 us) than recording a small backward, and gains nothing. A thread that wants it back says
+// torch.autograd.set_multithreading_enabled(True).
+void keep_backward_in_this_thread() {
+  thread_local const bool once = (c10::AutogradState::get_tls_state().set_multithreading_enabled(false), true);
+  static_cast<void>(once);
+}
+
 at::Tensor make_tensor(LazyDevice& device, size_t size_bytes, c10::ScalarType dtype) {
+  keep_backward_in_this_thread();
   auto storage = c10::make_intrusive<PooledStorage>(c10::StorageImpl::use_byte_size_t(), size_bytes,
                                                     g_allocator.allocate(device, size_bytes), &g_allocator, /*resizable=*/true);
   return at::Tensor(c10::make_intrusive<PooledTensor>(
