@@ -7,8 +7,10 @@
 
 #include "core/base/log.h"
 #include "core/compile/abi_graph.h"
+#include "core/compile/claims.h"
 #include "core/compile/partition.h"
 #include "core/compile/passes.h"
+#include "core/decompose/decompose.h"
 #include "core/host/plugin.h"
 #include "core/ir/text.h"
 
@@ -23,11 +25,6 @@ struct Lowered {
   Segment segment;
   std::shared_ptr<ltc_program> program;  // null on the host
 };
-
-std::vector<uint32_t> ask_claims(const Graph& graph, host::PluginDevice& device) {
-  if (graph.nodes.empty() || !device.can_compute()) return std::vector<uint32_t>(graph.nodes.size(), 0);
-  return device.claims(*AbiGraph(graph).get());
-}
 
 // The node, and whatever must not be parted from it, goes to the host.
 void withdraw(std::vector<uint32_t>& clusters, uint32_t node) {
@@ -174,6 +171,9 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device) 
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
   run_passes(program->graph);
+  const bool smaller =
+      device.can_compute() && decompose::decompose(program->graph, [&](const Graph& trial) { return ask_claims(trial, device); });
+  if (smaller) run_passes(program->graph);
   std::vector<Lowered> lowered = partition_and_lower(program->graph, device);
   program->text = text_of(lowered, device);
   assemble(*program, std::move(lowered), device);

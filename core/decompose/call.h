@@ -1,0 +1,73 @@
+// A node that is to be computed with smaller ops, its arguments read by name from the schema of its row in the op table.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/decompose/builder.h"
+#include "core/ops/op_schema.h"
+
+namespace ltc::decompose {
+
+class Call {
+ public:
+  // `node` must not be one of the builder's graph's own: its nodes move.
+  Call(Builder& builder, const Node& node, const OpRow& row);
+
+  Builder& builder() const { return builder_; }
+
+  // Operands. Optional ones that were not given are false.
+  Val tensor(std::string_view name) const;
+  std::vector<Val> tensors(std::string_view name) const;
+  Val number(std::string_view name) const;  // weak; false where it is None
+  // A tensor as PyTorch's CPU kernels compute with it: 16-bit floats as float.
+  Val math(std::string_view name) const;
+
+  // The value of a number that is constant in the graph: an attribute or its default.
+  std::optional<double> constant(std::string_view name) const;
+  bool is_constant(std::string_view name, double value) const { return constant(name) == value; }
+
+  // Constants; the schema's default where there is no attribute.
+  bool given(std::string_view name) const;  // neither None nor an absent operand
+  int64_t integer(std::string_view name) const;
+  bool flag(std::string_view name) const { return integer(name) != 0; }
+  Ints ints(std::string_view name) const;
+  std::string string(std::string_view name) const;
+  std::optional<DType> dtype(std::string_view name) const;
+
+  // What is to be computed.
+  bool wants(size_t result) const { return result < node_.outputs.size() && node_.outputs[result] != kNone; }
+  const Type& result(size_t index = 0) const { return builder_.graph().type(node_.outputs[index]); }
+
+ private:
+  struct Argument {
+    const OpArg* spec;
+    size_t first = 0, count = 0;  // its operands
+    const Attr* attr = nullptr;   // where it is constant
+  };
+  const Argument& find(std::string_view name) const;
+  Val operand(ValueId value) const;
+
+  Builder& builder_;
+  const Node& node_;
+  const OpRow& row_;
+  std::vector<Argument> arguments_;
+};
+
+// The results in the schema's order; false for those that nobody wants. None at all: there is nothing smaller for this call.
+struct Results {
+  std::vector<Val> values;
+  Results(Val value) : values{value} {}                              // NOLINT(google-explicit-constructor): rules return values
+  Results(std::initializer_list<Val> several) : values(several) {}   // NOLINT(google-explicit-constructor)
+  Results(std::vector<Val> several) : values(std::move(several)) {}  // NOLINT(google-explicit-constructor)
+};
+inline Results nothing() { return std::vector<Val>(); }
+
+using Rule = Results (*)(const Call& call);
+
+struct Decomposition {
+  std::string_view op;  // "aten::relu"
+  Rule rule;
+};
+
+}  // namespace ltc::decompose

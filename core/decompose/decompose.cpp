@@ -1,0 +1,146 @@
+#include "core/decompose/decompose.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "core/base/error.h"
+#include "core/compile/passes.h"
+#include "core/compile/substitution.h"
+#include "core/decompose/families.h"
+#include "core/ir/text.h"
+
+namespace ltc::decompose {
+namespace {
+
+// Deeper than any chain of rules; a rule that leads back to itself ends here and is found by its own test.
+constexpr int kMaxSteps = 12;
+
+// A graph with, per node, the node of the first graph that it computes.
+struct Trial {
+  Graph graph;
+  std::vector<uint32_t> origins;
+  bool changed = false;
+};
+
+void check_results(const Call& call, const Node& node, const Results& results) {
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!call.wants(i)) continue;
+    ensure(i < results.values.size() && results.values[i], op_name(node.op), ": its rule gives no result ", i);
+    const Val& value = results.values[i];
+    ensure(value.sizes() == call.result(i).sizes, op_name(node.op), ": its rule gives result ", i, " of other sizes");
+  }
+}
+
+// The rules speak of real numbers.
+bool has_complex(const Graph& graph, const Node& node) {
+  const auto complex = [&](ValueId value) { return value != kNone && is_complex(graph.type(value).dtype); };
+  return std::ranges::any_of(node.inputs, complex) || std::ranges::any_of(node.outputs, complex);
+}
+
+// Writes what computes the node behind the graph's nodes. False if there is no rule, or none for this call.
+bool expand_node(Graph& graph, const Node& node, Substitution& substitute) {
+  const std::string& name = op_name(node.op);
+  const OpRow* row = find_op_row(name);
+  const Rule rule = find_rule(name);
+  if (!rule || !row || has_complex(graph, node)) return false;
+  const size_t before = graph.nodes.size();
+  Builder builder(graph);
+  const Call call(builder, node, *row);
+  Results results = rule(call);
+  if (results.values.empty()) {
+    graph.nodes.resize(before);  // a rule may have found out late
+    return false;
+  }
+  check_results(call, node, results);
+  for (size_t i = 0; i < node.outputs.size(); ++i) {
+    if (!call.wants(i)) continue;
+    Val value = cast(results.values[i], call.result(i).dtype);
+    // Outputs stay distinct, and none is a param.
+    if (!substitute.allowed(node.outputs[i], value.id)) {
+      value = builder.emit("aten::reshape", {value}, value.dtype(), value.sizes(), {Attr::of_ints("shape", value.sizes())});
+    }
+    substitute.replace(node.outputs[i], value.id);
+  }
+  return true;
+}
+
+// Replaces the nodes that are unclaimed and not kept, one step. False if there was nothing to replace.
+bool expand_step(Trial& trial, const std::vector<uint32_t>& claimed, const std::vector<bool>& kept) {
+  std::vector<Node> nodes = std::exchange(trial.graph.nodes, {});
+  const std::vector<uint32_t> origins = std::exchange(trial.origins, {});
+  Substitution substitute(trial.graph);
+  bool replaced = false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    substitute.apply(nodes[i].inputs);
+    if (claimed[i] || kept[origins[i]] || !expand_node(trial.graph, nodes[i], substitute)) {
+      trial.graph.nodes.push_back(std::move(nodes[i]));
+    } else {
+      replaced = true;
+    }
+    trial.origins.resize(trial.graph.nodes.size(), origins[i]);
+  }
+  substitute.apply(trial.graph.outputs);
+  return replaced;
+}
+
+Trial expand_all(const Graph& graph, const std::vector<bool>& kept, const Claims& claims, std::vector<uint32_t>& claimed) {
+  Trial trial{graph, {}};
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) trial.origins.push_back(i);
+  for (int step = 0; step < kMaxSteps; ++step) {
+    claimed = claims(trial.graph);
+    if (!expand_step(trial, claimed, kept)) return trial;
+    trial.changed = true;
+  }
+  fail(Code::kInternal, "decompositions do not come to an end: ", print(trial.graph));
+}
+
+}  // namespace
+
+bool decompose(Graph& graph, const Claims& claims) {
+  std::vector<bool> kept(graph.nodes.size(), false);
+  std::vector<uint32_t> claimed;
+  Trial trial = expand_all(graph, kept, claims, claimed);
+  if (!trial.changed) return false;
+  bool again = false;
+  for (size_t i = 0; i < trial.graph.nodes.size(); ++i) {
+    if (claimed[i] || kept[trial.origins[i]]) continue;
+    kept[trial.origins[i]] = again = true;
+  }
+  if (again) trial = expand_all(graph, kept, claims, claimed);
+  graph = std::move(trial.graph);
+  return trial.changed;
+}
+
+bool is_minimal(const Graph& graph, const Node& node) {
+  const OpRow* row = find_op_row(op_name(node.op));
+  if (!row || row->tier != Tier::kMinimal) return false;
+  const Rule rule = find_rule(row->name);
+  if (!rule) return true;
+  Graph scratch{graph.types, graph.params, {}, {}};
+  Builder builder(scratch);
+  return rule(Call(builder, node, *row)).values.empty();
+}
+
+std::vector<Decomposition> all_decompositions() {
+  std::vector<Decomposition> all;
+  for (const auto& family : kFamilies) {
+    const auto rules = family();
+    all.insert(all.end(), rules.begin(), rules.end());
+  }
+  return all;
+}
+
+Rule find_rule(std::string_view op) {
+  static const auto* rules = [] {
+    auto* table = new std::unordered_map<std::string_view, Rule>();
+    for (const auto& [name, rule] : all_decompositions()) {
+      ensure(table->emplace(name, rule).second, "two decompositions of ", name);
+    }
+    return table;
+  }();
+  const auto it = rules->find(op);
+  return it == rules->end() ? nullptr : it->second;
+}
+
+}  // namespace ltc::decompose

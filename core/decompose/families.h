@@ -1,0 +1,27 @@
+// The rules, a file per family. A rule goes into the table at the end of its file and nowhere else.
+#pragma once
+
+#include <span>
+
+#include "core/decompose/call.h"
+
+namespace ltc::decompose {
+
+using Family = std::span<const Decomposition> (*)();
+
+std::span<const Decomposition> canonical_forms();  // mixed dtypes, numbers and options of ops that are minimal
+std::span<const Decomposition> elementwise();
+std::span<const Decomposition> activations();
+std::span<const Decomposition> reductions();
+std::span<const Decomposition> movement();
+std::span<const Decomposition> indexing();
+std::span<const Decomposition> linear_algebra();
+std::span<const Decomposition> normalization();
+std::span<const Decomposition> convolutions();
+std::span<const Decomposition> pooling();
+std::span<const Decomposition> losses();
+
+inline constexpr Family kFamilies[] = {canonical_forms, elementwise,   activations,  reductions, movement, indexing,
+                                       linear_algebra,  normalization, convolutions, pooling,    losses};
+
+}  // namespace ltc::decompose

@@ -1,0 +1,104 @@
+// What rules use all over, made of the minimal opset.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/base/error.h"
+#include "core/decompose/builder.h"
+
+namespace ltc::decompose {
+
+Val operator+(Val a, Val b) { return arithmetic("aten::add.Tensor", a, b); }
+Val operator-(Val a, Val b) { return a + (b.dtype() == DType::kBool ? neg(cast(b, promote(a, b))) : neg(b)); }
+Val operator*(Val a, Val b) { return arithmetic("aten::mul.Tensor", a, b); }
+Val operator-(Val x) { return neg(x); }
+
+// True division: of integers in float.
+Val operator/(Val a, Val b) {
+  const DType dtype = promote(a, b);
+  if (is_floating(dtype) || is_complex(dtype)) return arithmetic("aten::div.Tensor", a, b);
+  return arithmetic("aten::div.Tensor", cast(a, DType::kF32), cast(b, DType::kF32));
+}
+
+Val operator==(Val a, Val b) { return compare("aten::eq.Tensor", a, b); }
+Val operator<(Val a, Val b) { return compare("aten::lt.Tensor", a, b); }
+Val operator<=(Val a, Val b) { return compare("aten::le.Tensor", a, b); }
+Val operator!=(Val a, Val b) { return ~(a == b); }
+Val operator>(Val a, Val b) { return b < a; }
+Val operator>=(Val a, Val b) { return b <= a; }
+Val operator&(Val a, Val b) { return arithmetic("aten::bitwise_and.Tensor", a, b); }
+Val operator|(Val a, Val b) { return arithmetic("aten::bitwise_or.Tensor", a, b); }
+Val operator^(Val a, Val b) { return arithmetic("aten::bitwise_xor.Tensor", a, b); }
+Val operator~(Val x) { return unary("aten::bitwise_not", x); }
+
+Val full_like(Val x, double value) { return full(*x.builder, x.dtype(), x.sizes(), value); }
+Val zeros_like(Val x) { return full(*x.builder, x.dtype(), x.sizes(), int64_t{0}); }
+Val ones_like(Val x) { return full(*x.builder, x.dtype(), x.sizes(), int64_t{1}); }
+
+Val is_nan(Val x) { return x != x; }
+Val sigmoid(Val x) { return 1 / (1 + exp(-x)); }
+Val reciprocal(Val x) { return 1 / x; }
+Val rsqrt(Val x) { return 1 / sqrt(x); }
+Val square(Val x) { return x * x; }
+
+Val mean(Val x, Ints dims, bool keepdim) {
+  int64_t count = 1;
+  for (const int64_t dim : wrap_dims(x, dims)) count *= x.size(dim);
+  return sum(x, dims, keepdim) / static_cast<double>(count);
+}
+
+// The order of numbers turned round: negation, but for integers, whose smallest has no opposite, the complement.
+Val amin(Val x, Ints dims, bool keepdim) {
+  const auto turn = [](Val v) { return is_floating(v.dtype()) ? -v : ~v; };
+  return turn(amax(turn(x), std::move(dims), keepdim));
+}
+
+Val any(Val x, Ints dims, bool keepdim) {
+  const Val truth = x.dtype() == DType::kBool ? x : x != 0;
+  return cast(amax(cast(truth, DType::kU8), std::move(dims), keepdim), DType::kBool);
+}
+Val all(Val x, Ints dims, bool keepdim) { return ~any(logical_not(x), std::move(dims), keepdim); }
+
+Val transpose(Val x, int64_t a, int64_t b) {
+  if (x.rank() == 0) return x;
+  Ints dims = all_dims(x);
+  std::swap(dims[static_cast<size_t>(x.wrap(a))], dims[static_cast<size_t>(x.wrap(b))]);
+  return permute(x, dims);
+}
+
+Val unsqueeze(Val x, int64_t dim) {
+  Ints sizes = x.sizes();
+  sizes.insert(sizes.begin() + (dim < 0 ? dim + x.rank() + 1 : dim), 1);
+  return reshape(x, sizes);
+}
+
+Val squeeze(Val x, int64_t dim) {
+  if (x.rank() == 0 || x.size(dim) != 1) return x;
+  Ints sizes = x.sizes();
+  sizes.erase(sizes.begin() + x.wrap(dim));
+  return reshape(x, sizes);
+}
+
+Val select(Val x, int64_t dim, int64_t index) {
+  if (index < 0) index += x.size(dim);
+  return squeeze(slice(x, dim, index, index + 1), dim);
+}
+
+Val matmul2(Val a, Val b) { return squeeze(bmm(unsqueeze(a, 0), unsqueeze(b, 0)), 0); }
+
+Val sum_to(Val x, const Ints& sizes) {
+  const auto extra = static_cast<size_t>(x.rank()) - sizes.size();
+  Ints dims;
+  for (size_t i = 0; i < static_cast<size_t>(x.rank()); ++i) {
+    if (i < extra || (sizes[i - extra] == 1 && x.sizes()[i] != 1)) dims.push_back(static_cast<int64_t>(i));
+  }
+  return dims.empty() ? x : reshape(sum(x, dims), sizes);
+}
+
+Val index_along(Val x, int64_t dim, int64_t count) {
+  Ints sizes(static_cast<size_t>(std::max<int64_t>(x.rank(), 1)), 1);
+  sizes[static_cast<size_t>(x.wrap(dim))] = count;
+  return reshape(iota(*x.builder, count), sizes);
+}
+
+}  // namespace ltc::decompose

@@ -1,0 +1,96 @@
+// Products of matrices and vectors, through bmm; softmax.
+#include <limits>
+
+#include "core/decompose/families.h"
+
+namespace ltc::decompose {
+namespace {
+
+Results mm(const Call& call) { return matmul2(call.math("self"), call.math("mat2")); }
+
+Results mv(const Call& call) { return reshape(matmul2(call.math("self"), unsqueeze(call.math("vec"), 1)), call.result().sizes); }
+
+Results dot(const Call& call) { return sum(call.math("self") * call.math("tensor"), {}); }
+
+// beta * self + alpha * product; with a beta of 0 what self holds, NaN too, does not count.
+Val add_product(const Call& call, Val product) {
+  const DType dtype = product.dtype();
+  if (!call.is_constant("alpha", 1)) product = product * cast(call.number("alpha"), dtype);
+  const Val x = call.math("self");
+  if (call.is_constant("beta", 1)) return product + x;
+  if (call.is_constant("beta", 0)) return product;
+  const Val beta = cast(call.number("beta"), dtype);
+  return product + where(beta == 0, zeros_like(x), beta * x);
+}
+
+Results addmm(const Call& call) { return add_product(call, matmul2(call.math("mat1"), call.math("mat2"))); }
+Results addmv(const Call& call) {
+  const Val product = matmul2(call.math("mat"), unsqueeze(call.math("vec"), 1));
+  return add_product(call, squeeze(product, 1));
+}
+Results addr(const Call& call) { return add_product(call, unsqueeze(call.math("vec1"), 1) * unsqueeze(call.math("vec2"), 0)); }
+Results baddbmm(const Call& call) { return add_product(call, bmm(call.math("batch1"), call.math("batch2"))); }
+Results addbmm(const Call& call) { return add_product(call, sum(bmm(call.math("batch1"), call.math("batch2")), {0})); }
+
+Val row_softmax(Val x, int64_t dim) {
+  const Val e = exp(x - amax(x, {dim}, true));
+  return e / sum(e, {dim}, true);
+}
+
+Results softmax(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  if (x.count() == 0) return x;
+  return x.rank() ? row_softmax(x, call.integer("dim")) : ones_like(x);
+}
+
+// A row that is -inf throughout gives zeros.
+Results safe_softmax(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  if (x.count() == 0) return x;
+  const int64_t dim = call.integer("dim");
+  const Val lost = amax(x, {dim}, true) == -std::numeric_limits<double>::infinity();
+  return where(lost, zeros_like(x), row_softmax(x, dim));
+}
+
+Results log_softmax(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  if (x.count() == 0) return x;
+  if (!x.rank()) return zeros_like(x);
+  const int64_t dim = call.integer("dim");
+  const Val shifted = x - amax(x, {dim}, true);
+  return shifted - log(sum(exp(shifted), {dim}, true));
+}
+
+Results softmax_backward(const Call& call) {
+  const Val g = call.math("grad_output"), y = call.math("output");
+  if (g.count() == 0) return g;
+  return y * (g - sum(g * y, {call.integer("dim")}, true));
+}
+Results log_softmax_backward(const Call& call) {
+  const Val g = call.math("grad_output"), y = call.math("output");
+  if (g.count() == 0) return g;
+  return g - exp(y) * sum(g, {call.integer("dim")}, true);
+}
+
+constexpr Decomposition kRules[] = {
+    {"aten::mm", mm},
+    {"aten::mv", mv},
+    {"aten::dot", dot},
+    {"aten::vdot", dot},
+    {"aten::addmm", addmm},
+    {"aten::addmv", addmv},
+    {"aten::addr", addr},
+    {"aten::baddbmm", baddbmm},
+    {"aten::addbmm", addbmm},
+    {"aten::_softmax", softmax},
+    {"aten::_safe_softmax", safe_softmax},
+    {"aten::_log_softmax", log_softmax},
+    {"aten::_softmax_backward_data", softmax_backward},
+    {"aten::_log_softmax_backward_data", log_softmax_backward},
+};
+
+}  // namespace
+
+std::span<const Decomposition> linear_algebra() { return kRules; }
+
+}  // namespace ltc::decompose

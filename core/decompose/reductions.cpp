@@ -1,0 +1,268 @@
+// Reductions, scans and sorting.
+#include <algorithm>
+#include <limits>
+
+#include "core/decompose/families.h"
+
+namespace ltc::decompose {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+double count_of(const Val& x, const Ints& dims) {
+  double count = 1;
+  for (const int64_t dim : wrap_dims(x, dims)) count *= static_cast<double>(x.size(dim));
+  return count;
+}
+
+Results sum_all(const Call& call) { return sum(cast(call.tensor("self"), math_dtype(call.result().dtype)), {}); }
+
+Results mean_over(const Call& call) {
+  return mean(cast(call.tensor("self"), math_dtype(call.result().dtype)), call.ints("dim"), call.flag("keepdim"));
+}
+Results mean_all(const Call& call) { return mean(cast(call.tensor("self"), math_dtype(call.result().dtype)), {}); }
+
+Results product_all(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  return x.rank() == 0 ? x : prod(reshape(x, {-1}), 0);
+}
+
+Results minimum_over(const Call& call) {
+  const Val x = call.tensor("self");
+  if (x.rank() == 0) return x;
+  if (x.dtype() == DType::kBool) return all(x, call.ints("dim"), call.flag("keepdim"));
+  return amin(call.math("self"), call.ints("dim"), call.flag("keepdim"));
+}
+Results maximum_all(const Call& call) {
+  const Val x = call.tensor("self");
+  if (x.dtype() == DType::kBool) return any(x, {});
+  return x.rank() == 0 ? x : amax(call.math("self"), {});
+}
+Results minimum_all(const Call& call) {
+  const Val x = call.tensor("self");
+  if (x.dtype() == DType::kBool) return all(x, {});
+  return x.rank() == 0 ? x : amin(call.math("self"), {});
+}
+
+// Ordered as numbers are, turned round: see amin.
+Val turned(Val x) {
+  x = x.dtype() == DType::kBool ? cast(x, DType::kU8) : x;
+  return is_floating(x.dtype()) ? -x : ~x;
+}
+
+Val position(Val x, int64_t dim, bool keepdim, bool smallest) {
+  if (x.rank() == 0) return full(*x.builder, DType::kI64, {}, int64_t{0});
+  if (x.dtype() == DType::kBool) x = cast(x, DType::kU8);
+  return argmax(smallest ? turned(x) : x, dim, keepdim);
+}
+
+template <bool kSmallest>
+Results extreme_with_position(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t dim = call.integer("dim");
+  if (x.rank() == 0) return {x, full(call.builder(), DType::kI64, {}, int64_t{0})};
+  const Val index = position(call.math("self"), dim, true, kSmallest), value = gather(x, dim, index);
+  return call.flag("keepdim") ? Results{value, index} : Results{squeeze(value, dim), squeeze(index, dim)};
+}
+
+Results position_of_minimum(const Call& call) {
+  const Val x = call.math("self");
+  if (call.given("dim")) return position(x, call.integer("dim"), call.flag("keepdim"), true);
+  return reshape(position(reshape(x, {-1}), 0, false, true), call.result().sizes);
+}
+
+Results range_of(const Call& call) {
+  const Val x = call.math("self");
+  const Ints dims = call.given("dim") ? Ints{call.integer("dim")} : Ints{};
+  const bool keep = call.flag("keepdim");
+  if (x.rank() == 0) return {x, x};
+  return {amin(x, dims, keep), amax(x, dims, keep)};
+}
+
+Results any_of(const Call& call) { return any(call.math("self"), {}); }
+Results all_of(const Call& call) { return all(call.math("self"), {}); }
+Results any_along(const Call& call) { return any(call.math("self"), {call.integer("dim")}, call.flag("keepdim")); }
+Results all_along(const Call& call) { return all(call.math("self"), {call.integer("dim")}, call.flag("keepdim")); }
+Results any_over(const Call& call) { return any(call.math("self"), call.ints("dim"), call.flag("keepdim")); }
+Results all_over(const Call& call) { return all(call.math("self"), call.ints("dim"), call.flag("keepdim")); }
+
+// In two passes: the squares of what is left after the mean.
+struct Moments {
+  Val variance, mean;
+};
+Moments moments(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  const Ints dims = call.ints("dim");
+  const bool keep = call.flag("keepdim");
+  const Val centre = mean(x, dims, true), squares = sum(square(x - centre), dims, keep);
+  const double count = count_of(x, dims);
+  const Val divisor = call.given("correction") ? maximum(count - cast(call.number("correction"), x.dtype()), 0.0)
+                                               : cast(number(call.builder(), std::max(count - 1, 0.0)), x.dtype());
+  return {squares / divisor, keep ? centre : mean(x, dims, false)};
+}
+Results variance(const Call& call) { return moments(call).variance; }
+Results deviation(const Call& call) { return sqrt(moments(call).variance); }
+Results variance_and_mean(const Call& call) {
+  const Moments m = moments(call);
+  return {m.variance, m.mean};
+}
+Results deviation_and_mean(const Call& call) {
+  const Moments m = moments(call);
+  return {sqrt(m.variance), m.mean};
+}
+
+// The largest is taken out, unless it is infinite: then the plain formula gives the right infinity.
+Results log_sum_exp(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  const Ints dims = call.ints("dim");
+  if (x.rank() == 0) return x;
+  const Val peak = amax(x, dims, true), shift = where(abs(peak) == kInf, zeros_like(peak), peak);
+  const Val total = log(sum(exp(x - shift), dims, true)) + shift;
+  return reshape(total, call.result().sizes);
+}
+
+// The p-norm over dims; an order that is no constant takes the general form.
+Results norm_of(const Call& call, const char* order_name) {
+  const DType dtype = math_dtype(call.result().dtype);
+  const Val x = abs(cast(call.tensor("self"), dtype));
+  const Ints dims = call.ints("dim");
+  const bool keep = call.flag("keepdim");
+  const auto order = call.given(order_name) ? call.constant(order_name) : 2.0;
+  if (order == 2.0) return sqrt(sum(x * x, dims, keep));
+  if (order == 1.0) return sum(x, dims, keep);
+  if (order == 0.0) return sum(cast(x != 0, dtype), dims, keep);
+  if (order == kInf) return x.rank() ? amax(x, dims, keep) : x;
+  if (order == -kInf) return x.rank() ? amin(x, dims, keep) : x;
+  const Val p = cast(call.number(order_name), dtype);
+  return pow(sum(pow(x, p), dims, keep), 1 / p);
+}
+Results norm(const Call& call) { return norm_of(call, "p"); }
+Results vector_norm(const Call& call) { return norm_of(call, "ord"); }
+
+Results count_nonzero(const Call& call) { return sum(cast(call.math("self") != 0, DType::kI64), call.ints("dim")); }
+
+// Running products by doubling: after step k each place holds the product of 2^k places before it.
+Results running_product(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  if (x.rank() == 0 || x.count() == 0) return x;
+  const int64_t dim = x.wrap(call.integer("dim")), size = x.size(dim);
+  Val result = x;
+  for (int64_t reach = 1; reach < size; reach *= 2) {
+    result = cat({slice(result, dim, 0, reach), slice(result, dim, reach, size) * slice(result, dim, 0, size - reach)}, dim);
+  }
+  return result;
+}
+
+// Running extremes in the same way; later positions win ties, as in PyTorch, and NaN stays.
+template <bool kSmallest>
+Results running_extreme(const Call& call) {
+  const Val x = call.math("self");
+  if (x.rank() == 0) return {call.tensor("self"), full(call.builder(), DType::kI64, {}, int64_t{0})};
+  if (x.count() == 0) return {call.tensor("self"), full(call.builder(), DType::kI64, x.sizes(), int64_t{0})};
+  const int64_t dim = x.wrap(call.integer("dim")), size = x.size(dim);
+  Val value = x.dtype() == DType::kBool ? cast(x, DType::kU8) : x, index = expand(index_along(x, dim, size), x.sizes());
+  for (int64_t reach = 1; reach < size; reach *= 2) {
+    const Val late = slice(value, dim, reach, size), early = slice(value, dim, 0, size - reach);
+    Val keeps = kSmallest ? late <= early : late >= early;
+    if (is_floating(x.dtype())) keeps = (keeps & ~is_nan(early)) | is_nan(late);
+    index =
+        cat({slice(index, dim, 0, reach), where(keeps, slice(index, dim, reach, size), slice(index, dim, 0, size - reach))}, dim);
+    value = cat({slice(value, dim, 0, reach), where(keeps, late, early)}, dim);
+  }
+  return {value, index};
+}
+
+Results running_log_sum_exp(const Call& call) {
+  const Val x = call.math("self");
+  if (x.rank() == 0 || x.count() == 0) return x;
+  const int64_t dim = x.wrap(call.integer("dim")), size = x.size(dim);
+  Val value = x;
+  for (int64_t reach = 1; reach < size; reach *= 2) {
+    const Val late = slice(value, dim, reach, size), early = slice(value, dim, 0, size - reach);
+    const Val high = maximum(late, early);
+    const Val joined = where((abs(late) == kInf) & (late == early), late, high + log1p(exp(-abs(late - early))));
+    value = cat({slice(value, dim, 0, reach), joined}, dim);
+  }
+  return value;
+}
+
+// Values of the 16-bit floats are sorted as floats: their order is the same.
+Sorted sorted(Val x, int64_t dim, bool descending) {
+  const DType own = x.dtype(), key = own == DType::kBool ? DType::kU8 : math_dtype(own);
+  if (x.rank() == 0) return {x, full(*x.builder, DType::kI64, {}, int64_t{0})};
+  Sorted result = sort(cast(x, key), dim, descending);
+  result.values = cast(result.values, own);
+  return result;
+}
+
+Results sort_stable(const Call& call) {
+  const Val x = call.tensor("self");
+  const bool canonical = x.rank() > 0 && x.dtype() != DType::kBool && x.dtype() == math_dtype(x.dtype());
+  if (canonical && call.flag("stable")) return nothing();
+  const Sorted s = sorted(x, call.integer("dim"), call.flag("descending"));
+  return {s.values, s.indices};
+}
+
+Results sort_any(const Call& call) {
+  const Sorted s = sorted(call.tensor("self"), call.integer("dim"), call.flag("descending"));
+  return {s.values, s.indices};
+}
+
+Results top_k(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t dim = call.integer("dim"), k = call.integer("k");
+  const Sorted s = sorted(x, dim, call.flag("largest"));
+  if (x.rank() == 0) return {s.values, s.indices};
+  return {slice(s.values, dim, 0, k), slice(s.indices, dim, 0, k)};
+}
+
+Results kth_value(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t dim = call.integer("dim"), k = call.integer("k") - 1;
+  const Sorted s = sorted(x, dim, false);
+  if (x.rank() == 0) return {s.values, s.indices};
+  const Ints sizes = call.result().sizes;
+  return {reshape(slice(s.values, dim, k, k + 1), sizes), reshape(slice(s.indices, dim, k, k + 1), sizes)};
+}
+
+constexpr Decomposition kRules[] = {
+    {"aten::sum", sum_all},
+    {"aten::mean", mean_all},
+    {"aten::mean.dim", mean_over},
+    {"aten::prod", product_all},
+    {"aten::amin", minimum_over},
+    {"aten::max", maximum_all},
+    {"aten::min", minimum_all},
+    {"aten::max.dim", extreme_with_position<false>},
+    {"aten::min.dim", extreme_with_position<true>},
+    {"aten::argmin", position_of_minimum},
+    {"aten::aminmax", range_of},
+    {"aten::any", any_of},
+    {"aten::all", all_of},
+    {"aten::any.dim", any_along},
+    {"aten::all.dim", all_along},
+    {"aten::any.dims", any_over},
+    {"aten::all.dims", all_over},
+    {"aten::var.correction", variance},
+    {"aten::std.correction", deviation},
+    {"aten::var_mean.correction", variance_and_mean},
+    {"aten::std_mean.correction", deviation_and_mean},
+    {"aten::logsumexp", log_sum_exp},
+    {"aten::norm.ScalarOpt_dim", norm},
+    {"aten::linalg_vector_norm", vector_norm},
+    {"aten::count_nonzero.dim_IntList", count_nonzero},
+    {"aten::cumprod", running_product},
+    {"aten::cummax", running_extreme<false>},
+    {"aten::cummin", running_extreme<true>},
+    {"aten::_logcumsumexp", running_log_sum_exp},
+    {"aten::sort.stable", sort_stable},
+    {"aten::sort", sort_any},
+    {"aten::topk", top_k},
+    {"aten::kthvalue", kth_value},
+};
+
+}  // namespace
+
+std::span<const Decomposition> reductions() { return kRules; }
+
+}  // namespace ltc::decompose
