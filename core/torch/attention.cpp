@@ -15,7 +15,13 @@ int64_t choose_attention(const Tensor& query, const Tensor& key, const Tensor& v
   return at::cpu::_fused_sdp_choice(query, key, value, mask, dropout, is_causal, scale, enable_gqa);
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("_fused_sdp_choice", choose_attention); }
+// nn.TransformerEncoder asks whether it may leave out padding with nested tensors, which this device does not have.
+bool can_nest(const Tensor& /*tensor*/, const Tensor& /*mask*/) { return false; }
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_fused_sdp_choice", choose_attention);
+  m.impl("_nested_tensor_from_mask_left_aligned", can_nest);
+}
 
 }  // namespace
 }  // namespace ltc

@@ -12,17 +12,25 @@ BATCH, STEPS, WIDTH, HEADS = 2, 6, 16, 4
 class Encoder(nn.Module):
     """nn.TransformerEncoder; in eval mode its layers are one fused op each."""
 
-    def __init__(self, dropout, padded=False, causal=False, **options):
+    def __init__(self, dropout, causal=False, **options):
         super().__init__()
         layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 32, dropout, batch_first=True, **options)
-        self.net = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
-        self.padded, self.causal = padded, causal
+        self.net = nn.TransformerEncoder(layer, 2, enable_nested_tensor=not options.get("norm_first", False))
+        self.causal = causal
+
+    def forward(self, x):
+        if not self.causal:
+            return self.net(x)
+        return self.net(x, mask=nn.Transformer.generate_square_subsequent_mask(STEPS, device=x.device), is_causal=True)
+
+
+class PaddedEncoder(Encoder):
+    """With shorter sequences. What comes out in the place of padding differs between PyTorch's own paths, so it is cleared."""
 
     def forward(self, x):
         padding = torch.arange(STEPS, device=x.device) >= torch.tensor([[4], [STEPS]], device=x.device)
-        causal = nn.Transformer.generate_square_subsequent_mask(STEPS, device=x.device)
-        options = {"mask": causal, "is_causal": True} if self.causal else {}
-        return self.net(x, src_key_padding_mask=padding if self.padded else None, **options)
+        y = self.net(x, src_key_padding_mask=padding)
+        return y.masked_fill(padding[:, :, None], 0.0)
 
 
 class EncoderDecoder(nn.Module):
@@ -34,6 +42,18 @@ class EncoderDecoder(nn.Module):
 
     def forward(self, x, y):
         return self.net(x, y, tgt_mask=nn.Transformer.generate_square_subsequent_mask(STEPS, device=x.device), tgt_is_causal=True)
+
+
+class Weights(nn.Module):
+    """nn.MultiheadAttention with its weights asked for."""
+
+    def __init__(self, dropout):
+        super().__init__()
+        self.net = nn.MultiheadAttention(WIDTH, HEADS, dropout, batch_first=True)
+
+    def forward(self, x):
+        y, weights = self.net(x, x, x)
+        return y + weights @ x
 
 
 class Attention(nn.Module):
@@ -71,8 +91,9 @@ ROWS = [
     _row("Transformer encoder", Encoder),
     _row("Transformer encoder, pre-norm, gelu", Encoder, norm_first=True, activation="gelu"),
     _row("Transformer encoder, causal", Encoder, causal=True),
-    _row("Transformer encoder, padded", Encoder, padded=True),
+    _row("Transformer encoder, padded", PaddedEncoder),
     _row("Transformer encoder and decoder", EncoderDecoder, "y"),
+    _row("multi-head attention with weights", Weights),
     _row("attention", Attention),
     _row("attention, causal", Attention, causal=True),
     _row("attention, bool mask", Attention, mask="bool"),

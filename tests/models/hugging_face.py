@@ -79,16 +79,22 @@ def _speech():
 ROWS = [
     Model("BERT", bert, _padded_text, by_name),
     Model("GPT-2", gpt2, _text, by_name),
-    Model("Llama", llama, _text, by_name),
+    Model("Llama", llama, _padded_text, by_name),
     Model("T5", t5, _translation, by_name),
     Model("ViT", vit, _pictures, by_name),
     Model("Whisper", whisper, _speech, by_name),
 ]  # fmt: skip
 
-# Greedy generation with the key-value cache: the model, and what it is asked to continue.
+
+def _prompt():
+    tokens = _tokens()
+    return {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
+
+
+# Those that write texts: the model, and what it is asked to continue.
 GENERATORS = {
-    "GPT-2": (gpt2, lambda: {"input_ids": _tokens(), "attention_mask": torch.ones(BATCH, STEPS, dtype=torch.int64)}),
-    "Llama": (llama, lambda: {"input_ids": _tokens(), "attention_mask": torch.ones(BATCH, STEPS, dtype=torch.int64)}),
-    "T5": (t5, lambda: {"input_ids": _tokens()}),
+    "GPT-2": (gpt2, _prompt),
+    "Llama": (llama, _prompt),
+    "T5": (t5, _prompt),
     "Whisper": (whisper, lambda: {"input_features": torch.randn(BATCH, 8, 32)}),
 }

@@ -16,7 +16,7 @@ class Model:
     batch      () -> dict: a fresh batch on the CPU; every batch has the same shapes.
     run        module, batch -> (output, loss): output is a tensor, or a tuple of them; the loss is a scalar.
     optimizer  parameters -> optimizer.
-    rtol, atol of outputs and gradients; losses are always compared to one part in a thousand.
+    rtol, atol  of outputs and gradients.
     """
 
     name: str
