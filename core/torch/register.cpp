@@ -1,6 +1,8 @@
 // The boxed recorder for all ops, those of other libraries included.
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "core/torch/record.h"
 
 namespace ltc {
@@ -12,6 +14,9 @@ bool is_view(const c10::FunctionSchema& schema) {
   }
   return false;
 }
+
+// Their composite kernels ask for a tensor of the CPU or of CUDA.
+constexpr std::string_view kWithoutComposite[] = {"aten::mode.values", "aten::conj_physical_"};
 
 // Ops with a kernel of their own (the files before this one in the build: static objects are made in link order) are left alone.
 // An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table
@@ -25,7 +30,9 @@ bool needs_own_kernel(const c10::OperatorHandle& op) {
       op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
     return true;
   }
-  const OpRow* row = find_op_row(toString(op.operator_name()));
+  const std::string name = toString(op.operator_name());
+  if (std::ranges::find(kWithoutComposite, name) != std::end(kWithoutComposite)) return true;
+  const OpRow* row = find_op_row(name);
   return row && row->flags & kKeepWhole;
 }
 
