@@ -77,7 +77,7 @@ class Report:
         lines = [
             f"operators: {len(self.ops)}, of which {ran} with counted cases; {len(crashed)} crashed or timed out; "
             f"{len({name for name, *_ in self.failures()})} with a failure",
-            f"cases: {counted} counted, {self.total('passed')} passed, {self.total('random')} of them random (geometry, range and mean "
+            f"cases: {counted} counted, {self.total('passed')} passed, {self.total('random')} of them random (geometry and distribution "
             f"compared); {self.total('uncounted')} not counted (the CPU does not agree with itself, or has no such result)",
             f"on the plugin alone: {ran - len(fell_back)} operators, {counted - self.total('fell_back')} cases; "
             f"with an op on the CPU: {len(fell_back)} operators ({_percent(len(fell_back), ran)} %), {self.total('fell_back')} cases",

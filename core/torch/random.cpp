@@ -4,8 +4,11 @@
 #include <ATen/ops/argsort.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/leaky_relu.h>
 #include <ATen/ops/lt.h>
+#include <ATen/ops/normal.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/ops/searchsorted.h>
 #include <ATen/ops/view_as_real.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros_like.h>
@@ -186,6 +189,68 @@ at::Tensor normal_tensor_tensor(const at::Tensor& mean, const at::Tensor& std, O
   return normal_around(mean.add(std), generator).mul(std).add(mean);
 }
 
+at::Tensor normal_numbers(double mean, double std, c10::SymIntArrayRef sizes, OptGenerator generator,
+                          std::optional<c10::ScalarType> dtype, std::optional<c10::Layout> layout,
+                          std::optional<c10::Device> device, std::optional<bool> pin) {
+  at::Tensor result = at::empty_symint(sizes, dtype, layout, device, pin, std::nullopt);
+  return normal_(result, mean, std, std::move(generator));
+}
+
+at::Tensor& normal_numbers_out(double mean, double std, c10::SymIntArrayRef sizes, OptGenerator generator, at::Tensor& out) {
+  out.resize__symint(sizes);
+  return normal_(out, mean, std, std::move(generator));
+}
+
+template <typename First, typename Second>
+at::Tensor& normal_out(const First& mean, const Second& std, OptGenerator generator, at::Tensor& out) {
+  const at::Tensor drawn = at::normal(mean, std, std::move(generator));
+  out.resize_(drawn.sizes());
+  return out.copy_(drawn);
+}
+
+// Without replacement: the categories that finish first when each waits for a time with its own rate. With it: where uniform
+// numbers fall in the running sum.
+at::Tensor multinomial(const at::Tensor& weights, c10::SymInt symbolic, bool replacement, OptGenerator generator) {
+  const int64_t count = symbolic.expect_int();
+  TORCH_CHECK(weights.dim() == 1 || weights.dim() == 2, "prob_dist must be 1 or 2 dim");
+  TORCH_CHECK(weights.is_floating_point(),
+              "multinomial only supports floating-point dtypes for input, got: ", weights.scalar_type());
+  TORCH_CHECK(count > 0, "cannot sample n_sample <= 0 samples");
+  TORCH_CHECK(replacement || count <= weights.size(-1),
+              "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  if (!replacement || count == 1) {
+    const at::Tensor times = uniform10(weights, generator).log().neg().div(weights);
+    return std::get<1>(times.topk(count, -1, /*largest=*/false));
+  }
+  const at::Tensor sums = weights.to(weights.scalar_type() == at::kDouble ? at::kDouble : at::kFloat).cumsum(-1);
+  at::DimVector sizes(weights.sizes());
+  sizes.back() = count;
+  const at::Tensor uniform = draw(lazy_device(weights), sizes, sums.scalar_type(), generator);
+  const at::Tensor total = sums.narrow(-1, weights.size(-1) - 1, 1);
+  return at::searchsorted(sums, uniform.mul(total), /*out_int32=*/false, /*right=*/true).clamp_max(weights.size(-1) - 1);
+}
+
+at::Tensor& multinomial_out(const at::Tensor& weights, c10::SymInt count, bool replacement, OptGenerator generator,
+                            at::Tensor& out) {
+  TORCH_CHECK(out.scalar_type() == at::kLong, "multinomial expects Long tensor out, got: ", out.scalar_type());
+  const at::Tensor drawn = multinomial(weights, std::move(count), replacement, std::move(generator));
+  out.resize_(drawn.sizes());
+  return out.copy_(drawn);
+}
+
+// `noise` becomes the slopes, one where the input is positive.
+at::Tensor rrelu_with_noise(const at::Tensor& self, at::Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
+                            bool training, OptGenerator generator) {
+  if (!training) return at::leaky_relu(self, (lower.toDouble() + upper.toDouble()) / 2);
+  const at::Tensor slopes = uniform01(self, generator).mul(upper.toDouble() - lower.toDouble()).add(lower);
+  noise.copy_(at::where(self.le(0), slopes, 1));
+  return self.mul(noise);
+}
+at::Tensor& rrelu_with_noise_(at::Tensor& self, at::Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
+                              bool training, OptGenerator generator) {
+  return self.copy_(ltc::rrelu_with_noise(self, noise, lower, upper, training, std::move(generator)));
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("uniform_", uniform_);
   m.impl("normal_", normal_);
@@ -204,6 +269,15 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("normal.Tensor_float", normal_tensor_number);
   m.impl("normal.float_Tensor", normal_number_tensor);
   m.impl("normal.Tensor_Tensor", normal_tensor_tensor);
+  m.impl("normal.float_float", normal_numbers);
+  m.impl("normal.float_float_out", normal_numbers_out);
+  m.impl("normal.Tensor_float_out", normal_out<at::Tensor, double>);
+  m.impl("normal.float_Tensor_out", normal_out<double, at::Tensor>);
+  m.impl("normal.Tensor_Tensor_out", normal_out<at::Tensor, at::Tensor>);
+  m.impl("multinomial", multinomial);
+  m.impl("multinomial.out", multinomial_out);
+  m.impl("rrelu_with_noise", rrelu_with_noise);
+  m.impl("rrelu_with_noise_", rrelu_with_noise_);
 }
 
 }  // namespace
