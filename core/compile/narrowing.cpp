@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <string_view>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -9,6 +10,15 @@
 
 namespace ltc {
 namespace {
+
+// Families of ops that libraries offer in single and double precision only.
+constexpr std::string_view kNotInBf16[] = {
+    "aten::linalg_", "aten::_linalg_",         "aten::_fft_",  "aten::cholesky",  "aten::lu_",  "aten::geqrf", "aten::ormqr",
+    "aten::orgqr",   "aten::triangular_solve", "aten::_cdist", "aten::histogram", "aten::_ctc_"};
+
+bool has_no_bf16(OpId op) {
+  return std::ranges::any_of(kNotInBf16, [&](std::string_view family) { return op_name(op).starts_with(family); });
+}
 
 bool is_complex(DType dtype) { return dtype == DType::kC32 || dtype == DType::kC64 || dtype == DType::kC128; }
 
@@ -135,6 +145,7 @@ NarrowedGraph narrow(const Graph& graph, const Narrowing& narrowing) { return Re
 
 std::vector<bool> must_stay_wide(const Graph& graph, const Narrowing& narrowing) {
   static const OpId bitcast = intern_op("aten::view.dtype");
+  const bool bf16 = narrowing.kept(DType::kF32) == DType::kBF16;
   const std::vector<bool> narrowed = narrowed_values(graph, narrowing);
   const auto any = [](const std::vector<ValueId>& values, auto&& holds) {
     return std::ranges::any_of(values, [&](ValueId value) { return value != kNone && holds(value); });
@@ -142,7 +153,7 @@ std::vector<bool> must_stay_wide(const Graph& graph, const Narrowing& narrowing)
   const auto is_narrowed = [&](ValueId value) { return narrowed[value]; };
   // Together with bf16 these are computed as float, complex or half, whatever the graph says.
   const auto is_stranger = [&](ValueId value) {
-    return !narrowing.keeps(DType::kF32) && (graph.type(value).dtype == DType::kF16 || is_complex(graph.type(value).dtype));
+    return bf16 && (graph.type(value).dtype == DType::kF16 || is_complex(graph.type(value).dtype));
   };
   std::vector<bool> result;
   for (const Node& node : graph.nodes) {
@@ -150,7 +161,8 @@ std::vector<bool> must_stay_wide(const Graph& graph, const Narrowing& narrowing)
     const bool mixes = reads && (any(node.inputs, is_stranger) || any(node.outputs, [&](ValueId output) {
                                    return is_complex(graph.type(output).dtype) && is_stranger(output);
                                  }));
-    result.push_back(mixes || (node.op == bitcast && (reads || any(node.outputs, is_narrowed))));
+    const bool unknown = reads && bf16 && has_no_bf16(node.op);
+    result.push_back(mixes || unknown || (node.op == bitcast && (reads || any(node.outputs, is_narrowed))));
   }
   return result;
 }
