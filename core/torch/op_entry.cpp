@@ -106,6 +106,7 @@ bool is_structured(const c10::OperatorHandle& op) {
 // Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema.
 bool can_be_traced(const c10::OperatorHandle& op, const OpRow* row) {
   if (row && row->tier == Tier::kHost) return false;
+  if (row && row->flags & kTraceTagged) return true;
   return returns_tensors(op.schema()) && !op.hasTag(at::Tag::dynamic_output_shape) &&
          !op.hasTag(at::Tag::data_dependent_output) && !op.hasTag(at::Tag::nondeterministic_seeded);
 }
