@@ -1,5 +1,6 @@
 // Random ops as recipes over ltc::philox, so that every plugin draws the same numbers.
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/native/DistributionTemplates.h>
 #include <ATen/ops/argsort.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
@@ -44,6 +45,13 @@ at::Tensor uniform01(const at::Tensor& like, const OptGenerator& generator) {
   return draw(lazy_device(like), like.sizes(), is_double ? at::kDouble : at::kFloat, generator);
 }
 
+// Of [0, 1), multiples of a power of two that `like` holds exactly.
+at::Tensor uniform_digits(const at::Tensor& like, const OptGenerator& generator) {
+  const at::Tensor unit = uniform01(like, generator);
+  const int digits = like.scalar_type() == at::kHalf ? 11 : like.scalar_type() == at::kBFloat16 ? 8 : 0;
+  return digits ? unit.mul(1 << digits).floor().mul(1.0 / (1 << digits)) : unit;
+}
+
 // Of (0, 1]: for logarithms.
 at::Tensor uniform10(const at::Tensor& like, const OptGenerator& generator) { return uniform01(like, generator).neg().add(1); }
 
@@ -56,7 +64,10 @@ at::Tensor normal01(const at::Tensor& like, const OptGenerator& generator) {
 
 at::Tensor& uniform_(at::Tensor& self, double from, double to, OptGenerator generator) {
   TORCH_CHECK(from <= to, "uniform_ expects to return a [from, to) range, but found from=", from, " > to=", to);
-  return self.copy_(uniform01(self, generator).mul(to - from).add(from));
+  const at::Tensor unit = uniform_digits(self, generator);
+  if (from == 0 && to == 1) return self.copy_(unit);
+  const at::Tensor value = unit.mul(to - from).add(from).to(self.scalar_type());
+  return self.copy_(at::where(value.eq(to), from, value));  // rounding may have reached the end, which is not in the range
 }
 
 at::Tensor& normal_(at::Tensor& self, double mean, double std, OptGenerator generator) {
@@ -74,7 +85,8 @@ at::Tensor& log_normal_(at::Tensor& self, double mean, double std, OptGenerator 
 
 at::Tensor& exponential_(at::Tensor& self, double lambda, OptGenerator generator) {
   TORCH_CHECK(lambda > 0.0, "exponential_ expects lambda > 0.0, but found lambda=", lambda);
-  return self.copy_(uniform10(self, generator).log().div(-lambda));
+  constexpr double kLargestLogarithm = -0x1p-24;  // of 1 it is 0, which is no value of this distribution
+  return self.copy_(uniform10(self, generator).log().clamp_max(kLargestLogarithm).div(-lambda));
 }
 
 at::Tensor& cauchy_(at::Tensor& self, double median, double sigma, OptGenerator generator) {
@@ -112,36 +124,47 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
   return {std::move(output), std::move(mask)};
 }
 
-// [from, to), or all of the dtype's values. The remainder's bias is below 2^-31 for ranges below 2^32.
-at::Tensor& random_between(at::Tensor& self, int64_t from, std::optional<int64_t> to, const OptGenerator& generator) {
-  TORCH_CHECK(!to || from < *to, "random_ expects 'from' to be less than 'to', but got from=", from, " >= to=", to.value_or(0));
-  const at::Tensor bits = draw(lazy_device(self), self.sizes(), at::kLong, generator);
-  if (!to) return self.copy_(bits);
-  const auto range = static_cast<int64_t>(static_cast<uint64_t>(*to) - static_cast<uint64_t>(from));
-  return self.copy_(bits.remainder(range).add(from));  // remainder takes the sign of the range: never negative
-}
+// What PyTorch's templates of random_ call once they have checked the range and fitted it to the dtype.
+template <typename>
+struct RandomFromTo {
+  // The remainder's bias is below 2^-31 for ranges below 2^32. Bits and ranges are unsigned and held in int64.
+  void operator()(at::TensorIterator& iter, uint64_t range, int64_t from, const OptGenerator& generator) const {
+    const at::Tensor bits = draw_bits(iter, generator);
+    const auto wrapped = static_cast<int64_t>(range);
+    if (range != 0 && wrapped < 0) {  // the remainder is the number or, from the range up, the difference
+      iter.output().copy_(at::where(bits.ge(0).logical_or(bits.lt(wrapped)), bits, bits.sub(wrapped)).add(from));
+    } else {  // int64's remainder takes the sign of the range: never negative
+      iter.output().copy_(range == 0 ? bits : bits.remainder(wrapped).add(from));
+    }
+  }
+  void operator()(at::TensorIterator& iter, const OptGenerator& generator) const {
+    iter.output().copy_(draw_bits(iter, generator));
+  }
 
-at::Tensor& random_from_(at::Tensor& self, int64_t from, std::optional<int64_t> to, OptGenerator generator) {
-  return random_between(self, from, to, generator);
+ private:
+  static at::Tensor draw_bits(at::TensorIterator& iter, const OptGenerator& generator) {
+    return draw(lazy_device(iter.output()), iter.output().sizes(), at::kLong, generator);
+  }
+};
+
+at::Tensor& random_between(at::Tensor& self, int64_t from, std::optional<int64_t> to, OptGenerator generator) {
+  return at::native::templates::random_from_to_impl<RandomFromTo, LazyGenerator>(self, from, to, std::move(generator));
 }
-at::Tensor& random_to_(at::Tensor& self, int64_t to, OptGenerator generator) { return random_between(self, 0, to, generator); }
+at::Tensor& random_to_(at::Tensor& self, int64_t to, OptGenerator generator) {
+  return random_between(self, 0, to, std::move(generator));
+}
 
 // As PyTorch: up to the largest integer that the dtype holds exactly.
 at::Tensor& random_(at::Tensor& self, OptGenerator generator) {
-  int64_t end = 0;
+  int64_t digits = 63;
   switch (self.scalar_type()) {
-    case at::kBool: end = 2; break;
-    case at::kByte: end = 256; break;
-    case at::kChar: end = 128; break;
-    case at::kShort: end = 1 << 15; break;
-    case at::kInt: end = int64_t{1} << 31; break;
-    case at::kHalf: end = (1 << 11) + 1; break;
-    case at::kBFloat16: end = (1 << 8) + 1; break;
-    case at::kFloat: end = (1 << 24) + 1; break;
-    case at::kDouble: end = (int64_t{1} << 53) + 1; break;
-    default: end = INT64_MAX;
+    case at::kHalf: digits = 11; break;
+    case at::kBFloat16: digits = 8; break;
+    case at::kFloat: digits = 24; break;
+    case at::kDouble: digits = 53; break;
+    default: return random_between(self, 0, std::nullopt, std::move(generator));
   }
-  return random_between(self, 0, end, generator);
+  return self.copy_(draw(lazy_device(self), self.sizes(), at::kLong, generator).remainder((int64_t{1} << digits) + 1));
 }
 
 at::Tensor& randperm_out(c10::SymInt n, OptGenerator generator, at::Tensor& out) {
@@ -178,8 +201,8 @@ at::Tensor& normal_numbers_out(double mean, double std, c10::SymIntArrayRef size
   return normal_(out, mean, std, std::move(generator));
 }
 
-template <typename First, typename Second>
-at::Tensor& normal_out(const First& mean, const Second& std, OptGenerator generator, at::Tensor& out) {
+template <typename Mean, typename Std>
+at::Tensor& normal_out(Mean mean, Std std, OptGenerator generator, at::Tensor& out) {
   const at::Tensor drawn = at::normal(mean, std, std::move(generator));
   out.resize_(drawn.sizes());
   return out.copy_(drawn);
@@ -225,7 +248,7 @@ at::Tensor rrelu_with_noise(const at::Tensor& self, at::Tensor& noise, const at:
 }
 at::Tensor& rrelu_with_noise_(at::Tensor& self, at::Tensor& noise, const at::Scalar& lower, const at::Scalar& upper,
                               bool training, OptGenerator generator) {
-  return self.copy_(rrelu_with_noise(self, noise, lower, upper, training, std::move(generator)));
+  return self.copy_(ltc::rrelu_with_noise(self, noise, lower, upper, training, std::move(generator)));
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -239,7 +262,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("bernoulli_.Tensor", bernoulli_tensor_);
   m.impl("bernoulli.out", bernoulli_out);
   m.impl("native_dropout", native_dropout);
-  m.impl("random_.from", random_from_);
+  m.impl("random_.from", random_between);
   m.impl("random_.to", random_to_);
   m.impl("random_", random_);
   m.impl("randperm.generator_out", randperm_out);
@@ -248,9 +271,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("normal.Tensor_Tensor", normal_tensor_tensor);
   m.impl("normal.float_float", normal_numbers);
   m.impl("normal.float_float_out", normal_numbers_out);
-  m.impl("normal.Tensor_float_out", normal_out<at::Tensor, double>);
-  m.impl("normal.float_Tensor_out", normal_out<double, at::Tensor>);
-  m.impl("normal.Tensor_Tensor_out", normal_out<at::Tensor, at::Tensor>);
+  m.impl("normal.Tensor_float_out", normal_out<const at::Tensor&, double>);
+  m.impl("normal.float_Tensor_out", normal_out<double, const at::Tensor&>);
+  m.impl("normal.Tensor_Tensor_out", normal_out<const at::Tensor&, const at::Tensor&>);
   m.impl("multinomial", multinomial);
   m.impl("multinomial.out", multinomial_out);
   m.impl("rrelu_with_noise", rrelu_with_noise);
