@@ -183,19 +183,6 @@ bool mixes_precisions(const OpEntry& entry, const c10::IValue* args) {
   return false;
 }
 
-// A mask among the indices: the result's size is the count of what it holds.
-bool has_mask(const OpEntry& entry, const c10::IValue* args) {
-  for (size_t i = 0; i < entry.args.size(); ++i) {
-    if (entry.args[i].kind != ArgKind::kTensorList || args[i].isNone()) continue;
-    for (const c10::IValue& element : args[i].toListRef()) {
-      if (!element.isTensor() || !element.toTensor().defined()) continue;
-      const c10::ScalarType dtype = element.toTensor().scalar_type();
-      if (dtype == at::kBool || dtype == at::kByte) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 bool is_inferring() { return t_inferring; }
@@ -210,7 +197,6 @@ bool is_default_number(const Arg& arg, const c10::IValue& value) {
 }
 
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
-  if (entry.dynamic && has_mask(entry, args)) return std::nullopt;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   torch::jit::Stack stack(args, args + entry.args.size());
   Signature signature;
