@@ -282,7 +282,7 @@ at::Tensor& normal_numbers_out(double mean, double std, c10::SymIntArrayRef size
 }
 
 template <typename First, typename Second>
-at::Tensor& normal_out(const First& mean, const Second& std, OptGenerator generator, at::Tensor& out) {
+at::Tensor& normal_out(First mean, Second std, OptGenerator generator, at::Tensor& out) {
   const at::Tensor drawn = at::normal(mean, std, std::move(generator));
   out.resize_(drawn.sizes());
   return out.copy_(drawn);
@@ -351,9 +351,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("normal.Tensor_Tensor", normal_tensor_tensor);
   m.impl("normal.float_float", normal_numbers);
   m.impl("normal.float_float_out", normal_numbers_out);
-  m.impl("normal.Tensor_float_out", normal_out<at::Tensor, double>);
-  m.impl("normal.float_Tensor_out", normal_out<double, at::Tensor>);
-  m.impl("normal.Tensor_Tensor_out", normal_out<at::Tensor, at::Tensor>);
+  m.impl("normal.Tensor_float_out", normal_out<const at::Tensor&, double>);
+  m.impl("normal.float_Tensor_out", normal_out<double, const at::Tensor&>);
+  m.impl("normal.Tensor_Tensor_out", normal_out<const at::Tensor&, const at::Tensor&>);
   m.impl("multinomial", multinomial);
   m.impl("multinomial.out", multinomial_out);
   m.impl("rrelu_with_noise", rrelu_with_noise);
