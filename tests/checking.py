@@ -100,14 +100,14 @@ def train_on_device(row, dropout=0.0):
     return result, Cost(ops[-1] - ops[-2], compiles[-1], compiles[-1] - compiles[WARM_UP - 1], fallbacks())
 
 
-def generate(make, prompt, device):
-    """Greedy generation with the key-value cache, twice, from two prompts: the tokens, and the compiles of each."""
+def generate(make, prompt, device, **strategy):
+    """Generation with the key-value cache from two prompts, greedy unless told otherwise: the tokens, and the compiles of each."""
     torch.manual_seed(0)
     module = make(0.0).eval().to(device)
     prompts = to_device([prompt(), prompt()], device)
     tokens, compiles = [], []
     for inputs in prompts:
         before = ltc.metrics.counter_value("UncachedCompile")
-        tokens.append(module.generate(**inputs, max_new_tokens=TOKENS, do_sample=False).cpu())
+        tokens.append(module.generate(**inputs, max_new_tokens=TOKENS, **{"do_sample": False} | strategy).cpu())
         compiles.append(ltc.metrics.counter_value("UncachedCompile") - before)
     return tokens, compiles

@@ -60,6 +60,24 @@ def test_generation(name, metrics):
     assert fallbacks() == {}
 
 
+STRATEGIES = {
+    "beams": {"num_beams": 3},
+    "penalties": {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2},
+    "sampling": {"do_sample": True, "top_k": 10, "top_p": 0.9, "temperature": 0.8},
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_generation_strategies(strategy, metrics):
+    """Texts that are drawn are the device's own: its generator's numbers are not the CPU's."""
+    model, options = hugging_face.GENERATORS["GPT-2"], STRATEGIES[strategy]
+    tokens, _ = generate(*model, LTC, **options)
+    assert fallbacks() == {}
+    if strategy != "sampling":
+        expected, _ = generate(*model, "cpu", **options)
+        assert [text.tolist() for text in tokens] == [text.tolist() for text in expected]
+
+
 def recorded(function, *inputs):
     """How many ops a call records with the given CPU tensors."""
     inputs = to_device(inputs)
