@@ -23,42 +23,57 @@ torch::jit::Stack infer_structured(const OpEntry& entry, torch::jit::Stack stack
   return stack;
 }
 
-at::Tensor cpu_zeros_like(const at::Tensor& tensor) {
+at::Tensor zeros_like(const at::Tensor& tensor, c10::DeviceType device) {
   if (!tensor.defined() || !is_lazy(tensor)) return tensor;
-  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(at::kCPU)).zero_();
+  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device)).zero_();
 }
 
-c10::IValue on_cpu(const c10::IValue& value) {
-  if (value.isTensor()) return cpu_zeros_like(value.toTensor());
-  if (value.isDevice()) return c10::Device(at::kCPU);
+// The argument with zeros on another device in the place of lazy tensors.
+c10::IValue placed(const c10::IValue& value, c10::DeviceType device) {
+  if (value.isTensor()) return zeros_like(value.toTensor(), device);
+  if (value.isDevice()) return c10::Device(device);
   if (value.isTensorList()) {
     auto tensors = value.toTensorVector();
-    for (at::Tensor& tensor : tensors) tensor = cpu_zeros_like(tensor);
+    for (at::Tensor& tensor : tensors) tensor = zeros_like(tensor, device);
     return tensors;
   }
   if (value.isOptionalTensorList()) {
     c10::List<std::optional<at::Tensor>> tensors;
     for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-      tensors.push_back(tensor ? std::optional(cpu_zeros_like(*tensor)) : std::nullopt);
+      tensors.push_back(tensor ? std::optional(zeros_like(*tensor, device)) : std::nullopt);
     }
     return tensors;
   }
   return value;
 }
 
+std::optional<torch::jit::Stack> try_call(const c10::OperatorHandle& op, torch::jit::Stack stack) {
+  try {
+    op.callBoxed(&stack);
+    return stack;
+  } catch (const std::exception& error) {
+    log::debug("the shape of ", op.operator_name(), " is not known from zeros: ", error.what());
+    return std::nullopt;
+  }
+}
+
 // All others: the CPU kernel itself, once, on zeros of the same geometry. Exact by construction, strides included, and costs one
 // eager run of the op per new combination of types. Zeros are a legal input of nearly everything; where they are not (a singular
 // matrix), the op runs eagerly on the values, which also raises the user's error in the op's own words.
 std::optional<torch::jit::Stack> infer_on_cpu(const OpEntry& entry, torch::jit::Stack stack) {
-  for (c10::IValue& value : stack) value = on_cpu(value);
-  try {
-    entry.functional->callBoxed(&stack);
-    return stack;
-  } catch (const std::exception& error) {
-    log::debug("the shape of ", entry.functional->operator_name(), " is not known from zeros: ", error.what());
-    return std::nullopt;
-  }
+  for (c10::IValue& value : stack) value = placed(value, at::kCPU);
+  return try_call(*entry.functional, std::move(stack));
 }
+
+// Ops of other libraries: what they give for zeros says nothing, as sizes may depend on values. Their shape function does
+// (register_fake, a Meta kernel); one without runs eagerly.
+std::optional<torch::jit::Stack> infer_by_meta(const OpEntry& entry, torch::jit::Stack stack) {
+  if (!entry.functional->hasKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
+  for (c10::IValue& value : stack) value = placed(value, at::kMeta);
+  return try_call(*entry.functional, std::move(stack));
+}
+
+bool is_of_pytorch(const OpEntry& entry) { return entry.functional->operator_name().name.starts_with("aten::"); }
 
 Attr constant_attr(const Arg& arg, const c10::IValue& value) {
   Attr attr{arg.name};
@@ -136,9 +151,14 @@ bool is_default_number(const Arg& arg, const c10::IValue& value) {
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   torch::jit::Stack stack(args, args + entry.args.size());
-  std::optional<torch::jit::Stack> results = entry.structured && !mixes_precisions(entry, args)
-                                                 ? infer_structured(entry, std::move(stack))
-                                                 : infer_on_cpu(entry, std::move(stack));
+  std::optional<torch::jit::Stack> results;
+  if (!is_of_pytorch(entry)) {
+    results = infer_by_meta(entry, std::move(stack));
+  } else if (entry.structured && !mixes_precisions(entry, args)) {
+    results = infer_structured(entry, std::move(stack));
+  } else {
+    results = infer_on_cpu(entry, std::move(stack));
+  }
   if (!results) return std::nullopt;
   Signature signature;
   for (const c10::IValue& result : *results) {
