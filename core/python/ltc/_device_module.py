@@ -87,17 +87,6 @@ def get_device_capability(device=None) -> dict:
     return torch.accelerator.get_device_capability(_index(device))
 
 
-def Scheduling(*_) -> None:
-    """torch.compile asks for this when it is to generate code for the device."""
-    raise NotImplementedError(
-        "torch.compile has no code generator for device ltc, which compiles what it records itself: call the model as it is, or "
-        "compile with backend='aot_eager' to let PyTorch only capture it"
-    )
-
-
-PythonWrapperCodegen = Scheduling
-
-
 def _is_in_bad_fork() -> bool:
     return _C.forked()
 

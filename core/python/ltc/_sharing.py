@@ -92,10 +92,10 @@ def _export_by_copy() -> None:
     def __dlpack_device__(self):
         return (DLDeviceType.kDLExtDev, self.device.index) if _is_ours(self) else device(self)
 
-    def to_dlpack(tensor):
+    def to_dlpack(tensor, **kwargs):
         if _is_ours(tensor):
             raise BufferError(_EXPORT)
-        return to_capsule(tensor)
+        return to_capsule(tensor, **kwargs)
 
     torch.Tensor.__dlpack__, torch.Tensor.__dlpack_device__ = __dlpack__, __dlpack_device__
     torch._C._to_dlpack = torch.to_dlpack = torch.utils.dlpack.to_dlpack = to_dlpack

@@ -28,8 +28,8 @@ def save(obj, path: "str | os.PathLike") -> None:
 
 
 def load(path: "str | os.PathLike", device: "torch.device | str | int | None" = None, *, weights_only: bool = True):
-    """Load a file of :func:`save` or ``torch.save``, every tensor to ``device`` (the current ltc device by default; any other with
-    ``torch.device``), each as soon as it is read."""
+    """Load a file of :func:`save` or ``torch.save``, every tensor to ``device`` as soon as it is read. A number or None (the
+    current one) means an ltc device."""
     if not zipfile.is_zipfile(path):
         raise ValueError(f"cannot load {os.fspath(path)!r}: {_what_is_wrong(path)}")
     if device is None or isinstance(device, int):
