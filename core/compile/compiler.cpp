@@ -7,6 +7,7 @@
 
 #include "core/base/log.h"
 #include "core/compile/abi_graph.h"
+#include "core/compile/blame.h"
 #include "core/compile/partition.h"
 #include "core/compile/passes.h"
 #include "core/host/plugin.h"
@@ -24,32 +25,55 @@ struct Lowered {
   std::shared_ptr<ltc_program> program;  // null on the host
 };
 
-std::vector<uint32_t> ask_claims(const Graph& graph, host::PluginDevice& device) {
-  if (graph.nodes.empty() || !device.can_compute()) return std::vector<uint32_t>(graph.nodes.size(), 0);
-  return device.claims(*AbiGraph(graph).get());
+// Which nodes the plugin takes (partition.h says what the numbers mean) and, by node, why not the others.
+struct Claims {
+  std::vector<uint32_t> clusters;
+  std::vector<std::string> reasons;
+};
+
+Claims ask_claims(const Graph& graph, host::PluginDevice& device) {
+  const size_t count = graph.nodes.size();
+  const std::string& plugin = device.plugin().name();
+  if (!device.can_compute()) {
+    return {std::vector<uint32_t>(count, 0), std::vector<std::string>(count, cat("plugin ", plugin, " computes nothing"))};
+  }
+  if (count == 0) return {};
+  Claims claims{device.claims(*AbiGraph(graph).get()),
+                std::vector<std::string>(count, cat("plugin ", plugin, " does not claim it"))};
+  for (size_t i = 0; i < count; ++i) {
+    if (claims.clusters[i] == 0) continue;
+    claims.reasons[i] = cat("plugin ", plugin, " claims it only in one program with ops that have to run apart from it");
+  }
+  return claims;
 }
 
 // The node, and whatever must not be parted from it, goes to the host.
-void withdraw(std::vector<uint32_t>& clusters, uint32_t node) {
+void withdraw(Claims& claims, uint32_t node, std::string reason) {
+  std::vector<uint32_t>& clusters = claims.clusters;
   const uint32_t cluster = clusters[node];
   if (cluster >= 2) std::ranges::replace(clusters, cluster, 0u);
   clusters[node] = 0;
+  claims.reasons[node] = std::move(reason);
 }
 
 // None if the plugin refused a node, whose claim is then withdrawn.
-std::optional<std::vector<Lowered>> try_lower(const Graph& graph, std::vector<uint32_t>& clusters, host::PluginDevice& device) {
+std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, host::PluginDevice& device) {
   std::vector<Lowered> result;
-  for (Segment& segment : partition(graph, clusters)) {
+  for (Segment& segment : partition(graph, claims.clusters)) {
     std::shared_ptr<ltc_program> program;
     if (segment.on_device) {
       try {
         program = {device.lower(*AbiGraph(segment.graph).get()), [&](ltc_program* gone) { device.destroy_program(gone); }};
       } catch (const host::UnsupportedNode& refusal) {
-        if (refusal.node() >= segment.nodes.size()) throw;
+        if (refusal.node() >= segment.nodes.size()) throw Error(refusal.code(), blame_text(refusal, segment.graph));
         const uint32_t node = segment.nodes[refusal.node()];
-        log::info("claimed, but not lowered: ", op_name(graph.nodes[node].op), ": ", refusal.what());
-        withdraw(clusters, node);
+        log::info("claimed, but not lowered: ", blame_text(refusal, segment.graph));
+        withdraw(claims, node, cat("claimed, but not lowered: ", refusal.what()));
         return std::nullopt;
+      } catch (const host::BrokenContract& error) {
+        throw host::BrokenContract(blame_text(error, segment.graph));
+      } catch (const Error& error) {
+        throw Error(error.code(), blame_text(error, segment.graph));
       }
     }
     result.push_back({std::move(segment), std::move(program)});
@@ -57,10 +81,9 @@ std::optional<std::vector<Lowered>> try_lower(const Graph& graph, std::vector<ui
   return result;
 }
 
-std::vector<Lowered> partition_and_lower(const Graph& graph, host::PluginDevice& device) {
-  std::vector<uint32_t> clusters = ask_claims(graph, device);
+std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, host::PluginDevice& device) {
   while (true) {
-    if (auto lowered = try_lower(graph, clusters, device)) return *std::move(lowered);
+    if (auto lowered = try_lower(graph, claims, device)) return *std::move(lowered);
   }
 }
 
@@ -81,12 +104,14 @@ std::string text_of(const std::vector<Lowered>& lowered, host::PluginDevice& dev
 }
 
 // Takes the segment's graph, and leaves how it meets the whole.
-Step build_step(Lowered& lowered, host::PluginDevice& device) {
+Step build_step(Lowered& lowered, const Claims& claims, host::PluginDevice& device) {
   Step step{lowered.segment.on_device, std::move(lowered.segment.graph)};
   step.scalars = lowered.segment.scalars;
   if (lowered.program) {
-    step.executable = {device.compile(lowered.program.get(), kEffort),
+    step.executable = {blaming(step.graph, [&] { return device.compile(lowered.program.get(), kEffort); }),
                        [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
+  } else {
+    for (const uint32_t node : lowered.segment.nodes) step.reasons.push_back(claims.reasons[node]);
   }
   return step;
 }
@@ -139,10 +164,10 @@ class SlotPlan {
   std::vector<uint32_t> slot_of_;  // by value of the program's graph
 };
 
-void assemble(Program& program, std::vector<Lowered> lowered, host::PluginDevice& device) {
+void assemble(Program& program, std::vector<Lowered> lowered, const Claims& claims, host::PluginDevice& device) {
   SlotPlan slots(program);
   for (Lowered& part : lowered) {
-    program.steps.push_back(build_step(part, device));
+    program.steps.push_back(build_step(part, claims, device));
     slots.connect(program.steps.back(), part.segment);
   }
   slots.finish();
@@ -174,9 +199,10 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device) 
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
   run_passes(program->graph);
-  std::vector<Lowered> lowered = partition_and_lower(program->graph, device);
+  Claims claims = ask_claims(program->graph, device);
+  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, device);
   program->text = text_of(lowered, device);
-  assemble(*program, std::move(lowered), device);
+  assemble(*program, std::move(lowered), claims, device);
   report(*program, begin);
   return program;
 }

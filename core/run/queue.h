@@ -52,6 +52,9 @@ class DeviceQueue {
   // Copies the buffer's bytes (dense row-major) to `to`; waits for them. Throws the error of whatever failed to produce them.
   void download(const BufferRef& buffer, void* to);
 
+  // Throws the error of what was to produce the buffer. After a drain.
+  static void check(const Buffer& buffer);
+
   void drain();  // returns when all that was submitted before is done on the device; throws nothing
   void stop();   // drains, ends the thread; afterwards every submission throws Error(kCancelled)
 

@@ -33,11 +33,14 @@ class EagerCall {
     for (size_t i = stack_.size() - schema_.returns().size(); i < stack_.size(); ++i) send(stack_[i]);
   }
 
+  int64_t moved_bytes() const { return moved_bytes_; }
+
  private:
   at::Tensor fetch(const at::Tensor& tensor, bool is_written) {
     if (!tensor.defined() || !is_lazy(tensor)) return tensor;
     if (!device_) device_ = &lazy_device(tensor);
     at::Tensor cpu = to_cpu(tensor, metrics::kFallbackBarrier);
+    moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
     if (is_written) written_.emplace_back(tensor, cpu);
     return cpu;
   }
@@ -67,6 +70,7 @@ class EagerCall {
   void send_back(const at::Tensor& lazy, const at::Tensor& cpu) {
     if (lazy.sizes() != cpu.sizes()) lazy.resize_(cpu.sizes());
     write_cpu(lazy, cpu);
+    moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
   }
 
   at::Tensor send(const at::Tensor& result) {
@@ -74,6 +78,7 @@ class EagerCall {
     for (const auto& [lazy, cpu] : written_) {
       if (cpu.is_same(result)) return lazy;
     }
+    moved_bytes_ += static_cast<int64_t>(result.nbytes());
     return to_lazy(*device_, result);
   }
 
@@ -90,6 +95,7 @@ class EagerCall {
   const c10::FunctionSchema& schema_;
   torch::jit::Stack& stack_;
   LazyDevice* device_ = nullptr;
+  int64_t moved_bytes_ = 0;                                 // both ways
   std::vector<std::pair<at::Tensor, at::Tensor>> written_;  // lazy, its CPU stand-in
 };
 
@@ -199,7 +205,12 @@ class HostSegment {
         stack.push_back(arg.default_value() ? *arg.default_value() : c10::IValue());
       }
     }
-    op.callBoxed(&stack);
+    try {
+      op.callBoxed(&stack);
+    } catch (c10::Error& error) {
+      error.add_context(cat("in ", name, at_location(node.location)));
+      throw;
+    }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] != kNone) values_[node.outputs[i]] = stack[i];
     }
@@ -225,12 +236,13 @@ std::vector<HostValue> run_on_host(const Graph& graph, std::span<const HostValue
 
 }  // namespace
 
-void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack) {
+void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack, const char* reason) {
   const std::string name = toString(entry.called.operator_name());
-  check_fallback(name);
-  count_fallback(name);
+  check_fallback(name, reason, current_location());
   at::AutoDispatchBelowADInplaceOrView below_autograd;
-  EagerCall(entry, stack).run(entry.called);
+  EagerCall call(entry, stack);
+  call.run(entry.called);
+  count_fallback(name, call.moved_bytes());
 }
 
 void install_host_runner() { set_host_runner(&run_on_host); }

@@ -42,6 +42,7 @@ struct OpEntry {
 
   c10::OperatorHandle called;
   OpKind kind = OpKind::kEager;
+  const char* why_eager = nullptr;                // of kEager: the end of a sentence
   std::optional<c10::OperatorHandle> functional;  // what is recorded; empty for kEager
   OpId id = 0;                                    // of `functional`
   uint32_t flags = 0;                             // OpFlags
