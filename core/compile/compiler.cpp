@@ -24,11 +24,6 @@ struct Lowered {
   std::shared_ptr<ltc_program> program;  // null on the host
 };
 
-std::vector<uint32_t> ask_claims(const Graph& graph, host::PluginDevice& device) {
-  if (graph.nodes.empty() || !device.can_compute()) return std::vector<uint32_t>(graph.nodes.size(), 0);
-  return device.claims(*AbiGraph(graph).get());
-}
-
 // The node, and whatever must not be parted from it, goes to the host.
 void withdraw(std::vector<uint32_t>& clusters, uint32_t node) {
   const uint32_t cluster = clusters[node];
@@ -36,17 +31,35 @@ void withdraw(std::vector<uint32_t>& clusters, uint32_t node) {
   clusters[node] = 0;
 }
 
+// A node is claimed if all that narrowing makes of it is.
+std::vector<uint32_t> ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
+  std::vector<uint32_t> clusters(graph.nodes.size(), 0);
+  if (graph.nodes.empty() || !device.can_compute()) return clusters;
+  const NarrowedGraph narrowed = narrow(graph, narrowing);
+  const std::vector<uint32_t> answers = device.claims(*AbiGraph(narrowed.graph).get());
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!narrowed.is_cast[i]) clusters[narrowed.origin[i]] = answers[i];
+  }
+  const std::vector<bool> wide = must_stay_wide(graph, narrowing);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (answers[i] == 0 || wide[narrowed.origin[i]]) withdraw(clusters, narrowed.origin[i]);
+  }
+  return clusters;
+}
+
 // None if the plugin refused a node, whose claim is then withdrawn.
-std::optional<std::vector<Lowered>> try_lower(const Graph& graph, std::vector<uint32_t>& clusters, host::PluginDevice& device) {
+std::optional<std::vector<Lowered>> try_lower(const Graph& graph, std::vector<uint32_t>& clusters, host::PluginDevice& device,
+                                              const Narrowing& narrowing) {
   std::vector<Lowered> result;
   for (Segment& segment : partition(graph, clusters)) {
     std::shared_ptr<ltc_program> program;
     if (segment.on_device) {
+      const NarrowedGraph narrowed = narrow(segment.graph, narrowing);
       try {
-        program = {device.lower(*AbiGraph(segment.graph).get()), [&](ltc_program* gone) { device.destroy_program(gone); }};
+        program = {device.lower(*AbiGraph(narrowed.graph).get()), [&](ltc_program* gone) { device.destroy_program(gone); }};
       } catch (const host::UnsupportedNode& refusal) {
-        if (refusal.node() >= segment.nodes.size()) throw;
-        const uint32_t node = segment.nodes[refusal.node()];
+        if (refusal.node() >= narrowed.origin.size()) throw;
+        const uint32_t node = segment.nodes[narrowed.origin[refusal.node()]];
         log::info("claimed, but not lowered: ", op_name(graph.nodes[node].op), ": ", refusal.what());
         withdraw(clusters, node);
         return std::nullopt;
@@ -57,10 +70,10 @@ std::optional<std::vector<Lowered>> try_lower(const Graph& graph, std::vector<ui
   return result;
 }
 
-std::vector<Lowered> partition_and_lower(const Graph& graph, host::PluginDevice& device) {
-  std::vector<uint32_t> clusters = ask_claims(graph, device);
+std::vector<Lowered> partition_and_lower(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
+  std::vector<uint32_t> clusters = ask_claims(graph, device, narrowing);
   while (true) {
-    if (auto lowered = try_lower(graph, clusters, device)) return *std::move(lowered);
+    if (auto lowered = try_lower(graph, clusters, device, narrowing)) return *std::move(lowered);
   }
 }
 
@@ -169,12 +182,12 @@ void report(const Program& program, Clock::time_point begin) {
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device) {
+std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing) {
   const auto begin = Clock::now();
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
   run_passes(program->graph);
-  std::vector<Lowered> lowered = partition_and_lower(program->graph, device);
+  std::vector<Lowered> lowered = partition_and_lower(program->graph, device, narrowing);
   program->text = text_of(lowered, device);
   assemble(*program, std::move(lowered), device);
   report(*program, begin);

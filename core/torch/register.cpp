@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/torch/record.h"
+#include "core/torch/tensor.h"
 
 namespace ltc {
 namespace {
@@ -45,6 +46,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(toString(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedKernel>(*op)));
   }
 }
+
+void refuse_sparse(const c10::OperatorHandle& op, torch::jit::Stack*) {
+  TORCH_CHECK(false, "device ", kDeviceName, " has strided tensors only, and ", op.operator_name(), " is for a sparse one");
+}
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>()); }
+TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>()); }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&record_any>()); }
 

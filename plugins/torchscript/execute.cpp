@@ -1,5 +1,6 @@
 #include "execute.h"
 
+#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/StringUtil.h>
@@ -264,6 +265,7 @@ void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
 
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs) {
   check_arguments(device, executable, args);
+  at::internal::lazy_init_num_threads();  // torch.set_num_threads binds this thread too, before kernels that ask OpenMP itself
   QuietDispatch quiet;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
   for (auto& result : results) result = std::make_unique<ltc_buffer>(device);
