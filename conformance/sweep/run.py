@@ -11,6 +11,7 @@ from .compare import Differs, same, strides_of
 from .place import Place, map_tensors, tensors_in
 from .tables import UNINITIALISED
 
+MOST_SLACK = 50  # tolerances
 RANDOM_RUNS = 12  # of a random operator, pooled for statistics
 
 
@@ -134,7 +135,8 @@ class Operator:
         try:
             same(actual.result, expected.result, device, values)
         except Differs:
-            slack = self._slack(program, expected)
+            # Not where memory is compared as a whole: row-major operands would be other memory.
+            slack = 0.0 if tally["mode"].startswith(("out", "inplace")) else min(self._slack(program, expected), MOST_SLACK)
             if not slack:
                 raise
             same(actual.result, expected.result, device, values, slack)
