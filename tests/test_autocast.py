@@ -10,6 +10,8 @@ from torch.nn.utils import clip_grad_norm_
 import ltc
 from comparing import LTC, assert_same, to_device
 
+pytestmark = pytest.mark.filterwarnings("ignore:at::nuclear_norm is deprecated")
+
 LOWER = [torch.bfloat16, torch.float16]
 
 

@@ -69,6 +69,17 @@ for dtype in (torch.float32, torch.float64):
 kept = (F.dropout(torch.ones(100_000, device="ltc"), 0.25) != 0).sum().item()
 assert abs(kept - 75_000) < 1000
 """,
+    "attention_in_bf16": """
+q, k, v = (torch.randn(1, 2, 8, 16) for _ in range(3))
+def attend(device):
+    leaves = [t.to(device, copy=True).requires_grad_() for t in (q, k, v)]
+    out = F.scaled_dot_product_attention(*leaves, is_causal=True)
+    out.square().sum().backward()
+    return [out.detach(), *(leaf.grad for leaf in leaves)]
+for lazy, cpu in zip(attend("ltc"), attend("cpu")):
+    same(lazy, cpu, rtol=0.1, atol=0.05)
+assert ltc.metrics.counter_value("HostOps") == 0
+""",
     "training_in_bf16": """
 def train(device):
     torch.manual_seed(0)

@@ -37,7 +37,9 @@ std::vector<uint32_t> ask_claims(const Graph& graph, host::PluginDevice& device,
   if (graph.nodes.empty() || !device.can_compute()) return clusters;
   const NarrowedGraph narrowed = narrow(graph, narrowing);
   const std::vector<uint32_t> answers = device.claims(*AbiGraph(narrowed.graph).get());
-  for (size_t i = answers.size(); i-- > 0;) clusters[narrowed.origin[i]] = answers[i];  // the node itself stands before its casts
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!narrowed.is_cast[i]) clusters[narrowed.origin[i]] = answers[i];
+  }
   const std::vector<bool> wide = must_stay_wide(graph, narrowing);
   for (size_t i = 0; i < answers.size(); ++i) {
     if (answers[i] == 0 || wide[narrowed.origin[i]]) withdraw(clusters, narrowed.origin[i]);

@@ -13,8 +13,41 @@ namespace {
 
 // Families of ops that libraries offer in single and double precision only.
 constexpr std::string_view kNotInBf16[] = {
-    "aten::linalg_", "aten::_linalg_",         "aten::_fft_",  "aten::cholesky",  "aten::lu_",  "aten::geqrf", "aten::ormqr",
-    "aten::orgqr",   "aten::triangular_solve", "aten::_cdist", "aten::histogram", "aten::_ctc_"};
+    "aten::_linalg_",
+    "aten::linalg_inv",
+    "aten::linalg_lu",
+    "aten::linalg_cholesky",
+    "aten::linalg_eig",
+    "aten::linalg_ldl",
+    "aten::linalg_qr",
+    "aten::linalg_lstsq",
+    "aten::linalg_matrix_exp",
+    "aten::linalg_householder",
+    "aten::triangular_solve",
+    "aten::cholesky",
+    "aten::lu_",
+    "aten::geqrf",
+    "aten::ormqr",
+    "aten::_fft_",
+    "aten::_cdist",
+    "aten::histogram",
+    "aten::_ctc_",
+};
+
+// Statistics that are float even beside bf16: by place among the inputs and outputs.
+struct FloatPlaces {
+  std::string_view op;
+  uint32_t inputs, outputs;  // bits
+};
+constexpr FloatPlaces kFloatPlaces[] = {
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", 0, 1 << 1},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", 1 << 5, 0},
+};
+
+FloatPlaces float_places(OpId op) {
+  const auto* row = std::ranges::find(kFloatPlaces, op_name(op), &FloatPlaces::op);
+  return row == std::end(kFloatPlaces) ? FloatPlaces{} : *row;
+}
 
 bool has_no_bf16(OpId op) {
   return std::ranges::any_of(kNotInBf16, [&](std::string_view family) { return op_name(op).starts_with(family); });
@@ -46,7 +79,7 @@ void warn_of_double(DType dtype) {
 class Rewriter {
  public:
   Rewriter(const Graph& graph, const Narrowing& narrowing)
-      : from_(graph), narrowing_(narrowing), narrowed_(narrowed_values(graph, narrowing)), result_{graph, {}} {
+      : from_(graph), narrowing_(narrowing), narrowed_(narrowed_values(graph, narrowing)), result_{graph, {}, {}} {
     result_.graph.nodes.clear();
     for (ValueId value = 0; value < narrowed_.size(); ++value) {
       if (narrowed_[value]) result_.graph.types[value] = narrowing.kept(graph.types[value]);
@@ -62,15 +95,28 @@ class Rewriter {
   void rewrite(uint32_t index) {
     Node node = from_.nodes[index];
     const bool reads = std::ranges::any_of(node.inputs, [&](ValueId input) { return input != kNone && narrowed_[input]; });
+    const FloatPlaces floats = float_places(node.op);
     node.attrs = rewrite_attrs(node.attrs, reads);
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      ValueId& input = node.inputs[i];
+      if (i >= 32 || !(floats.inputs >> i & 1) || !is_made_wider(input)) continue;
+      const ValueId wide = result_.graph.add_value(made(input));
+      add(cast(wide, std::exchange(input, wide)), index, true);
+    }
     std::vector<Node> casts;
-    for (ValueId& output : node.outputs) {
-      if (reads || output == kNone || !narrowed_[output] || made(output) == result_.graph.types[output]) continue;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      ValueId& output = node.outputs[i];
+      const bool is_float = !reads || (i < 32 && floats.outputs >> i & 1);
+      if (!is_float || !is_made_wider(output)) continue;
       const ValueId wide = result_.graph.add_value(made(output));
       casts.push_back(cast(std::exchange(output, wide), wide));
     }
-    add(std::move(node), index);
-    for (Node& cast : casts) add(std::move(cast), index);
+    add(std::move(node), index, false);
+    for (Node& cast : casts) add(std::move(cast), index, true);
+  }
+
+  bool is_made_wider(ValueId value) const {
+    return value != kNone && narrowed_[value] && made(value) != result_.graph.types[value];
   }
 
   AttrsId rewrite_attrs(AttrsId id, bool reads) const {
@@ -96,9 +142,10 @@ class Rewriter {
     return {op, intern_attrs({Attr::of_dtype("dtype", result_.graph.type(to).dtype)}), {from}, {to}};
   }
 
-  void add(Node node, uint32_t origin) {
+  void add(Node node, uint32_t origin, bool is_cast) {
     result_.graph.nodes.push_back(std::move(node));
     result_.origin.push_back(origin);
+    result_.is_cast.push_back(is_cast);
   }
 
   const Graph& from_;

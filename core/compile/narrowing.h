@@ -43,6 +43,7 @@ class Narrowing {
 struct NarrowedGraph {
   Graph graph;
   std::vector<uint32_t> origin;
+  std::vector<bool> is_cast;  // added beside it
 };
 NarrowedGraph narrow(const Graph& graph, const Narrowing& narrowing);
 

@@ -86,6 +86,20 @@ TEST(Narrowing, Bf16CastsWhatComesFromElsewhere) {
                   {0, 0, 1, 1, 2, 3, 4, 4, 5});
 }
 
+TEST(Narrowing, StatisticsOfAttentionAreFloatBesideBf16) {
+  expect_narrowed(kBf16, R"(graph(%0: f32[1,1,2,4]) {
+    %1: f32[1,1,2,4], %2: f32[1,1,2] = aten::_scaled_dot_product_flash_attention_for_cpu(%0, %0, %0, none)
+    %3: f32[1,1,2,4], _, _ = aten::_scaled_dot_product_flash_attention_for_cpu_backward(%0, %0, %0, %0, %1, %2, none)
+    return %1, %2, %3 })",
+                  R"(graph(%0: bf16[1,1,2,4]) {
+    %1: bf16[1,1,2,4], %4: f32[1,1,2] = aten::_scaled_dot_product_flash_attention_for_cpu(%0, %0, %0, none)
+    %2: bf16[1,1,2] = aten::_to_copy(%4) {dtype=bf16}
+    %5: f32[1,1,2] = aten::_to_copy(%2) {dtype=f32}
+    %3: bf16[1,1,2,4], _, _ = aten::_scaled_dot_product_flash_attention_for_cpu_backward(%0, %0, %0, %0, %1, %5, none)
+    return %1, %2, %3 })",
+                  {0, 0, 1, 1});
+}
+
 TEST(Narrowing, WhatCannotBeNarrowedStaysWide) {
   const Graph graph = parse(R"(graph(%0: f32[4], %1: f16[4], %2: c64[4], %3: i64[2]) {
     %4: i32[4] = aten::view.dtype(%0) {dtype=i32}

@@ -49,6 +49,15 @@ py::list op_rows() {
   return rows;
 }
 
+py::dict device_properties(int index) {
+  const ltc::host::DeviceInfo& info = ltc::LazyDevice::get(static_cast<uint32_t>(index)).queue().device().info();
+  py::dict result;
+  result["name"] = info.name;
+  result["total_memory"] = info.memory_bytes;
+  result["fingerprint"] = info.fingerprint;
+  return result;
+}
+
 py::object default_generator(int index) {
   return py::reinterpret_steal<py::object>(THPGenerator_Wrap(ltc::default_generator(static_cast<c10::DeviceIndex>(index))));
 }
@@ -66,6 +75,7 @@ PYBIND11_MODULE(_C, m) {
   m.def(
       "device_count", [] { return static_cast<int>(ltc::device_count()); }, ReleaseGil());
   m.def("current_device", [] { return static_cast<int>(ltc::current_device()); });
+  m.def("device_properties", &device_properties);
   m.def("set_device", [](int device) { ltc::set_current_device(static_cast<c10::DeviceIndex>(device)); });
   m.def("forked", &ltc::forked);
   m.def("default_generator", &default_generator);

@@ -33,8 +33,18 @@ void Completion::wait() { try_wait(host::kForever); }
 
 bool Completion::finished() { return try_wait(0); }
 
+void Buffer::own(ltc_buffer* made) {
+  handle = made;
+  if (made) queue.memory().add(type_of(type).size_bytes());
+}
+
+ltc_buffer* Buffer::disown() {
+  if (handle) queue.memory().remove(type_of(type).size_bytes());
+  return std::exchange(handle, nullptr);
+}
+
 Buffer::~Buffer() {
-  if (handle && !forked()) queue.device().destroy_buffer(handle);
+  if (handle && !forked()) queue.device().destroy_buffer(disown());
 }
 
 }  // namespace ltc

@@ -46,10 +46,13 @@ struct Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  void own(ltc_buffer* made);  // this buffer's memory from now on
+  ltc_buffer* disown();        // gone to somebody else, or with a submission
+
   DeviceQueue& queue;
   const TypeId type;
   HostValue host;
-  ltc_buffer* handle = nullptr;
+  ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the queue's memory
   std::shared_ptr<Completion> completion;
   std::exception_ptr error;
 };

@@ -38,7 +38,7 @@ ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, Typ
 void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
   const HostValue sent = convert(value, narrowing_.kept(value.type));
   Buffer made(*this, value.type);  // gives the handle back if the bytes do not arrive
-  made.handle = device_->create_buffer(abi_type(sent.type));
+  made.own(device_->create_buffer(abi_type(sent.type)));
   ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, made.handle, sent.type);
   if (args.size_bytes > 0) {
     args.from = sent.data.get();
@@ -46,7 +46,7 @@ void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
     Completion(*this, device_->transfer(args), {}).wait();
     metrics::counter(metrics::kBytesToDevice) += static_cast<int64_t>(args.size_bytes);
   }
-  buffer.handle = std::exchange(made.handle, nullptr);
+  std::swap(buffer.handle, made.handle);
 }
 
 // Throws the buffer's error; sends its bytes if nobody has read them yet.
@@ -139,7 +139,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
   const auto forget_donated = [&] {
     for (size_t i = 0; i < inputs.size(); ++i) {
-      if (donate[i]) slots[step.inputs[i]]->handle = nullptr;
+      if (donate[i]) slots[step.inputs[i]]->disown();
     }
   };
   ltc_event* event = nullptr;
@@ -160,7 +160,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
     if (!slot) slot = std::make_shared<Buffer>(*this, step.graph.types[step.graph.outputs[i]]);
-    slot->handle = outputs[i];
+    slot->own(outputs[i]);
     slot->completion = completion;
   }
 }

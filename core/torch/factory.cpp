@@ -112,6 +112,9 @@ at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
   return self;
 }
 
+// Memory is freed in the order of the one queue, so nothing has to be noted.
+void record_stream(at::Tensor&, c10::Stream) {}
+
 // Lets `tensor.data = other` and Module.to() move a tensor between CPU and device in place, as between CPU and CUDA: parameters
 // stay the objects that an optimizer knows, and C++ modules can be moved at all.
 bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
@@ -178,6 +181,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar_dense);
   m.impl("equal", equal);
+  m.impl("record_stream", record_stream);
 }
 
 // The places to split at are numbers that the program needs now.

@@ -5,6 +5,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/from_blob.h>
 
+#include <algorithm>
+
 #include "core/run/fallback_policy.h"
 #include "core/torch/generator.h"
 #include "core/torch/infer.h"
@@ -40,6 +42,7 @@ class EagerCall {
     if (!device_) device_ = &lazy_device(tensor);
     at::Tensor cpu = to_cpu(tensor, metrics::kFallbackBarrier);
     if (is_written) written_.emplace_back(tensor, cpu);
+    if (gives_views_) viewed_.emplace_back(tensor, cpu);
     return cpu;
   }
 
@@ -75,6 +78,10 @@ class EagerCall {
     for (const auto& [lazy, cpu] : written_) {
       if (cpu.is_same(result)) return lazy;
     }
+    for (const auto& [lazy, cpu] : viewed_) {  // a view op of another library: the same view of the lazy tensor
+      if (cpu.is_alias_of(result) && cpu.scalar_type() == result.scalar_type())
+        return lazy.as_strided(result.sizes(), result.strides(), result.storage_offset());
+    }
     return to_lazy(*device_, result);
   }
 
@@ -89,9 +96,10 @@ class EagerCall {
   }
 
   const c10::FunctionSchema& schema_;
+  const bool gives_views_ = std::ranges::any_of(schema_.returns(), [](const auto& result) { return result.alias_info(); });
   torch::jit::Stack& stack_;
   LazyDevice* device_ = nullptr;
-  std::vector<std::pair<at::Tensor, at::Tensor>> written_;  // lazy, its CPU stand-in
+  std::vector<std::pair<at::Tensor, at::Tensor>> written_, viewed_;  // lazy, its CPU stand-in
 };
 
 // A CPU tensor over host memory that lives as long as the tensor.

@@ -75,8 +75,8 @@ struct Hot {
     const bool grad_mode = c10::GradMode::is_enabled();
     if (reaches_device(keys) && (... && needs_no_gradient(args, grad_mode))) [[likely]]
       return kernel(args...);
-    // PyTorch's own autograd kernel still stands at the key of backends without one of their own.
-    const auto own = keys.remove(c10::DispatchKey::AutogradFunctionality).add(c10::DispatchKey::AutogradOther);
+    // PyTorch's own autograd kernel still stands at the key of backends without one of their own. What is above has been here.
+    const auto own = (keys & c10::after_autograd_keyset).add(c10::DispatchKey::AutogradOther);
     static const auto op = entry<kName>().called.template typed<at::Tensor(const Args&...)>();
     return op.redispatch(own, args...);
   }

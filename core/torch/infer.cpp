@@ -30,14 +30,14 @@ torch::jit::Stack infer_structured(const OpEntry& entry, torch::jit::Stack stack
 // What the stand-ins hold. Zeros are a legal input of nearly everything; some ops want a regular matrix or a divisor.
 enum class Fill { kZeros, kRegular, kOnes };
 
-// CPU tensors of the geometries of lazy ones; on request those that share a storage do so afterwards too.
+// Tensors of the geometries of lazy ones, on the CPU or without data; on request those that share a storage do so afterwards too.
 class StandIns {
  public:
-  StandIns(Fill fill, bool share) : fill_(fill), share_(share) {}
+  StandIns(Fill fill, bool share, c10::DeviceType device) : fill_(fill), share_(share), device_(device) {}
 
   c10::IValue operator()(const c10::IValue& value) {
     if (value.isTensor()) return for_tensor(value.toTensor());
-    if (value.isDevice()) return c10::Device(at::kCPU);
+    if (value.isDevice()) return c10::Device(device_);
     if (value.isTensorList()) {
       auto tensors = value.toTensorVector();
       for (at::Tensor& tensor : tensors) tensor = for_tensor(tensor);
@@ -56,15 +56,15 @@ class StandIns {
  private:
   at::Tensor for_tensor(const at::Tensor& tensor) {
     if (!tensor.defined() || !is_lazy(tensor)) return tensor;
-    if (!share_) return filled(at::empty_strided(tensor.sizes(), tensor.strides(), cpu_options(tensor)));
+    if (!share_) return filled(at::empty_strided(tensor.sizes(), tensor.strides(), options_for(tensor)));
     at::Tensor& memory = of_storage_[tensor.storage().unsafeGetStorageImpl()];
     const auto bytes = static_cast<int64_t>(tensor.storage().nbytes());
-    if (!memory.defined()) memory = at::zeros({bytes}, cpu_options(tensor).dtype(at::kByte));
-    at::Tensor result = at::empty({0}, cpu_options(tensor));
+    if (!memory.defined()) memory = at::zeros({bytes}, options_for(tensor).dtype(at::kByte));
+    at::Tensor result = at::empty({0}, options_for(tensor));
     return filled(result.set_(memory.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides()));
   }
 
-  static at::TensorOptions cpu_options(const at::Tensor& tensor) { return tensor.options().device(at::kCPU); }
+  at::TensorOptions options_for(const at::Tensor& tensor) const { return tensor.options().device(device_); }
 
   at::Tensor filled(at::Tensor tensor) const {
     if (fill_ == Fill::kOnes) return tensor.fill_(1);
@@ -76,11 +76,12 @@ class StandIns {
 
   const Fill fill_;
   const bool share_;
+  const c10::DeviceType device_;
   std::unordered_map<c10::StorageImpl*, at::Tensor> of_storage_;
 };
 
-torch::jit::Stack stand_ins(const torch::jit::Stack& stack, Fill fill, bool share) {
-  StandIns stand_in(fill, share);
+torch::jit::Stack stand_ins(const torch::jit::Stack& stack, Fill fill, bool share, c10::DeviceType device = at::kCPU) {
+  StandIns stand_in(fill, share, device);
   torch::jit::Stack result;
   for (const c10::IValue& value : stack) result.push_back(stand_in(value));
   return result;
@@ -127,6 +128,24 @@ std::optional<std::vector<TypeId>> infer_on_cpu(const OpEntry& entry, const torc
     return outputs;
   }
   return std::nullopt;
+}
+
+bool is_of_pytorch(const OpEntry& entry) { return entry.recorded->operator_name().name.starts_with("aten::"); }
+
+// Ops of other libraries: what they give for stand-ins says nothing, as sizes may depend on values. Their shape function does
+// (register_fake, a Meta kernel); one without runs eagerly.
+std::optional<std::vector<TypeId>> infer_by_meta(const OpEntry& entry, const torch::jit::Stack& stack) {
+  if (entry.kind == OpKind::kWriting || !entry.recorded->hasKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
+  torch::jit::Stack results = stand_ins(stack, Fill::kZeros, false, at::kMeta);
+  try {
+    entry.recorded->callBoxed(&results);
+  } catch (const std::exception& error) {
+    log::debug("the shape function of ", entry.recorded->operator_name(), " fails: ", error.what());
+    return std::nullopt;
+  }
+  std::vector<TypeId> outputs;
+  add_results(results, {}, outputs);
+  return outputs;
 }
 
 Attr constant_attr(const Arg& arg, const c10::IValue& value) {
@@ -183,19 +202,6 @@ bool mixes_precisions(const OpEntry& entry, const c10::IValue* args) {
   return false;
 }
 
-// A mask among the indices: the result's size is the count of what it holds.
-bool has_mask(const OpEntry& entry, const c10::IValue* args) {
-  for (size_t i = 0; i < entry.args.size(); ++i) {
-    if (entry.args[i].kind != ArgKind::kTensorList || args[i].isNone()) continue;
-    for (const c10::IValue& element : args[i].toListRef()) {
-      if (!element.isTensor() || !element.toTensor().defined()) continue;
-      const c10::ScalarType dtype = element.toTensor().scalar_type();
-      if (dtype == at::kBool || dtype == at::kByte) return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 bool is_inferring() { return t_inferring; }
@@ -210,13 +216,12 @@ bool is_default_number(const Arg& arg, const c10::IValue& value) {
 }
 
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
-  if (entry.dynamic && has_mask(entry, args)) return std::nullopt;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   torch::jit::Stack stack(args, args + entry.args.size());
   Signature signature;
   if (entry.structured && !mixes_precisions(entry, args)) {
     add_results(infer_structured(entry, std::move(stack)), {}, signature.outputs);
-  } else if (auto outputs = infer_on_cpu(entry, stack)) {
+  } else if (auto outputs = is_of_pytorch(entry) ? infer_on_cpu(entry, stack) : infer_by_meta(entry, stack)) {
     signature.outputs = std::move(*outputs);
   } else {
     return std::nullopt;

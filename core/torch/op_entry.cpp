@@ -108,13 +108,11 @@ bool is_structured(const c10::OperatorHandle& op) {
   return false;
 }
 
-// Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema. Indexing is tagged so for
-// the sake of masks.
+// Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema.
 bool can_be_traced(const c10::OperatorHandle& op, const OpRow* row) {
   if (row && row->tier == Tier::kHost) return false;
   if (row && row->flags & kTraceTagged) return true;
-  const bool is_indexing = row && row->flags & kCpuIndices;
-  return returns_tensors(op.schema()) && (is_indexing || !op.hasTag(at::Tag::dynamic_output_shape)) &&
+  return returns_tensors(op.schema()) && !op.hasTag(at::Tag::dynamic_output_shape) &&
          !op.hasTag(at::Tag::data_dependent_output) && !op.hasTag(at::Tag::nondeterministic_seeded);
 }
 
@@ -166,7 +164,6 @@ OpEntry::OpEntry(const c10::OperatorHandle& handle, bool as_writing) : called(ha
     recorded.reset();
   } else {
     structured = kind != OpKind::kWriting && is_structured(*recorded);
-    dynamic = recorded->hasTag(at::Tag::dynamic_output_shape);
   }
   id = intern_op(name);
   flags = row ? row->flags : 0;

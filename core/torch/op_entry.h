@@ -50,7 +50,6 @@ struct OpEntry {
   OpId id = 0;                                  // of `recorded`
   uint32_t flags = 0;                           // OpFlags
   bool structured = false;                      // PyTorch's own shape function can be asked
-  bool dynamic = false;                         // with a mask among its indices, the result's size depends on values
   std::vector<Arg> args;                        // of `recorded`: without the out arguments of a kOut
   size_t out_count = 0;                         // trailing out arguments that are not among `args`
   std::vector<size_t> returns;                  // by result of `called`: the argument that it is, or kFresh

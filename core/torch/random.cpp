@@ -281,8 +281,8 @@ at::Tensor& normal_numbers_out(double mean, double std, c10::SymIntArrayRef size
   return normal_(out, mean, std, std::move(generator));
 }
 
-template <typename First, typename Second>
-at::Tensor& normal_out(First mean, Second std, OptGenerator generator, at::Tensor& out) {
+template <typename Mean, typename Std>
+at::Tensor& normal_out(Mean mean, Std std, OptGenerator generator, at::Tensor& out) {
   const at::Tensor drawn = at::normal(mean, std, std::move(generator));
   out.resize_(drawn.sizes());
   return out.copy_(drawn);

@@ -22,6 +22,12 @@ bool is_exclusive(const c10::IValue& operand) {
          tensor.is_non_overlapping_and_dense();
 }
 
+void make_row_major(std::vector<c10::IValue>& operands) {
+  for (c10::IValue& operand : operands) {
+    if (operand.isTensor() && operand.toTensor().defined()) operand = operand.toTensor().contiguous();
+  }
+}
+
 std::string describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_type(), tensor.sizes()); }
 
 // The thread that calls may be in the middle of anything that dispatch could notice.
@@ -57,6 +63,7 @@ inline void Executable::step(const Instruction& instruction) {
 inline void Executable::call(const Instruction& instruction) {
   const Operand* operands = operands_.data() + instruction.first_operand;
   for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+  if (instruction.row_major) make_row_major(stack_);
   // A moved operand that is unshared was at its last use; a copied one is shared with its slot.
   const bool in_place = instruction.twin && is_exclusive(stack_[0]);
   (in_place ? *instruction.twin : *instruction.op).callBoxed(stack_);

@@ -32,6 +32,13 @@ constexpr Rename kRenames[] = {
     {"aten::as_strided_scatter", "ltc_torchscript::as_strided_scatter"},
 };
 
+constexpr std::string_view kRowMajor[] = {
+    "aten::native_group_norm",       "aten::native_group_norm_backward",
+    "aten::_pdist_forward",          "aten::_pdist_backward",
+    "aten::_embedding_bag",          "aten::_embedding_bag_forward_only",
+    "aten::_embedding_bag_backward", "aten::_embedding_bag_dense_backward",
+};
+
 // Results that a dense buffer cannot hold, and metadata that only eager has.
 constexpr std::string_view kForeign[] = {"sparse", "mkldnn",         "::quantize", "dequantize", "quantized",
                                          "nested", "_reshape_alias", "resize",     "set_data"};
@@ -290,6 +297,10 @@ bool is_written(const c10::Argument& arg) { return arg.alias_info() && arg.alias
 
 bool writes(const c10::FunctionSchema& schema) {
   return std::any_of(schema.arguments().begin(), schema.arguments().end(), is_written);
+}
+
+bool needs_row_major(const c10::OperatorHandle& op) {
+  return std::find(std::begin(kRowMajor), std::end(kRowMajor), op.operator_name().name) != std::end(kRowMajor);
 }
 
 bool returns_list(const c10::FunctionSchema& schema) {
