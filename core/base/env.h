@@ -11,6 +11,7 @@ inline constexpr const char* kBackend = "LTC_BACKEND";         // name, path, or
 inline constexpr const char* kPluginPath = "LTC_PLUGIN_PATH";  // folders to search for plugins, separated by ':'
 inline constexpr const char* kLog = "LTC_LOG";                 // trace | debug | info | warn | error | off      [warn]
 inline constexpr const char* kFallback = "LTC_FALLBACK";       // allow | warn | error                           [allow]
+inline constexpr const char* kUseBf16 = "LTC_USE_BF16";        // 1: float and double are computed as bf16         [0]
 inline constexpr const char* kEager = "LTC_EAGER";             // 1: every op runs at once                       [0]
 inline constexpr const char* kStacks = "LTC_STACKS";           // 1: messages show whole Python stacks           [0]
 

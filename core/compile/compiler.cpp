@@ -23,6 +23,7 @@ constexpr uint32_t kEffort = 1;
 struct Lowered {
   Segment segment;
   std::shared_ptr<ltc_program> program;  // null on the host
+  std::vector<uint32_t> origin;          // by node of the graph that the plugin was given, the node of the segment
 };
 
 // Which nodes the plugin takes (partition.h says what the numbers mean) and, by node, why not the others.
@@ -30,22 +31,6 @@ struct Claims {
   std::vector<uint32_t> clusters;
   std::vector<std::string> reasons;
 };
-
-Claims ask_claims(const Graph& graph, host::PluginDevice& device) {
-  const size_t count = graph.nodes.size();
-  const std::string& plugin = device.plugin().name();
-  if (!device.can_compute()) {
-    return {std::vector<uint32_t>(count, 0), std::vector<std::string>(count, cat("plugin ", plugin, " computes nothing"))};
-  }
-  if (count == 0) return {};
-  Claims claims{device.claims(*AbiGraph(graph).get()),
-                std::vector<std::string>(count, cat("plugin ", plugin, " does not claim it"))};
-  for (size_t i = 0; i < count; ++i) {
-    if (claims.clusters[i] == 0) continue;
-    claims.reasons[i] = cat("plugin ", plugin, " claims it only in one program with ops that have to run apart from it");
-  }
-  return claims;
-}
 
 // The node, and whatever must not be parted from it, goes to the host.
 void withdraw(Claims& claims, uint32_t node, std::string reason) {
@@ -56,34 +41,61 @@ void withdraw(Claims& claims, uint32_t node, std::string reason) {
   claims.reasons[node] = std::move(reason);
 }
 
+// A node is claimed if all that narrowing makes of it is.
+Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
+  const size_t count = graph.nodes.size();
+  const std::string plugin = "plugin " + device.plugin().name();
+  if (!device.can_compute()) {
+    return {std::vector<uint32_t>(count, 0), std::vector<std::string>(count, plugin + " computes nothing")};
+  }
+  if (count == 0) return {};
+  Claims claims{
+      std::vector<uint32_t>(count, 0),
+      std::vector<std::string>(count, plugin + " claims it only in one program with ops that have to run apart from it")};
+  const NarrowedGraph narrowed = narrow(graph, narrowing);
+  const std::vector<uint32_t> answers = device.claims(*AbiGraph(narrowed.graph).get());
+  for (size_t i = answers.size(); i-- > 0;) claims.clusters[narrowed.origin[i]] = answers[i];  // the node stands before its casts
+  const std::vector<bool> wide = must_stay_wide(graph, narrowing);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const uint32_t node = narrowed.origin[i];
+    if (wide[node]) withdraw(claims, node, "in the narrower type that the device computes in it would give something else");
+    if (answers[i] == 0) withdraw(claims, node, plugin + " does not claim it");
+  }
+  return claims;
+}
+
 // None if the plugin refused a node, whose claim is then withdrawn.
-std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, host::PluginDevice& device) {
+std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
+                                              const Narrowing& narrowing) {
   std::vector<Lowered> result;
   for (Segment& segment : partition(graph, claims.clusters)) {
     std::shared_ptr<ltc_program> program;
+    NarrowedGraph narrowed;
     if (segment.on_device) {
+      narrowed = narrow(segment.graph, narrowing);
       try {
-        program = {device.lower(*AbiGraph(segment.graph).get()), [&](ltc_program* gone) { device.destroy_program(gone); }};
+        program = {device.lower(*AbiGraph(narrowed.graph).get()), [&](ltc_program* gone) { device.destroy_program(gone); }};
       } catch (const host::UnsupportedNode& refusal) {
-        if (refusal.node() >= segment.nodes.size()) throw Error(refusal.code(), blame_text(refusal, segment.graph));
-        const uint32_t node = segment.nodes[refusal.node()];
-        log::info("claimed, but not lowered: ", blame_text(refusal, segment.graph));
+        if (refusal.node() >= narrowed.origin.size()) throw Error(refusal.code(), blame_text(refusal, narrowed.graph));
+        const uint32_t node = segment.nodes[narrowed.origin[refusal.node()]];
+        log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
         withdraw(claims, node, cat("claimed, but not lowered: ", refusal.what()));
         return std::nullopt;
       } catch (const host::BrokenContract& error) {
-        throw host::BrokenContract(blame_text(error, segment.graph));
+        throw host::BrokenContract(blame_text(error, narrowed.graph));
       } catch (const Error& error) {
-        throw Error(error.code(), blame_text(error, segment.graph));
+        throw Error(error.code(), blame_text(error, narrowed.graph));
       }
     }
-    result.push_back({std::move(segment), std::move(program)});
+    result.push_back({std::move(segment), std::move(program), std::move(narrowed.origin)});
   }
   return result;
 }
 
-std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, host::PluginDevice& device) {
+std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
+                                         const Narrowing& narrowing) {
   while (true) {
-    if (auto lowered = try_lower(graph, claims, device)) return *std::move(lowered);
+    if (auto lowered = try_lower(graph, claims, device, narrowing)) return *std::move(lowered);
   }
 }
 
@@ -107,8 +119,9 @@ std::string text_of(const std::vector<Lowered>& lowered, host::PluginDevice& dev
 Step build_step(Lowered& lowered, const Claims& claims, host::PluginDevice& device) {
   Step step{lowered.segment.on_device, std::move(lowered.segment.graph)};
   step.scalars = lowered.segment.scalars;
+  step.origin = std::move(lowered.origin);
   if (lowered.program) {
-    step.executable = {blaming(step.graph, [&] { return device.compile(lowered.program.get(), kEffort); }),
+    step.executable = {blaming(step, [&] { return device.compile(lowered.program.get(), kEffort); }),
                        [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
   } else {
     for (const uint32_t node : lowered.segment.nodes) step.reasons.push_back(claims.reasons[node]);
@@ -194,13 +207,13 @@ void report(const Program& program, Clock::time_point begin) {
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device) {
+std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing) {
   const auto begin = Clock::now();
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
   run_passes(program->graph);
-  Claims claims = ask_claims(program->graph, device);
-  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, device);
+  Claims claims = ask_claims(program->graph, device, narrowing);
+  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, device, narrowing);
   program->text = text_of(lowered, device);
   assemble(*program, std::move(lowered), claims, device);
   report(*program, begin);

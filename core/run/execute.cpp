@@ -4,6 +4,7 @@
 
 #include "core/base/log.h"
 #include "core/compile/blame.h"
+#include "core/run/convert.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/metrics.h"
 #include "core/run/queue.h"
@@ -24,24 +25,25 @@ ltc_type abi_type(TypeId id) {
   return result;
 }
 
-ltc_transfer_args transfer_args(ltc_direction direction, const Buffer& buffer) {
+ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, TypeId kept) {
   ltc_transfer_args args{};
   args.struct_size = LTC_SIZE_TO(ltc_transfer_args, source_offset_bytes);
   args.direction = direction;
-  args.buffer = buffer.handle;
-  args.size_bytes = type_of(buffer.type).size_bytes();
+  args.buffer = buffer;
+  args.size_bytes = type_of(kept).size_bytes();
   return args;
 }
 
 }  // namespace
 
 void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
+  const HostValue sent = convert(value, narrowing_.kept(value.type));
   Buffer made(*this, value.type);  // gives the handle back if the bytes do not arrive
-  made.handle = device_->create_buffer(abi_type(value.type));
-  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, made);
+  made.handle = device_->create_buffer(abi_type(sent.type));
+  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, made.handle, sent.type);
   if (args.size_bytes > 0) {
-    args.from = value.data.get();
-    // Waited for here: `value` may then go, and in-order execution makes later work see the bytes.
+    args.from = sent.data.get();
+    // Waited for here: `sent` may then go, and in-order execution makes later work see the bytes.
     Completion(*this, device_->transfer(args), {}).wait();
     metrics::counter(metrics::kBytesToDevice) += static_cast<int64_t>(args.size_bytes);
   }
@@ -64,10 +66,13 @@ void DeviceQueue::check(const Buffer& buffer) {
 void DeviceQueue::copy_out(Buffer& buffer, void* to) {
   require(buffer);
   if (buffer.completion) buffer.completion->wait();  // throws the error of the run that made it
-  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer);
+  const TypeId kept = narrowing_.kept(buffer.type);
+  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer.handle, kept);
   if (args.size_bytes == 0) return;
-  args.to = to;
+  const HostValue received = kept == buffer.type ? HostValue{} : allocate_host_value(kept);
+  args.to = received.data ? received.data.get() : to;
   Completion(*this, device_->transfer(args), {}).wait();
+  if (received.data) convert_elements(received, type_of(buffer.type).dtype, to);
   metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(args.size_bytes);
 }
 
@@ -145,7 +150,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   };
   ltc_event* event = nullptr;
   try {
-    event = blaming(step.graph, [&] { return device_->execute(args, outputs.data()); });
+    event = blaming(step, [&] { return device_->execute(args, outputs.data()); });
   } catch (const host::BrokenContract&) {
     forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
@@ -154,8 +159,8 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
 
   std::shared_ptr<Completion> completion;
   if (event || !parents.empty()) {
-    const std::shared_ptr<const Graph> graph(run.program, &step.graph);
-    completion = std::make_shared<Completion>(*this, event, std::move(parents), graph);
+    const std::shared_ptr<const Step> submitted(run.program, &step);
+    completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted);
     pending_.push_back(completion);
     limit_pending(window_);
   }

@@ -149,7 +149,7 @@ const CachedProgram& LazyDevice::compile(Cut& step) {
   timeline::Span span("compile");
   metrics::counter(metrics::kUncachedCompile) += 1;
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
-  CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device()), std::move(traced.buffers),
+  CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device(), queue_.narrowing()), std::move(traced.buffers),
                       std::move(traced.scalars)};
   for (const Step& part : built.program->steps) {
     if (part.on_device) continue;

@@ -15,6 +15,7 @@
 #include <functional>
 #include <thread>
 
+#include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 #include "core/run/buffer.h"
 #include "core/run/host_ops.h"
@@ -41,6 +42,7 @@ class DeviceQueue {
   ~DeviceQueue();
 
   host::PluginDevice& device() { return *device_; }
+  const Narrowing& narrowing() const { return narrowing_; }  // of what the device keeps
 
   // A buffer of `value`. Returns at once; the bytes are kept until they were sent: a long value at its place in the order, a
   // short one when it is first read, so that it wakes nobody.
@@ -80,6 +82,7 @@ class DeviceQueue {
   void copy_in(const HostValue& value, Buffer& buffer);
 
   std::unique_ptr<host::PluginDevice> device_;
+  const Narrowing narrowing_;
   const size_t window_;
 
   std::mutex mutex_;

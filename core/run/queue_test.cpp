@@ -421,8 +421,21 @@ TEST_F(QueueTest, AFailedTransferReachesWhoeverReadsTheValue) {
 
 TEST_F(QueueTest, ABufferThatThePluginCannotHold) {
   open("test");
-  const BufferRef buffer = queue().upload(allocate_host_value(intern_contiguous(DType::kF64, std::vector<int64_t>{2})));
+  const BufferRef buffer = queue().upload(allocate_host_value(intern_contiguous(DType::kI32, std::vector<int64_t>{2})));
   EXPECT_EQ(error_of([&] { download(buffer); }).code(), Code::kUnsupported);
+}
+
+TEST_F(QueueTest, DoubleIsKeptAsSingleByADeviceWithoutIt) {
+  open("test");
+  HostValue value = allocate_host_value(intern_contiguous(DType::kF64, std::vector<int64_t>{2}));
+  auto* numbers = static_cast<double*>(value.data.get());
+  numbers[0] = 0.1, numbers[1] = -3;
+  const BufferRef buffer = queue().upload(value);
+  const int64_t sent = metrics::counter_value(metrics::kBytesToDevice);
+  double received[2] = {};
+  queue().download(buffer, received);
+  EXPECT_THAT(received, ElementsAre(double{0.1f}, -3.0));
+  EXPECT_EQ(metrics::counter_value(metrics::kBytesToDevice) - sent, 8);
 }
 
 // ---- the plugin that only has memory

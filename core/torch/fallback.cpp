@@ -7,6 +7,7 @@
 
 #include "core/run/fallback_policy.h"
 #include "core/torch/generator.h"
+#include "core/torch/infer.h"
 #include "core/torch/transfer.h"
 
 namespace ltc {
@@ -185,7 +186,8 @@ class HostSegment {
     const size_t dot = name.find('.');
     const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.substr(0, dot).c_str(),
                                                                    dot == std::string::npos ? "" : name.substr(dot + 1).c_str());
-    OpEntry& entry = OpEntry::of(op);
+    const bool is_writing = writes(op.schema());
+    const OpEntry& entry = is_writing ? OpEntry::writing(op) : OpEntry::of(op);
     torch::jit::Stack stack;
     size_t next = 0;
     for (size_t i = 0; i < entry.args.size(); ++i) {
@@ -205,15 +207,39 @@ class HostSegment {
         stack.push_back(arg.default_value() ? *arg.default_value() : c10::IValue());
       }
     }
+    std::vector<at::Tensor> results;
+    if (is_writing) {
+      for (size_t i = 0; i < entry.args.size(); ++i) {
+        if (entry.args[i].written) stack[i] = copied(stack[i]);
+      }
+      for (const at::Tensor& tensor : written_tensors(entry, stack.data())) results.push_back(tensor);
+    }
     try {
       op.callBoxed(&stack);
     } catch (c10::Error& error) {
       error.add_context(cat("in ", name, at_location(node.location)));
       throw;
     }
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (node.outputs[i] != kNone) values_[node.outputs[i]] = stack[i];
+    for (size_t i = 0; i < stack.size(); ++i) {
+      if (entry.returns[i] != OpEntry::kFresh) continue;
+      if (stack[i].isTensorList()) {
+        for (const at::Tensor& tensor : stack[i].toTensorVector()) results.push_back(tensor);
+      } else {
+        results.push_back(stack[i].toTensor());
+      }
     }
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.outputs[i] != kNone) values_[node.outputs[i]] = results.at(i);
+    }
+  }
+
+  // What a node writes may be a value that others read.
+  static c10::IValue copied(const c10::IValue& value) {
+    if (value.isTensor()) return value.toTensor().clone();
+    if (!value.isTensorList()) return value;
+    std::vector<at::Tensor> tensors = value.toTensorVector();
+    for (at::Tensor& tensor : tensors) tensor = tensor.clone();
+    return tensors;
   }
 
   void run_philox(const Node& node) {

@@ -32,7 +32,7 @@ class Executable {
   void clear() noexcept;
 
  private:
-  enum class Kind : uint8_t { kCall, kNumber, kTensorList, kOptionalTensorList, kUnpack };
+  enum class Kind : uint8_t { kCall, kWritingCall, kNumber, kTensorList, kOptionalTensorList, kUnpack };
   static constexpr uint32_t kUnwanted = UINT32_MAX;  // as a result slot
 
   struct Operand {
@@ -49,6 +49,7 @@ class Executable {
 
   void step(const Instruction& instruction);
   void call(const Instruction& instruction);
+  void call_writing(const Instruction& instruction);
   void make(const Instruction& number);
   void unpack(const Instruction& instruction);
   void store_results(const Instruction& instruction);

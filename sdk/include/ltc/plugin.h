@@ -350,7 +350,7 @@ typedef struct ltc_device_info {
   const ltc_extension* ext;
   ltc_string name;        /* "NVIDIA H200" */
   ltc_string fingerprint; /* all that a saved executable depends on: driver, architecture, plugin build */
-  uint64_t dtypes;        /* bit per ltc_dtype id that buffers may have */
+  uint64_t dtypes;        /* bit per ltc_dtype id that buffers may have; without F64 the host sends F32 for it, for C128 C64 */
   uint64_t memory_bytes;  /* 0: unknown */
   uint64_t flags;         /* LTC_DEVICE_ bits */
 } ltc_device_info;
