@@ -3,10 +3,13 @@
 namespace ltc {
 namespace {
 
-const Node* blamed_node(const Error& error, const Graph& graph) {
+const Node* blamed_node(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
   if (graph.nodes.size() == 1) return &graph.nodes[0];
   const auto* about_node = dynamic_cast<const host::NodeError*>(&error);
-  return about_node && about_node->node() < graph.nodes.size() ? &graph.nodes[about_node->node()] : nullptr;
+  if (!about_node) return nullptr;
+  uint32_t node = about_node->node();
+  if (!origin.empty()) node = node < origin.size() ? origin[node] : kNone;
+  return node < graph.nodes.size() ? &graph.nodes[node] : nullptr;
 }
 
 // The places of the first and the last node that have one.
@@ -24,8 +27,8 @@ std::string range_text(const Graph& graph) {
 
 }  // namespace
 
-std::string blame_text(const Error& error, const Graph& graph) {
-  if (const Node* node = blamed_node(error, graph)) {
+std::string blame_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
+  if (const Node* node = blamed_node(error, graph, origin)) {
     return cat(error.what(), " (in ", op_name(node->op), at_location(node->location), ")");
   }
   return cat(error.what(), " (in a program of ", graph.nodes.size(), " ops", range_text(graph), ")");

@@ -28,7 +28,7 @@ Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowin
   for (size_t i = 0; i < answers.size(); ++i) {
     const uint32_t node = narrowed.origin[i];
     if (wide[node]) {
-      withdraw(claims, node, "it speaks of the bytes of a type that the device keeps in a narrower one");
+      withdraw(claims, node, "in the narrower type that the device computes in it would give something else");
     } else if (answers[i] == 0) {
       withdraw(claims, node, cat("plugin ", plugin, " does not claim it"));
     }

@@ -24,6 +24,7 @@ constexpr uint32_t kEffort = 1;
 struct Lowered {
   Segment segment;
   std::shared_ptr<ltc_program> program;  // null on the host
+  std::vector<uint32_t> origin;          // by node of the graph that the plugin was given, the node of the segment
 };
 
 // None if the plugin refused a node, whose claim is then withdrawn.
@@ -32,8 +33,9 @@ std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims
   std::vector<Lowered> result;
   for (Segment& segment : partition(graph, claims.clusters)) {
     std::shared_ptr<ltc_program> program;
+    NarrowedGraph narrowed;
     if (segment.on_device) {
-      const NarrowedGraph narrowed = narrow(segment.graph, narrowing);
+      narrowed = narrow(segment.graph, narrowing);
       try {
         program = {device.lower(*AbiGraph(narrowed.graph).get()), [&](ltc_program* gone) { device.destroy_program(gone); }};
       } catch (const host::UnsupportedNode& refusal) {
@@ -47,7 +49,7 @@ std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims
         throw Error(error.code(), blame_text(error, narrowed.graph));
       }
     }
-    result.push_back({std::move(segment), std::move(program)});
+    result.push_back({std::move(segment), std::move(program), std::move(narrowed.origin)});
   }
   return result;
 }
@@ -79,8 +81,9 @@ std::string text_of(const std::vector<Lowered>& lowered, host::PluginDevice& dev
 Step build_step(Lowered& lowered, const Claims& claims, host::PluginDevice& device) {
   Step step{lowered.segment.on_device, std::move(lowered.segment.graph)};
   step.scalars = lowered.segment.scalars;
+  step.origin = std::move(lowered.origin);
   if (lowered.program) {
-    step.executable = {blaming(step.graph, [&] { return device.compile(lowered.program.get(), kEffort); }),
+    step.executable = {blaming(step, [&] { return device.compile(lowered.program.get(), kEffort); }),
                        [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
   } else {
     for (const uint32_t node : lowered.segment.nodes) step.reasons.push_back(claims.reasons[node]);

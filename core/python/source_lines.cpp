@@ -1,5 +1,7 @@
 #include "core/python/source_lines.h"
 
+#include <Python.h>
+
 #include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/function.h>
@@ -67,6 +69,8 @@ LocationId locate() {
 void record_source_lines(std::vector<std::string> library_folders) {
   set_library_folders(std::move(library_folders));
   set_locator(env::is_set(env::kStacks) ? &python_stack : &locate);
+  static const int ended = Py_AtExit([] { set_locator(nullptr); });  // there are no frames any more
+  (void)ended;
 }
 
 }  // namespace ltc

@@ -7,8 +7,8 @@
 namespace ltc {
 
 Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
-                       std::shared_ptr<const Graph> graph)
-    : queue_(queue), event_(event), parents_(std::move(parents)), graph_(std::move(graph)) {}
+                       std::shared_ptr<const Step> step)
+    : queue_(queue), event_(event), parents_(std::move(parents)), step_(std::move(step)) {}
 
 Completion::~Completion() {
   if (event_ && !forked()) queue_.device().destroy_event(event_);
@@ -27,14 +27,14 @@ bool Completion::try_wait(uint64_t timeout_ns) {
     parents_.clear();
   }
   queue_.device().destroy_event(std::exchange(event_, nullptr));
-  graph_.reset();
+  step_.reset();
   if (error_) std::rethrow_exception(error_);
   return true;
 }
 
 bool Completion::wait_event(uint64_t timeout_ns) {
   const auto wait = [&] { return queue_.device().wait(event_, timeout_ns); };
-  return !event_ || (graph_ ? blaming(*graph_, wait) : wait());
+  return !event_ || (step_ ? blaming(*step_, wait) : wait());
 }
 
 void Completion::wait() { try_wait(host::kForever); }

@@ -12,14 +12,15 @@
 namespace ltc {
 
 class DeviceQueue;
+struct Step;
 
 // The end of one submission: done when its own work is and that of all it read from. Any thread may wait, several at once.
 class Completion {
  public:
-  // `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `graph` is what
+  // `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `step` is what
   // was submitted, for errors; null for a transfer.
   Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
-             std::shared_ptr<const Graph> graph = nullptr);
+             std::shared_ptr<const Step> step = nullptr);
   ~Completion();
 
   // Returns when the work is done; throws its error, or the first of what it depended on.
@@ -34,7 +35,7 @@ class Completion {
   std::mutex mutex_;
   ltc_event* event_;
   std::vector<std::shared_ptr<Completion>> parents_;
-  std::shared_ptr<const Graph> graph_;  // until it is done
+  std::shared_ptr<const Step> step_;  // until it is done
   std::exception_ptr error_;
 };
 

@@ -150,7 +150,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   };
   ltc_event* event = nullptr;
   try {
-    event = blaming(step.graph, [&] { return device_->execute(args, outputs.data()); });
+    event = blaming(step, [&] { return device_->execute(args, outputs.data()); });
   } catch (const host::BrokenContract&) {
     forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
@@ -159,8 +159,8 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
 
   std::shared_ptr<Completion> completion;
   if (event || !parents.empty()) {
-    const std::shared_ptr<const Graph> graph(run.program, &step.graph);
-    completion = std::make_shared<Completion>(*this, event, std::move(parents), graph);
+    const std::shared_ptr<const Step> submitted(run.program, &step);
+    completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted);
     pending_.push_back(completion);
     limit_pending(window_);
   }
