@@ -6,16 +6,17 @@
 Its figures come from the machine that runs it; tests/test_models.py checks those that must hold everywhere.
 """
 
+import time
 from pathlib import Path
 
 import torch
 
 import ltc
-from checking import STEPS, TOKENS, WARM_UP, fallbacks, generate, train, train_on_device
+from checking import STEPS, TOKENS, WARM_UP, Trainer, batches, fallbacks, generate, train, train_on_device
 from comparing import LTC
 from models import ROWS, hugging_face
 
-TIMED_STEPS = 20
+TIMED_BLOCKS = 10  # of STEPS training steps
 HEADER = f"""\
 # Models
 
@@ -27,8 +28,8 @@ fresh batches. Differences are the largest absolute ones: of the evaluation's ou
 - ops: recorded in one training step.
 - compiles: programs compiled in all; none of them after step {WARM_UP}.
 - fallbacks: ops that the CPU ran instead of the plugin, `torchscript`.
-- time: of one training step, as a share of eager's on one thread; the fastest of {TIMED_STEPS}, each waited for. At these sizes it is
-  the time to record and to start ops.
+- time: of one training step, as a share of eager's, on one thread; the best of {TIMED_BLOCKS} blocks of {STEPS} steps. At these
+  sizes it is the time to record and to start ops, not to compute.
 
 ## Training
 
@@ -39,7 +40,7 @@ GENERATION_HEADER = f"""
 ## Generation
 
 Greedy, with the key-value cache, {TOKENS} new tokens; the tokens are the CPU's. Every token makes the cache longer, so its shapes are
-new: the first text compiles a program for each length, a second one of the same length none.
+new: the first text compiles one to three programs for each length, as the loop reads values in between, a second one none.
 
 """
 GENERATION = ("model", "same tokens", "compiles, first text", "compiles, second text", "fallbacks")
@@ -54,17 +55,31 @@ def difference(one, other):
     return (one - other).abs().max().item() if isinstance(one, torch.Tensor) else abs(one - other)
 
 
+def time_ratio(row):
+    """The device's time for a training step as a share of the CPU's; blocks of both in turn, as other programs come and go."""
+    trainers = [(Trainer(row, device), batches(row, device)) for device in (LTC, torch.device("cpu"))]
+    best = [float("inf"), float("inf")]
+    for block in range(1 + TIMED_BLOCKS):  # the first compiles
+        for k, (trainer, data) in enumerate(trainers):
+            begin = time.perf_counter()
+            for batch in data:
+                trainer.step(batch)
+            ltc.wait_device_ops()
+            if block > 0:
+                best[k] = min(best[k], time.perf_counter() - begin)
+    return best[0] / best[1]
+
+
 def training_line(row):
     expected = train(row, "cpu")
     actual, cost = train_on_device(row)
-    fastest = [min(train(row, "cpu", steps=TIMED_STEPS).seconds), min(train_on_device(row, steps=TIMED_STEPS)[0].seconds)]
     differences = [
         difference(actual.evaluated, expected.evaluated),
         difference(actual.gradients, expected.gradients),
         difference(actual.losses, expected.losses),
     ]
     return (row.name, f"{actual.parameters:,}", cost.ops, cost.compiles, sum(cost.fallbacks.values()),
-            *(f"{value:.0e}" if value else "0" for value in differences), f"{fastest[1] / fastest[0]:.1f}")  # fmt: skip
+            *(f"{value:.0e}" if value else "0" for value in differences), f"{time_ratio(row):.1f}")  # fmt: skip
 
 
 def generation_line(name):

@@ -13,6 +13,16 @@ from checking import fallbacks, generate, train, train_on_device
 from comparing import LTC, assert_close, to_device
 from models import ROWS, hugging_face
 
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Test processes share the cores: threads of OpenMP that wait for each other there make convolutions take seconds."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
@@ -48,6 +58,24 @@ def test_generation(name, metrics):
     assert [text.tolist() for text in tokens] == [text.tolist() for text in expected]
     assert compiles[1] == 0
     assert fallbacks() == {}
+
+
+STRATEGIES = {
+    "beams": {"num_beams": 3},
+    "penalties": {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2},
+    "sampling": {"do_sample": True, "top_k": 10, "top_p": 0.9, "temperature": 0.8},
+}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_generation_strategies(strategy, metrics):
+    """Texts that are drawn are the device's own: its generator's numbers are not the CPU's."""
+    model, options = hugging_face.GENERATORS["GPT-2"], STRATEGIES[strategy]
+    tokens, _ = generate(*model, LTC, **options)
+    assert fallbacks() == {}
+    if strategy != "sampling":
+        expected, _ = generate(*model, "cpu", **options)
+        assert [text.tolist() for text in tokens] == [text.tolist() for text in expected]
 
 
 def recorded(function, *inputs):

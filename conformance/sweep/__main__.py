@@ -8,6 +8,7 @@ import sys
 import time
 
 from . import pool
+from .document import document, unexplained
 from .report import Report
 
 
@@ -22,6 +23,7 @@ def parse_args(argv=None):
     parser.add_argument("--shards", metavar="N", type=int, default=os.cpu_count(), help="worker processes (default: one per core)")
     parser.add_argument("--timeout", metavar="S", type=float, default=600, help="for one operator (default 600)")
     parser.add_argument("--show", metavar="N", type=int, default=3, help="failing cases to show per cause (default 3)")
+    parser.add_argument("--document", metavar="FILE", help="write the figures and the reasons of fallbacks here: docs/operators.md")
     parser.add_argument("--json", metavar="FILE", help="write all that was found here")
     return parser.parse_args(argv)
 
@@ -46,6 +48,12 @@ def main():
         with open(args.json, "w", encoding="utf-8") as file:
             json.dump(report.ops, file)
     print(report.text(args.show))
+    if args.document:
+        if missing := unexplained(report):
+            sys.exit(f"no document: conformance/sweep/tables.py has no reason for {', '.join(missing)}")
+        arguments = " ".join(argument for argument in sys.argv[1:])
+        with open(args.document, "w", encoding="utf-8") as file:
+            file.write(document(report, os.environ.get("LTC_BACKEND", "torchscript"), arguments))
     sys.exit(report.failed())
 
 

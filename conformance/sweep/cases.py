@@ -25,12 +25,12 @@ class Arguments:
         return other
 
     def summary(self):
-        return ", ".join(_summary(part) for part in self.tree if part not in ((), {}))[:160]
+        return ", ".join(_summary(part) for part in self.tree if isinstance(part, torch.Tensor) or part)[:160]
 
 
 def _summary(value):
     if isinstance(value, torch.Tensor):
-        return str(list(value.shape)) + ("" if value.is_contiguous() or value.layout != torch.strided else f"@{value.stride()}")
+        return str(list(value.shape)) + ("" if value.layout != torch.strided or value.is_contiguous() else f"@{value.stride()}")
     if isinstance(value, dict):
         return ", ".join(f"{key}={_summary(element)}" for key, element in value.items())
     if isinstance(value, (list, tuple)):

@@ -21,6 +21,8 @@ class Place:
             return torch.Generator(self.device).manual_seed(tree.initial_seed())
         if isinstance(tree, torch.device):
             return self.device
+        if isinstance(tree, str) and tree == "cpu":
+            return str(self.device)
         if isinstance(tree, dict):
             return {key: self.device if key == "device" and value is not None else self(value) for key, value in tree.items()}
         if isinstance(tree, tuple) and hasattr(tree, "_fields"):
@@ -42,7 +44,7 @@ class Place:
 
     def _base(self, tensor):
         storage = tensor.untyped_storage()
-        key = (storage.data_ptr() or id(tensor), tensor.dtype)
+        key = (storage._cdata, tensor.dtype)
         if key not in self.bases:
             flat = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (storage.nbytes() // tensor.element_size(),))
             self.bases[key] = flat.clone().to(self.device)

@@ -55,10 +55,16 @@ class Report:
     # ---- text
 
     def text(self, limit):
-        parts = [self._rates(), self._coverage(), self._strides(), self._failures(limit)]
+        fallbacks = [f"  {name}: {', '.join(f'{op} ({count})' for op, count in sorted(ops.items()))}"
+                     for name, ops in self.fell_back().items()]
+        parts = [self.rates(), "\n".join(self.coverage() + fallbacks), self.strides(), self._failures(limit)]
         return "\n\n".join(part for part in parts if part)
 
-    def _rates(self):
+    def ran(self):
+        """The operators with counted cases."""
+        return [name for name in self.ops if any(tally["counted"] for tally in self.tallies(name))]
+
+    def rates(self):
         modes = [mode for mode in MODES if self.total("counted", mode=mode)]
         rows = [["passed %", *modes, "all"]]
         for dtype in [*DTYPES, None]:
@@ -70,22 +76,19 @@ class Report:
         widths = [max(map(len, column)) for column in zip(*rows)]
         return "\n".join("  ".join(cell.rjust(width) for cell, width in zip(row, widths)) for row in rows)
 
-    def _coverage(self):
-        fell_back, counted = self.fell_back(), self.total("counted")
-        ran = sum(1 for name in self.ops if any(tally["counted"] for tally in self.tallies(name)))
+    def coverage(self):
+        fell_back, counted, ran = self.fell_back(), self.total("counted"), len(self.ran())
         crashed = [name for name, op in self.ops.items() if op["crash"]]
-        lines = [
+        return [
             f"operators: {len(self.ops)}, of which {ran} with counted cases; {len(crashed)} crashed or timed out; "
             f"{len({name for name, *_ in self.failures()})} with a failure",
-            f"cases: {counted} counted, {self.total('passed')} passed, {self.total('random')} of them random (geometry, range and mean "
+            f"cases: {counted} counted, {self.total('passed')} passed, {self.total('random')} of them random (geometry and distribution "
             f"compared); {self.total('uncounted')} not counted (the CPU does not agree with itself, or has no such result)",
             f"on the plugin alone: {ran - len(fell_back)} operators, {counted - self.total('fell_back')} cases; "
             f"with an op on the CPU: {len(fell_back)} operators ({_percent(len(fell_back), ran)} %), {self.total('fell_back')} cases",
         ]
-        lines += [f"  {name}: {', '.join(f'{op} ({count})' for op, count in sorted(ops.items()))}" for name, ops in fell_back.items()]
-        return "\n".join(lines)
 
-    def _strides(self):
+    def strides(self):
         compared = {name for name in self.ops if any(tally["strides"] for tally in self.tallies(name))}
         if not compared:
             return ""

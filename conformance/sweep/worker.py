@@ -21,9 +21,9 @@ def main():
     import ltc
 
     from .cases import DTYPES
-    from .run import Operator, quiet
+    from .run import Operator, prepare
 
-    quiet()
+    prepare()
     ops = {op.formatted_name: op for op in op_db}
     print(json.dumps({"ready": True}), file=answers)
     for line in sys.stdin:

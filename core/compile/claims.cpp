@@ -1,8 +1,8 @@
 #include "core/compile/claims.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
-#include <string>
 
 #include "core/base/env.h"
 #include "core/base/error.h"
@@ -14,9 +14,10 @@
 namespace ltc {
 namespace {
 
+// What LTC_CLAIMS leaves.
 struct Restriction {
   bool none = true;
-  std::optional<uint64_t> half_seed;  // empty: the minimal opset alone
+  std::optional<uint64_t> half_seed = {};  // empty: the minimal opset alone
 
   bool allows(const Graph& graph, const Node& node) const {
     if (none || decompose::is_minimal(graph, node)) return true;
@@ -25,28 +26,56 @@ struct Restriction {
 };
 
 Restriction read_restriction() {
-  const std::string text = env::get(env::kClaims);
-  if (text.empty() || text == "all") return {};
-  if (text == "minimal") return {false, std::nullopt};
-  uint64_t seed = 0;
+  const std::string text = env::get(env::kClaims, "all");
+  if (text == "all") return {};
+  if (text == "minimal") return {false};
   const std::string_view prefix = "half:";
   const char* const end = text.data() + text.size();
+  uint64_t seed = 0;
   if (text.starts_with(prefix) && std::from_chars(text.data() + prefix.size(), end, seed).ptr == end) return {false, seed};
   fail(Code::kInvalidArgument, env::kClaims, " is '", text, "'; it may be all, minimal or half:SEED");
 }
 
 }  // namespace
 
-std::vector<uint32_t> ask_claims(const Graph& graph, host::PluginDevice& device) {
-  std::vector<uint32_t> claimed(graph.nodes.size(), 0);
-  if (graph.nodes.empty() || !device.can_compute()) return claimed;
-  claimed = device.claims(*AbiGraph(graph).get());
-  static const Restriction restriction = read_restriction();
-  if (restriction.none) return claimed;
-  for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!restriction.allows(graph, graph.nodes[i])) claimed[i] = 0;
+Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
+  const size_t count = graph.nodes.size();
+  const std::string& plugin = device.plugin().name();
+  if (!device.can_compute()) {
+    return {std::vector<uint32_t>(count, 0), std::vector<std::string>(count, cat("plugin ", plugin, " computes nothing"))};
   }
-  return claimed;
+  Claims claims{std::vector<uint32_t>(count, 0), std::vector<std::string>(count)};
+  if (count == 0) return claims;
+  const NarrowedGraph narrowed = narrow(graph, narrowing);
+  const std::vector<uint32_t> answers = device.claims(*AbiGraph(narrowed.graph).get());
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (!narrowed.is_cast[i]) claims.clusters[narrowed.origin[i]] = answers[i];
+  }
+  for (std::string& reason : claims.reasons) {
+    reason = cat("plugin ", plugin, " claims it only in one program with ops that have to run apart from it");
+  }
+  const std::vector<bool> wide = must_stay_wide(graph, narrowing);
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const uint32_t node = narrowed.origin[i];
+    if (wide[node]) {
+      withdraw(claims, node, "in the narrower type that the device computes in it would give something else");
+    } else if (answers[i] == 0) {
+      withdraw(claims, node, cat("plugin ", plugin, " does not claim it"));
+    }
+  }
+  static const Restriction restriction = read_restriction();
+  for (uint32_t node = 0; node < count && !restriction.none; ++node) {
+    if (!restriction.allows(graph, graph.nodes[node])) withdraw(claims, node, "LTC_CLAIMS leaves it out");
+  }
+  return claims;
+}
+
+void withdraw(Claims& claims, uint32_t node, std::string reason) {
+  std::vector<uint32_t>& clusters = claims.clusters;
+  const uint32_t cluster = clusters[node];
+  if (cluster >= 2) std::ranges::replace(clusters, cluster, 0u);
+  clusters[node] = 0;
+  claims.reasons[node] = std::move(reason);
 }
 
 }  // namespace ltc

@@ -62,6 +62,7 @@ bool expand_node(Graph& graph, const Node& node, Substitution& substitute) {
     }
     substitute.replace(node.outputs[i], value.id);
   }
+  for (size_t i = before; i < graph.nodes.size(); ++i) graph.nodes[i].location = node.location;
   return true;
 }
 

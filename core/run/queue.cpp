@@ -12,6 +12,7 @@ namespace {
 // About what handing work to a sleeping thread costs both sides: what is shorter is done by who brings it.
 constexpr int64_t kShortRun = 30'000;       // ns
 constexpr size_t kShortUpload = 256 << 10;  // bytes
+constexpr size_t kStagedBytes = 256 << 20;
 
 constexpr uint64_t kLinger = 20'000;  // ns
 
@@ -22,7 +23,7 @@ RunsHere g_runs_here = nullptr;
 void set_runs_here(RunsHere may_run) { g_runs_here = may_run; }
 
 DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
-    : device_(std::move(device)), window_(window) {}
+    : device_(std::move(device)), narrowing_(Narrowing::of(*device_)), window_(window) {}
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
@@ -90,46 +91,6 @@ void DeviceQueue::work() {
   limit_pending(0);
 }
 
-void DeviceQueue::drain() {
-  if (forked()) return;
-  std::unique_lock lock(mutex_);
-  if (!thread_.joinable()) return;
-  lock.unlock();
-  // A task of our own comes after all that was submitted, and waits for the device too.
-  std::mutex mutex;
-  std::condition_variable done;
-  bool finished = false;
-  const auto wait_for_device = [&] {
-    limit_pending(0);
-    std::lock_guard guard(mutex);
-    finished = true;
-    done.notify_one();
-  };
-  try {
-    submit(wait_for_device, false);
-  } catch (const Error&) {
-    return;  // stopped meanwhile, which drains too
-  }
-  std::unique_lock guard(mutex);
-  done.wait(guard, [&] { return finished; });
-}
-
-void DeviceQueue::stop() {
-  if (forked()) {
-    if (thread_.joinable()) thread_.detach();  // it never existed in this process
-    return;
-  }
-  std::thread thread;
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = wanted_ = true;
-    std::swap(thread, thread_);
-  }
-  wake_.notify_one();
-  room_.notify_all();
-  if (thread.joinable()) thread.join();  // it drains first
-}
-
 // Does `work` in the place of the queue's thread, if nothing is queued or running; whether it did.
 template <typename Work>
 bool DeviceQueue::try_here(Work work) {
@@ -151,16 +112,80 @@ bool DeviceQueue::try_here(Work work) {
   return true;
 }
 
+std::shared_ptr<Marker> DeviceQueue::mark(bool timed) {
+  refuse_after_fork();
+  auto marker = std::make_shared<Marker>();
+  bool passed = false;
+  try_here([&] {
+    if (timed && !pending_.empty()) return;  // would be waited for here
+    marker->pass(pending_.empty() ? nullptr : pending_.back());
+    passed = true;
+  });
+  if (passed) return marker;
+  const auto pass = [this, timed, marker] {
+    if (timed) limit_pending(0);
+    marker->pass(pending_.empty() ? nullptr : pending_.back());
+  };
+  submit(pass, false);
+  return marker;
+}
+
+void DeviceQueue::drain() {
+  if (forked()) return;
+  try {
+    mark()->wait();
+  } catch (const Error&) {  // stopped meanwhile, which drains too
+  }
+}
+
+void DeviceQueue::stop() {
+  if (forked()) {
+    if (thread_.joinable()) thread_.detach();  // it never existed in this process
+    return;
+  }
+  std::thread thread;
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = wanted_ = true;
+    std::swap(thread, thread_);
+  }
+  wake_.notify_one();
+  room_.notify_all();
+  if (thread.joinable()) thread.join();  // it drains first
+}
+
 BufferRef DeviceQueue::upload(HostValue value) {
   refuse_after_fork();
   auto buffer = std::make_shared<Buffer>(*this, value.type);
-  if (type_of(value.type).size_bytes() <= kShortUpload) {
+  const size_t size = type_of(value.type).size_bytes();
+  if (size <= kShortUpload) {
     refuse_after_stop();
     buffer->host = std::move(value);  // sent by whoever reads it first
     return buffer;
   }
-  submit([this, value = std::move(value), buffer] { run_upload(value, *buffer); }, false);
+  reserve_staging(size);
+  submit(
+      [this, value = std::move(value), buffer]() mutable {
+        run_upload(value, *buffer);
+        release_staging(std::exchange(value, {}));
+      },
+      false);
   return buffer;
+}
+
+void DeviceQueue::reserve_staging(size_t bytes) {
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [&] { return staged_bytes_ == 0 || staged_bytes_ + bytes <= kStagedBytes || stopping_; });
+  refuse_after_stop();
+  staged_bytes_ += bytes;
+}
+
+void DeviceQueue::release_staging(HostValue value) {
+  const size_t bytes = type_of(value.type).size_bytes();
+  value = {};
+  std::lock_guard lock(mutex_);
+  staged_bytes_ -= bytes;
+  room_.notify_all();
 }
 
 void DeviceQueue::execute(Run run) {

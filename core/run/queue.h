@@ -15,9 +15,12 @@
 #include <functional>
 #include <thread>
 
+#include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 #include "core/run/buffer.h"
 #include "core/run/host_ops.h"
+#include "core/run/marker.h"
+#include "core/run/memory_account.h"
 
 namespace ltc {
 
@@ -41,9 +44,12 @@ class DeviceQueue {
   ~DeviceQueue();
 
   host::PluginDevice& device() { return *device_; }
+  const Narrowing& narrowing() const { return narrowing_; }  // of what the device keeps
+  MemoryAccount& memory() { return memory_; }  // of the buffers that came from it
 
-  // A buffer of `value`. Returns at once; the bytes are kept until they were sent: a long value at its place in the order, a
-  // short one when it is first read, so that it wakes nobody.
+  // A buffer of `value`. The bytes are kept until they were sent: a long value at its place in the order, a short one when it is
+  // first read, so that it wakes nobody. Returns at once, unless so many bytes wait already that the host would come to hold
+  // a second copy of a model on its way to the device.
   BufferRef upload(HostValue value);
 
   // Returns when the run is queued, which is before it has run, or when the window has room.
@@ -52,6 +58,11 @@ class DeviceQueue {
   // Copies the buffer's bytes (dense row-major) to `to`; waits for them. Throws the error of whatever failed to produce them.
   void download(const BufferRef& buffer, void* to);
 
+  // This place in the queue's order. A timed one has the device finish what came before, so that its time is exact.
+  std::shared_ptr<Marker> mark(bool timed = false);
+  // Throws the error of what was to produce the buffer. After a drain.
+  static void check(const Buffer& buffer);
+
   void drain();  // returns when all that was submitted before is done on the device; throws nothing
   void stop();   // drains, ends the thread; afterwards every submission throws Error(kCancelled)
 
@@ -59,6 +70,8 @@ class DeviceQueue {
   using Task = std::function<void()>;
 
   void submit(Task task, bool is_run);
+  void reserve_staging(size_t bytes);
+  void release_staging(HostValue sent);
   void work();
   void linger(std::unique_lock<std::mutex>& lock);
   void refuse_after_stop() const;
@@ -77,7 +90,9 @@ class DeviceQueue {
   void copy_in(const HostValue& value, Buffer& buffer);
 
   std::unique_ptr<host::PluginDevice> device_;
+  const Narrowing narrowing_;
   const size_t window_;
+  MemoryAccount memory_;
 
   std::mutex mutex_;
   std::condition_variable wake_, room_;
@@ -85,6 +100,7 @@ class DeviceQueue {
   std::deque<std::shared_ptr<Completion>>
       pending_;                      // runs that an asynchronous device may still be working on; queue thread only
   size_t runs_ = 0;                  // queued or running
+  size_t staged_bytes_ = 0;          // of long values queued
   std::atomic<bool> wanted_{false};  // there is a reason not to sleep
   bool running_ = false;             // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false;

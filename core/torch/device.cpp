@@ -6,6 +6,7 @@
 #include "core/base/log.h"
 #include "core/host/registry.h"
 #include "core/torch/generator.h"
+#include "core/torch/memory.h"
 #include "core/torch/resize.h"
 #include "core/torch/tensor.h"
 
@@ -20,7 +21,19 @@ void wait_for(c10::DeviceIndex index) {
   device.wait();
 }
 
-// One in-order queue per device, so there is one stream, and an event is over when the queue is drained.
+// What c10::Event holds.
+struct Event {
+  std::shared_ptr<Marker> marker;
+};
+
+// All that was recorded so far is queued, and the place behind it marked.
+std::shared_ptr<Marker> mark(c10::DeviceIndex index, bool timed) {
+  LazyDevice& device = LazyDevice::get(static_cast<uint32_t>(index < 0 ? t_current : index));
+  device.sync(metrics::kMarkStep);
+  return device.queue().mark(timed);
+}
+
+// One in-order queue per device, so there is one stream, and work that is to wait for an event already does.
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return kLtc; }
@@ -40,25 +53,45 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     return static_cast<c10::DeviceIndex>(host::Registry::instance().loaded_device_count().value_or(0));
   }
 
-  c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
+  c10::Stream getStream(c10::Device device) const override {
+    return c10::Stream(c10::Stream::DEFAULT, device.has_index() ? device : getDevice());
+  }
   c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
   c10::Stream getNewStream(c10::Device device, int) const override { return getStream(device); }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return getStream(stream.device()); }
-  bool queryStream(const c10::Stream& stream) const override { return synchronizeStream(stream), true; }
+  bool queryStream(const c10::Stream& stream) const override { return mark(stream.device_index(), false)->reached(); }
   void synchronizeStream(const c10::Stream& stream) const override { wait_for(stream.device_index()); }
   void synchronizeDevice(const c10::DeviceIndex index) const override { wait_for(index); }
 
-  // The event is the device whose queue it is in; null until recorded.
-  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex, const c10::EventFlag) const override {
-    *event = &LazyDevice::get(static_cast<uint32_t>(stream.device_index()));
+  // An event is null until recorded. One that measures time is exact: the queue waits there for the device.
+  void record(void** event, const c10::Stream& stream, const c10::DeviceIndex, const c10::EventFlag flag) const override {
+    std::shared_ptr<Marker> marker = mark(stream.device_index(), flag == c10::EventFlag::BACKEND_DEFAULT);
+    if (!*event) *event = new Event();
+    static_cast<Event*>(*event)->marker = std::move(marker);
   }
   void block(void*, const c10::Stream&) const override {}  // in order already
-  bool queryEvent(void* event) const override { return synchronizeEvent(event), true; }
+  bool queryEvent(void* event) const override { return !event || static_cast<Event*>(event)->marker->reached(); }
   void synchronizeEvent(void* event) const override {
-    if (event) wait_for(static_cast<c10::DeviceIndex>(static_cast<LazyDevice*>(event)->ordinal()));
+    if (event) static_cast<Event*>(event)->marker->wait();
   }
-  void destroyEvent(void*, const c10::DeviceIndex) const noexcept override {}
+  double elapsedTime(void* from, void* to, const c10::DeviceIndex) const override {
+    const auto time_ns = [](void* event) { return static_cast<double>(static_cast<Event*>(event)->marker->time_ns()); };
+    return (time_ns(to) - time_ns(from)) / 1e6;
+  }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
+
+  // The types that the device's buffers may have. What it does not compute in one of them, the CPU does.
+  c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
+    LazyDevice& lazy = LazyDevice::get(static_cast<uint32_t>(device.has_index() ? device.index() : t_current));
+    c10::DeviceCapability capability;
+    capability.capability_data.capability_bits = 0;
+    for (uint32_t i = 1; i < kDTypeCount; ++i) {
+      if (!lazy.queue().device().supports(i)) continue;
+      capability.capability_data.capability_bits |= uint64_t{1} << static_cast<int>(to_scalar_type(static_cast<DType>(i)));
+    }
+    return capability;
+  }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
@@ -85,9 +118,8 @@ class Hooks final : public at::PrivateUse1HooksInterface {
   at::Generator getNewGenerator(c10::DeviceIndex device) const override {
     return at::make_generator<LazyGenerator>(device < 0 ? t_current : device);
   }
-  // The device has no memory that the host could pin for it: host memory is as good as any.
-  bool isPinnedPtr(const void*) const override { return false; }
-  c10::Allocator* getPinnedMemoryAllocator() const override { return c10::GetAllocator(c10::DeviceType::CPU); }
+  bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
+  c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t size_bytes) const override {
     resize_storage(storage, size_bytes);
   }

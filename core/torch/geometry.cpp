@@ -73,6 +73,10 @@ ValueId apply_lazy_bits(Recorder& recorder, const c10::TensorImpl* tensor, Value
   return tensor->is_neg() ? emit(recorder, "aten::neg", type, {}, {value}) : value;
 }
 
+// What torch.load and UntypedStorage.copy_ leave. The first tensor that covers such a storage gives it its type, so that later
+// steps convert nothing.
+bool holds_bytes(const Recorder& recorder, const LazyStorage& storage) { return recorder.declared(storage).dtype == DType::kU8; }
+
 bool covers_storage(const c10::TensorImpl* tensor, TypeId geometry) {
   const Type& type = type_of(geometry);
   return type.dense && tensor->storage_offset() == 0 && type.size_bytes() == tensor->unsafe_storage().nbytes();
@@ -107,6 +111,7 @@ ValueId read(Recorder& recorder, const c10::TensorImpl* tensor) {
     const ValueId memory = read_memory(recorder, storage, type_of(type).dtype);
     view = recorder.node(as_strided, type, view_attrs(type, tensor->storage_offset()), {&memory, 1});
     recorder.remember_view(key, view);
+    if (holds_bytes(recorder, storage) && covers_storage(tensor, type)) recorder.bind(storage, view, type);
   }
   return has_lazy_bits(tensor) ? apply_lazy_bits(recorder, tensor, view) : view;
 }

@@ -6,7 +6,9 @@
 #include <array>
 #include <atomic>
 
+#include "core/host/registry.h"
 #include "core/torch/device.h"
+#include "core/torch/memory.h"
 
 namespace ltc {
 namespace {
@@ -31,7 +33,7 @@ void* next_address(size_t size_bytes) {
 
 void delete_storage(void* context) { delete static_cast<LazyStorage*>(context); }
 
-class LazyAllocator final : public c10::Allocator {
+class LazyAllocator final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override { return allocate(lazy_device(c10::Device(kLtc)), size_bytes); }
 
@@ -43,6 +45,22 @@ class LazyAllocator final : public c10::Allocator {
   void copy_data(void*, const void*, size_t) const override {
     TORCH_CHECK(false, "the data pointer of an ltc tensor is not memory; copy the tensor with .to(\"cpu\")");
   }
+
+  // Memory belongs to values, not to storages: what is asked here is answered by the device's queue.
+  bool initialized() override { return host::Registry::instance().loaded_device_count().value_or(0) > 0; }
+  void emptyCache(c10::MempoolId_t) override {}                    // the core keeps no memory that nobody uses
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}  // there is one stream
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+    return memory_stats(lazy_device(c10::Device(kLtc, device)));
+  }
+  void resetAccumulatedStats(c10::DeviceIndex device) override { account(device).reset_sums(); }
+  void resetPeakStats(c10::DeviceIndex device) override { account(device).reset_peak(); }
+  std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
+    return memory_info(lazy_device(c10::Device(kLtc, device)));
+  }
+
+ private:
+  static MemoryAccount& account(c10::DeviceIndex device) { return lazy_device(c10::Device(kLtc, device)).queue().memory(); }
 };
 
 LazyAllocator g_allocator;

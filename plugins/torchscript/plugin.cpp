@@ -1,6 +1,7 @@
 // The function table, and the little that is left once memory, lowering and execution are elsewhere.
 #include <ATen/Version.h>
 #include <torch/version.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <memory>
@@ -73,7 +74,7 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
     info->name = literal("libtorch CPU");
     info->fingerprint = literal("cpu, torch " TORCH_VERSION);
     info->dtypes = supported_dtypes();
-    info->memory_bytes = UINT64_MAX;
+    info->memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     info->flags = 0;
     *device = opened.release();
   });

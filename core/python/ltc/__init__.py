@@ -7,9 +7,11 @@ it in the cache, and hands it to the plugin that ``LTC_BACKEND`` names; the plug
 import torch
 
 from . import _C, metrics, timeline
+from ._index import index_of as _index
 from ._register import register as _register
+from .checkpoint import load, save
 
-__all__ = ["graph", "lazy_device", "mark_step", "metrics", "sync", "timeline", "wait_device_ops"]
+__all__ = ["graph", "lazy_device", "load", "mark_step", "metrics", "save", "sync", "timeline", "wait_device_ops"]
 __version__ = "0.1.0"
 
 
@@ -36,14 +38,6 @@ def lazy_device(index: int | None = None) -> torch.device:
 def graph(device: "torch.device | str | int | None" = None) -> str:
     """What a barrier on ``device`` would compile now, as text."""
     return _C.graph_text(_index(device))
-
-
-def _index(device) -> int:
-    """The ordinal that a device, a name, a number or None (the current device) means."""
-    if isinstance(device, int):
-        return device
-    index = torch.device("ltc" if device is None else device).index
-    return _C.current_device() if index is None else index
 
 
 _register()

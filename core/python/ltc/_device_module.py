@@ -1,20 +1,25 @@
 """``torch.ltc``: what PyTorch and its users expect of a device's module."""
 
+from types import SimpleNamespace
+
 import torch
 
 from . import _C
-
+from ._index import index_of as _index
+from ._memory import (  # noqa: F401
+    empty_cache,
+    max_memory_allocated,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_reserved,
+    memory_stats,
+    reset_accumulated_memory_stats,
+    reset_peak_memory_stats,
+)
+from ._streams import Event, Stream, StreamContext, current_stream, default_stream, set_stream, stream  # noqa: F401
 
 _initialized = True  # asked before RNG states are saved (checkpointing); the device itself is opened when first used
-
-
-def _index(device) -> int:
-    if device is None:
-        return _C.current_device()
-    if isinstance(device, int):
-        return device
-    index = torch.device(device).index
-    return _C.current_device() if index is None else index
 
 
 def is_available() -> bool:
@@ -66,6 +71,20 @@ class device:
 def synchronize(device=None) -> None:
     """Queue what was recorded on the device and wait until it has run."""
     _C.sync(_index(device), True)
+
+
+def get_device_name(device=None) -> str:
+    return get_device_properties(device).name
+
+
+def get_device_properties(device=None) -> SimpleNamespace:
+    """``name``, ``total_memory`` in bytes (0: unknown) and ``fingerprint``, as the plugin has them."""
+    return SimpleNamespace(**_C.device_properties(_index(device)))
+
+
+def get_device_capability(device=None) -> dict:
+    """``supported_dtypes``: those that tensors on the device may have."""
+    return torch.accelerator.get_device_capability(_index(device))
 
 
 def _is_in_bad_fork() -> bool:

@@ -1,0 +1,34 @@
+// A place in a queue's order, to ask about and to wait for.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+namespace ltc {
+
+class Completion;
+
+// Reached when all that was submitted before it is over on the device, well or not: errors stay in the buffers.
+//
+// Threads: all members from any thread, several at once. After a fork they throw in the child.
+class Marker {
+ public:
+  bool reached();  // never waits
+  void wait();
+
+  // When a timed marker was reached, on the clock of timeline::now_ns(). Only once it is.
+  uint64_t time_ns();
+
+ private:
+  friend class DeviceQueue;
+  void pass(std::shared_ptr<Completion> newest);  // the queue has come to it; `newest`: what the device may still be doing
+
+  std::mutex mutex_;
+  std::condition_variable passed_;
+  bool is_passed_ = false;
+  std::shared_ptr<Completion> newest_;  // null once it is known to be over
+  uint64_t time_ns_ = 0;
+};
+
+}  // namespace ltc
