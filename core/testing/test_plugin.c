@@ -46,6 +46,14 @@ static ltc_status* error(ltc_plugin* plugin, ltc_code code, const char* message)
   return test_error(plugin, code, LTC_NONE, message);
 }
 
+/* This plugin understands none: those that must be understood refuse the call, the others are skipped. */
+static ltc_status* refuse_extensions(ltc_plugin* plugin, const ltc_extension* ext) {
+  for (; ext; ext = ext->next) {
+    if (ext->kind & LTC_EXTENSION_REQUIRED) return error(plugin, LTC_UNSUPPORTED, "an extension that this plugin does not know");
+  }
+  return NULL;
+}
+
 static ltc_string string(const char* text) {
   const ltc_string result = {text, strlen(text)};
   return result;
@@ -68,6 +76,8 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 }
 
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  ltc_status* refused = refuse_extensions(plugin, args->ext);
+  if (refused) return refused;
   if (args->ordinal >= device_count) return error(plugin, LTC_NOT_FOUND, "no such device");
   if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
   ltc_device* made = test_device_open(plugin);
@@ -81,8 +91,12 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
 }
 
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   if (FAULT == NULL_BUFFER) return NULL;
   if (test_element_bytes(args->type->dtype) == 0) return error(device->plugin, LTC_UNSUPPORTED, "a dtype other than F32 and I64");
+  if (test_type_bytes(args->type) == UINT64_MAX)
+    return error(device->plugin, LTC_RESOURCE_EXHAUSTED, "more bytes than 64 bits count");
   ltc_buffer* made = test_buffer_create(device, test_type_bytes(args->type));
   if (!made) return test_out_of_memory(device->plugin);
   *buffer = made;
@@ -102,6 +116,8 @@ static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t size) {
 
 static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
   ltc_plugin* plugin = device->plugin;
+  ltc_status* refused = refuse_extensions(plugin, args->ext);
+  if (refused) return refused;
   if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE)
     return error(plugin, LTC_UNSUPPORTED, "unknown direction");
   if (args->flags & ~(uint32_t)LTC_HOST_DATA_UNTIL_RETURN) return error(plugin, LTC_UNSUPPORTED, "unknown flag");
@@ -144,12 +160,19 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
 /* ---- computing slots ---- */
 
 static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
-  (void)device;
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   for (size_t i = 0; i < args->graph->node_count; ++i) cluster[i] = test_plan_refuse(args->graph, args->graph->nodes[i]) ? 0 : 1;
   return NULL;
 }
 
 static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
+  for (size_t i = 0; i < args->graph->param_count; ++i) {
+    const uint32_t known = LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT;
+    if (args->graph->params[i]->flags & ~known) return error(device->plugin, LTC_UNSUPPORTED, "unknown flag of a param");
+  }
   for (size_t i = 0; i < args->graph->node_count; ++i) {
     const char* why = test_plan_refuse(args->graph, args->graph->nodes[i]);
     if (why) return test_error(device->plugin, LTC_UNSUPPORTED, (uint32_t)i, why);
@@ -172,6 +195,8 @@ static void program_destroy(ltc_program* program) {
 }
 
 static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
   ltc_executable* made = calloc(1, sizeof *made);
   if (!made) return test_out_of_memory(device->plugin);
@@ -217,10 +242,16 @@ static struct task* new_run(ltc_device* device, const ltc_execute_args* args, bo
 }
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   const test_plan* plan = args->executable->plan;
   if (args->input_count != test_plan_input_count(plan) || args->scalar_count != test_plan_scalar_count(plan) ||
       args->output_count != test_plan_output_count(plan)) {
     return error(device->plugin, LTC_INVALID_ARGUMENT, "a number of inputs, scalars or outputs other than the program's");
+  }
+  for (size_t i = 0; i < args->input_count; ++i) {
+    if (args->inputs[i]->bytes == test_plan_input_bytes(plan, i)) continue;
+    return error(device->plugin, LTC_INVALID_ARGUMENT, "an input of another size than the program's");
   }
   struct task* task = new_run(device, args, done != NULL);
   if (!task) return test_out_of_memory(device->plugin);
