@@ -84,7 +84,7 @@ CAST(uint16_t, bf16, float, from_bf16, f64_to_i64, f64_to_i32)
 static kernel* const casts[DTYPES] = {FLOATS(cast), INTS(cast), BOOLS(cast), [LTC_F16] = cast_f16, [LTC_BF16] = cast_bf16};
 
 void read_number(const struct array* in, const struct attr* attr, ltc_dtype dtype, void* element) {
-  ltc_scalar none = {0};
+  union number none = {0};
   struct array from = {LTC_I64, 0, {0}, 1, attr->count ? attr->values : &none}, to = {dtype, 0, {0}, 1, element};
   if (attr->kind == LTC_ATTR_FLOAT) from.dtype = LTC_F64;
   const struct array* operands[] = {in ? in : &from};

@@ -25,7 +25,10 @@ struct array {
 struct attr {
   ltc_attr_kind kind;
   size_t count;
-  ltc_scalar* values;
+  union number {
+    int64_t i;
+    double f;
+  } * values;
 };
 
 /* One op to be computed. Operands and results that are absent are NULL. */

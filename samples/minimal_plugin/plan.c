@@ -67,7 +67,7 @@ static bool* find_numbers(const ltc_graph* graph) {
 
 /* Whether a value is of the kind that a row asks for; see struct op. */
 static bool fits(char kind, const ltc_type* type, bool is_number, ltc_dtype* shared) {
-  if (type->dtype >= DTYPES || type->rank > MAX_RANK || (is_number && kind != 'N')) return false;
+  if (type->dtype >= DTYPES || type->rank > MAX_RANK || (is_number && kind != 'N') || kind == '-') return false;
   if (kind == 'b') return type->dtype == LTC_BOOL;
   if (kind == 'i') return type->dtype == LTC_I64;
   if (kind == 'A') return true;
@@ -166,8 +166,8 @@ static struct step read_step(char** memory, const ltc_node* node, const struct o
   for (size_t i = 0; i < MAX_ATTRS && op->attrs[i]; ++i) {
     const ltc_attr* attr = find_attr(node, op->attrs[i]);
     if (!attr || attr->count == 0) continue;
-    step.attrs[i] = (struct attr){attr->kind, attr->count, take(memory, attr->count * sizeof(ltc_scalar))};
-    memcpy(step.attrs[i].values, attr->value.ints, attr->count * sizeof(ltc_scalar));
+    step.attrs[i] = (struct attr){attr->kind, attr->count, take(memory, attr->count * sizeof(union number))};
+    memcpy(step.attrs[i].values, attr->value.ints, attr->count * sizeof(union number));
   }
   return step;
 }

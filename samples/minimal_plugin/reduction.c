@@ -137,7 +137,7 @@ static void put_rows(const struct rows* rows, const void* from, size_t bytes, vo
   static bool sort_##suffix(struct call* call) {                                                                     \
     const bool descending = attr_int(&call->attrs[1], 0) != 0;                                                       \
     const size_t count = (size_t)call->in[0]->count;                                                                 \
-    struct attr last = {LTC_ATTR_INT, 1, &(ltc_scalar){.i = -1}};                                                    \
+    struct attr last = {LTC_ATTR_INT, 1, &(union number){.i = -1}};                                                  \
     struct rows rows;                                                                                                \
     if (!open_rows(call->in[0], call->attrs[0].count ? &call->attrs[0] : &last, &rows)) return false;                \
     T* values = malloc(count * sizeof *values + 1);                                                                  \
