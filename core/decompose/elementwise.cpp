@@ -52,6 +52,9 @@ Val frac(Val x) { return x - trunc(x); }
 Val is_inf(Val x) { return is_floating(x.dtype()) ? abs(x) == kInf : cast(zeros_like(x), DType::kBool); }
 Val is_finite(Val x) { return is_floating(x.dtype()) ? abs(x) < kInf : cast(ones_like(x), DType::kBool); }
 Val is_nan_of(Val x) { return is_floating(x.dtype()) ? is_nan(x) : cast(zeros_like(x), DType::kBool); }
+Val is_positive_inf(Val x) { return is_floating(x.dtype()) ? x == kInf : cast(zeros_like(x), DType::kBool); }
+Val is_negative_inf(Val x) { return is_floating(x.dtype()) ? x == -kInf : cast(zeros_like(x), DType::kBool); }
+Val angle(Val x) { return where(is_nan(x), x, where(x < 0, full_like(x, std::numbers::pi), zeros_like(x))); }
 Val same(Val x) { return x; }
 Val sigmoid_of(Val x) { return sigmoid(x); }
 Val square_of(Val x) { return x * x; }
@@ -82,8 +85,9 @@ Val erfc(Val x) {
 
 Results log_sigmoid_forward(const Call& call) {
   const Val x = call.math("self");
-  const Val buffer = full(call.builder(), call.result(1).dtype, call.result(1).sizes, int64_t{0});
-  return {minimum(x, 0) - log1p(exp(-abs(x))), call.wants(1) ? buffer : Val()};
+  const Val result = minimum(x, 0) - log1p(exp(-abs(x)));
+  if (!call.wants(1)) return result;
+  return {result, full(call.builder(), call.result(1).dtype, call.result(1).sizes, int64_t{0})};
 }
 
 Results nan_to_num(const Call& call) {
@@ -161,7 +165,6 @@ Val log_add_exp2(Val a, Val b) {
 Val x_log_y(Val x, Val y) { return where(is_nan(y), y, where(x == 0, zeros_like(x * y), x * log(y))); }
 Val x_log1p_y(Val x, Val y) { return where(is_nan(y), y, where(x == 0, zeros_like(x * y), x * log1p(y))); }
 Val copy_sign(Val a, Val b) { return where(sign_bit(b), -abs(a), abs(a)); }
-Val heaviside(Val x, Val at_zero) { return where(is_nan(x), x, where(x == 0, at_zero, cast(x > 0, at_zero.dtype()))); }
 Val logical_and(Val a, Val b) { return ~logical_not(a) & ~logical_not(b); }
 Val logical_or(Val a, Val b) { return ~logical_not(a) | ~logical_not(b); }
 Val logical_xor(Val a, Val b) { return logical_not(a) ^ logical_not(b); }
@@ -227,6 +230,29 @@ Results power(const Call& call) {
   if (call.is_constant("exponent", 2)) return x * x;
   if (call.is_constant("exponent", 3)) return x * x * x;
   return pow(x, cast(call.number("exponent"), dtype));
+}
+
+Results heaviside(const Call& call) {
+  const Val x = call.math("self"), at_zero = call.math("values"), step = where(x == 0, at_zero, cast(x > 0, at_zero.dtype()));
+  return is_floating(x.dtype()) ? where(is_nan(x), x, step) : step;
+}
+
+// Rounds at a decimal place; a negative one lies before the point.
+Results round_decimals(const Call& call) {
+  const Val x = call.math("self");
+  const int64_t decimals = call.integer("decimals");
+  if (!is_floating(x.dtype())) return nothing();
+  const double power = std::pow(10.0, static_cast<double>(std::abs(decimals)));
+  return decimals >= 0 ? round(x * power) / power : round(x / power) * power;
+}
+
+Results fill_with_number(const Call& call) {
+  const Type& type = call.result();
+  return expand(reshape(cast(call.number("value"), type.dtype), Ints(type.sizes.size(), 1)), type.sizes);
+}
+Results fill_with_tensor(const Call& call) {
+  const Type& type = call.result();
+  return expand(reshape(cast(call.tensor("value"), type.dtype), Ints(type.sizes.size(), 1)), type.sizes);
 }
 
 // ---- of three
@@ -299,6 +325,12 @@ constexpr Decomposition kRules[] = {
     {"aten::logical_not", plain<logical_not>},
     {"aten::log_sigmoid_forward", log_sigmoid_forward},
     {"aten::nan_to_num", nan_to_num},
+    {"aten::isposinf", plain<is_positive_inf>},
+    {"aten::isneginf", plain<is_negative_inf>},
+    {"aten::angle", real<angle>},
+    {"aten::round.decimals", round_decimals},
+    {"aten::fill.Scalar", fill_with_number},
+    {"aten::fill.Tensor", fill_with_tensor},
     {"aten::logit", logit},
     {"aten::logit_backward", logit_backward},
 
@@ -322,7 +354,7 @@ constexpr Decomposition kRules[] = {
     {"aten::fmin", of_two<fmin>},
     {"aten::hypot", of_two<hypot>},
     {"aten::copysign.Tensor", of_two<copy_sign>},
-    {"aten::heaviside", of_two<heaviside>},
+    {"aten::heaviside", heaviside},
     {"aten::logaddexp", of_two<log_add_exp>},
     {"aten::logaddexp2", of_two<log_add_exp2>},
     {"aten::xlogy.Tensor", of_two<x_log_y>},

@@ -55,6 +55,8 @@ Val amin(Val x, Ints dims, bool keepdim) {
 
 Val any(Val x, Ints dims, bool keepdim) {
   const Val truth = x.dtype() == DType::kBool ? x : x != 0;
+  if (x.rank() == 0) return truth;
+  if (x.count() == 0) return cast(sum(cast(truth, DType::kI64), std::move(dims), keepdim), DType::kBool);
   return cast(amax(cast(truth, DType::kU8), std::move(dims), keepdim), DType::kBool);
 }
 Val all(Val x, Ints dims, bool keepdim) { return ~any(logical_not(x), std::move(dims), keepdim); }
@@ -93,6 +95,37 @@ Val sum_to(Val x, const Ints& sizes) {
     if (i < extra || (sizes[i - extra] == 1 && x.sizes()[i] != 1)) dims.push_back(static_cast<int64_t>(i));
   }
   return dims.empty() ? x : reshape(sum(x, dims), sizes);
+}
+
+Val index_for(Val places, int64_t dim, const Ints& sizes) {
+  Ints shape(sizes.size(), 1), wide = sizes;
+  shape[static_cast<size_t>(dim)] = wide[static_cast<size_t>(dim)] = places.count();
+  return expand(reshape(places, shape), wide);
+}
+Val take_along(Val x, int64_t dim, Val places) { return gather(x, dim, index_for(places, x.wrap(dim), x.sizes())); }
+Val put_along(Val x, int64_t dim, Val places, int64_t size) {
+  Ints sizes = x.sizes();
+  sizes[static_cast<size_t>(x.wrap(dim))] = size;
+  return scatter_add(full(*x.builder, x.dtype(), sizes, int64_t{0}), dim, index_for(places, x.wrap(dim), x.sizes()), x);
+}
+
+Val sign_of_zero(Val x) { return bitcast(x, x.dtype() == DType::kF64 ? DType::kI64 : DType::kI32); }
+
+Val unslice(Val x, int64_t dim, int64_t begin, int64_t step, int64_t size) {
+  dim = x.wrap(dim);
+  const int64_t pieces = x.size(dim);
+  Ints sizes = x.sizes(), around(static_cast<size_t>(2 * (x.rank() - dim)), 0);
+  sizes[static_cast<size_t>(dim)] = size;
+  if (pieces == 0) return full(*x.builder, x.dtype(), sizes, int64_t{0});
+  if (step > 1) {  // each element with step - 1 zeros behind it, but for the last
+    Ints apart = x.sizes(), behind(static_cast<size_t>(2 * (x.rank() - dim)), 0), joined = x.sizes();
+    apart.insert(apart.begin() + dim + 1, 1);
+    behind.back() = step - 1;
+    joined[static_cast<size_t>(dim)] = pieces * step;
+    x = slice(reshape(pad(reshape(x, apart), behind, 0.0), joined), dim, 0, (pieces - 1) * step + 1);
+  }
+  around[around.size() - 2] = begin, around[around.size() - 1] = size - begin - x.size(dim);
+  return pad(x, around, 0.0);
 }
 
 Val index_along(Val x, int64_t dim, int64_t count) {

@@ -12,23 +12,16 @@ Val wrapped(Val index, int64_t size) {
   return where(index < 0, index + size, index);
 }
 
-// An index along one dim, as wide as gather wants it.
-Val along(Val index, int64_t dim, const Ints& sizes) {
-  Ints shape(sizes.size(), 1), wide = sizes;
-  shape[static_cast<size_t>(dim)] = wide[static_cast<size_t>(dim)] = index.count();
-  return expand(reshape(index, shape), wide);
-}
-
 Results index_select(const Call& call) {
   const Val x = call.tensor("self"), index = call.tensor("index");
   if (x.rank() == 0) return x;
   const int64_t dim = x.wrap(call.integer("dim"));
-  return gather(x, dim, along(index, dim, x.sizes()));
+  return gather(x, dim, index_for(index, dim, x.sizes()));
 }
 
 Results embedding(const Call& call) {
   const Val weight = call.tensor("weight"), indices = call.tensor("indices");
-  return reshape(gather(weight, 0, along(reshape(indices, {-1}), 0, weight.sizes())), call.result().sizes);
+  return reshape(gather(weight, 0, index_for(reshape(indices, {-1}), 0, weight.sizes())), call.result().sizes);
 }
 
 Results embedding_backward(const Call& call) {
@@ -43,7 +36,7 @@ Results embedding_backward(const Call& call) {
     piece = piece / reshape(gather(counts, 0, index), {-1, 1});
   }
   const Val table = full(b, piece.dtype(), {rows, width}, int64_t{0});
-  return reshape(scatter_add(table, 0, along(index, 0, piece.sizes()), piece), call.result().sizes);
+  return reshape(scatter_add(table, 0, index_for(index, 0, piece.sizes()), piece), call.result().sizes);
 }
 
 // x[indices] as rows of a matrix: the indexed dims, moved to the front, are one dim whose places the indices give.
@@ -112,7 +105,7 @@ Results index(const Call& call) {
   const Val x = call.tensor("self");
   const auto r = index_rows(x, call.tensors("indices"));
   if (!r) return nothing();
-  const Val picked = gather(r->rows, 0, along(reshape(r->places, {-1}), 0, r->rows.sizes()));
+  const Val picked = gather(r->rows, 0, index_for(reshape(r->places, {-1}), 0, r->rows.sizes()));
   return permute(reshape(picked, joined(r->shape, r->rest)), result_order(*r));
 }
 
@@ -125,7 +118,7 @@ Results index_put(const Call& call) {
   for (const int64_t dim : order) wide.push_back(shape[static_cast<size_t>(dim)]);
   const Val values = permute(expand(cast(call.tensor("values"), x.dtype()), wide), inverse(order));
   const int64_t count = r->places.count();
-  const Val from = reshape(values, {count, r->rows.size(1)}), at = along(reshape(r->places, {-1}), 0, from.sizes());
+  const Val from = reshape(values, {count, r->rows.size(1)}), at = index_for(reshape(r->places, {-1}), 0, from.sizes());
   const Val written = call.flag("accumulate") ? scatter_add(r->rows, 0, at, from) : scatter(r->rows, 0, at, from);
   Ints moved;
   for (const int64_t dim : r->order) moved.push_back(x.size(dim));
@@ -142,7 +135,7 @@ Results index_fill(const Call& call) {
   const Val x = call.tensor("self"), index = call.tensor("index"), value = cast(call.number("value"), x.dtype());
   if (x.rank() == 0) return expand(value, {});
   const int64_t dim = x.wrap(call.integer("dim"));
-  const Val at = along(wrapped(index, x.size(dim)), dim, x.sizes());
+  const Val at = index_for(wrapped(index, x.size(dim)), dim, x.sizes());
   return scatter(x, dim, at, expand(value, at.sizes()));
 }
 
@@ -150,7 +143,7 @@ Results index_copy(const Call& call) {
   const Val x = call.tensor("self"), index = call.tensor("index"), source = call.tensor("source");
   if (x.rank() == 0) return reshape(source, {});
   const int64_t dim = x.wrap(call.integer("dim"));
-  const Val at = along(index, dim, x.sizes());
+  const Val at = index_for(index, dim, x.sizes());
   return scatter(x, dim, at, reshape(source, at.sizes()));
 }
 
@@ -160,8 +153,58 @@ Results index_add(const Call& call) {
   if (!call.is_constant("alpha", 1)) source = source * cast(call.number("alpha"), x.dtype());
   if (x.rank() == 0) return x + reshape(source, {});
   const int64_t dim = x.wrap(call.integer("dim"));
-  const Val at = along(index, dim, x.sizes());
+  const Val at = index_for(index, dim, x.sizes());
   return scatter_add(x, dim, at, reshape(source, at.sizes()));
+}
+
+// How many of the sorted boundaries lie before each value.
+Val positions(Val boundaries, Val x, bool right, DType dtype) {
+  const Val each = unsqueeze(x, -1), before = right ? boundaries <= each : boundaries < each;
+  return cast(sum(cast(before, DType::kI64), {-1}), dtype);
+}
+Results bucketize(const Call& call) {
+  return positions(call.math("boundaries"), call.math("self"), call.flag("right"), call.result().dtype);
+}
+Results search_sorted(const Call& call) {
+  Val sorted = call.math("sorted_sequence");
+  const Val x = call.math("self");
+  if (const Val sorter = call.tensor("sorter")) sorted = gather(sorted, -1, sorter);
+  const bool right = call.flag("right") || call.string("side") == "right";
+  return positions(sorted.rank() > 1 ? unsqueeze(sorted, -2) : sorted, x, right, call.result().dtype);
+}
+
+Results is_in(const Call& call) {
+  const Val x = call.math("elements"), set = reshape(call.math("test_elements"), {-1});
+  const Val found = any(unsqueeze(x, -1) == set, {-1});
+  return call.flag("invert") ? ~found : found;
+}
+
+Results take(const Call& call) {
+  const Val x = reshape(call.tensor("self"), {-1}), index = call.tensor("index");
+  return reshape(gather(x, 0, wrapped(reshape(index, {-1}), x.count())), index.sizes());
+}
+Results put(const Call& call) {
+  const Val x = call.tensor("self"), flat = reshape(x, {-1}), index = wrapped(reshape(call.tensor("index"), {-1}), x.count());
+  const Val source = reshape(call.tensor("source"), {-1});
+  return reshape(call.flag("accumulate") ? scatter_add(flat, 0, index, source) : scatter(flat, 0, index, source), x.sizes());
+}
+
+// Sums and means; extremes and products have no scatter of their own in the opset.
+Results scatter_reduce(const Call& call) {
+  const std::string reduce = call.string("reduce");
+  if ((reduce != "sum" && reduce != "mean") || call.tensor("self").rank() == 0) return nothing();
+  Val x = call.math("self");
+  const Val index = call.tensor("index"), source = call.math("src");
+  const int64_t dim = call.integer("dim");
+  const Val ones = full(call.builder(), x.dtype(), index.sizes(), int64_t{1});
+  const bool own = call.flag("include_self");
+  if (!own) x = scatter(x, dim, index, zeros_like(ones));
+  const Val total = scatter_add(x, dim, index, source);
+  if (reduce == "sum") return total;
+  const Val count = maximum(scatter_add(own ? ones_like(x) : zeros_like(x), dim, index, ones), 1);
+  return is_floating(x.dtype())
+             ? total / count
+             : arithmetic("aten::div.Tensor", cast(total - remainder(total, count), DType::kF64), cast(count, DType::kF64));
 }
 
 constexpr Decomposition kRules[] = {
@@ -174,6 +217,12 @@ constexpr Decomposition kRules[] = {
     {"aten::index_fill.int_Scalar", index_fill},
     {"aten::index_copy", index_copy},
     {"aten::index_add", index_add},
+    {"aten::bucketize.Tensor", bucketize},
+    {"aten::searchsorted.Tensor", search_sorted},
+    {"aten::isin.Tensor_Tensor", is_in},
+    {"aten::take", take},
+    {"aten::put", put},
+    {"aten::scatter_reduce.two", scatter_reduce},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ Results mm(const Call& call) { return matmul2(call.math("self"), call.math("mat2
 Results mv(const Call& call) { return reshape(matmul2(call.math("self"), unsqueeze(call.math("vec"), 1)), call.result().sizes); }
 
 Results dot(const Call& call) { return sum(call.math("self") * call.math("tensor"), {}); }
+Results vdot(const Call& call) { return sum(call.math("self") * call.math("other"), {}); }
 
 // beta * self + alpha * product; with a beta of 0 what self holds, NaN too, does not count.
 Val add_product(const Call& call, Val product) {
@@ -76,7 +77,7 @@ constexpr Decomposition kRules[] = {
     {"aten::mm", mm},
     {"aten::mv", mv},
     {"aten::dot", dot},
-    {"aten::vdot", dot},
+    {"aten::vdot", vdot},
     {"aten::addmm", addmm},
     {"aten::addmv", addmv},
     {"aten::addr", addr},

@@ -97,7 +97,7 @@ Results nll_loss(const Call& call) {
   const Val each = where(p.counts, -gather(x, p.dim, p.target) * p.weight, zeros_like(p.weight));
   const Val total = sum(p.weight, {});
   const int64_t reduction = call.integer("reduction");
-  if (reduction == kUnreduced) return {reshape(each, call.result().sizes), zeros_like(total)};
+  if (reduction == kUnreduced) return {reshape(each, call.tensor("target").sizes()), zeros_like(total)};
   return {reduction == kMean ? sum(each, {}) / total : sum(each, {}), total};
 }
 Results nll_loss_backward(const Call& call) {

@@ -120,28 +120,12 @@ Results select_backward(const Call& call) {
 }
 
 Results slice_backward(const Call& call) {
-  const Val g = call.tensor("grad_output");
   const Ints sizes = call.ints("input_sizes");
   const auto rank = static_cast<int64_t>(sizes.size());
   const int64_t given = call.integer("dim"), dim = given < 0 ? given + rank : given, size = sizes[static_cast<size_t>(dim)];
-  const int64_t step = call.integer("step"), pieces = g.size(dim);
-  int64_t begin = call.integer("start");
-  begin = std::clamp<int64_t>(begin < 0 ? begin + size : begin, 0, size);
-  if (pieces == 0) return full(call.builder(), g.dtype(), sizes, int64_t{0});
-  Val spread = g;
-  if (step > 1) {  // each element with step - 1 zeros behind it
-    Ints apart = g.sizes();
-    apart.insert(apart.begin() + dim + 1, 1);
-    Ints amounts(static_cast<size_t>(2 * (rank - dim)), 0);
-    amounts[amounts.size() - 1] = step - 1;
-    Ints joined = g.sizes();
-    joined[static_cast<size_t>(dim)] = pieces * step;
-    spread = reshape(pad(reshape(g, apart), amounts, 0.0), joined);
-    spread = slice(spread, dim, 0, (pieces - 1) * step + 1);
-  }
-  Ints amounts(static_cast<size_t>(2 * (rank - dim)), 0);
-  amounts[amounts.size() - 2] = begin, amounts[amounts.size() - 1] = size - begin - spread.size(dim);
-  return pad(spread, amounts, 0.0);
+  const int64_t begin = call.given("start") ? call.integer("start") : 0;
+  return unslice(call.tensor("grad_output"), dim, std::clamp<int64_t>(begin < 0 ? begin + size : begin, 0, size),
+                 call.integer("step"), size);
 }
 
 // A read through any geometry: the elements' places in row-major order, gathered.
@@ -171,6 +155,136 @@ Results as_strided_write(const Call& call) {
   return reshape(scatter(reshape(x, {-1}), 0, index, reshape(piece, {-1})), x.sizes());
 }
 
+Results as_strided_copy(const Call& call) {
+  const Val x = call.tensor("self");
+  return as_strided(x, call.ints("size"), call.ints("stride"), offset_of(call));
+}
+
+// ---- copies of what views would show
+
+Results reshaped(const Call& call) { return reshape(call.tensor("self"), call.result().sizes); }
+Results expanded(const Call& call) { return expand(call.tensor("self"), call.result().sizes); }
+Results permuted(const Call& call) {
+  const Val x = call.tensor("self");
+  Ints dims;
+  for (const int64_t dim : call.ints("dims")) dims.push_back(x.wrap(dim));
+  return permute(x, dims);
+}
+Results transposed(const Call& call) { return transpose(call.tensor("self"), call.integer("dim0"), call.integer("dim1")); }
+Results matrix_transposed(const Call& call) {
+  const Val x = call.tensor("self");
+  return x.rank() < 2 ? x : transpose(x, 0, 1);
+}
+Results selected(const Call& call) { return select(call.tensor("self"), call.integer("dim"), call.integer("index")); }
+
+struct Range {
+  int64_t dim, begin, end, step;
+};
+Range range_of(const Call& call, const Val& x) {
+  const int64_t dim = x.wrap(call.integer("dim")), size = x.size(dim);
+  const auto limit = [&](const char* name, int64_t otherwise) {
+    const int64_t value = call.given(name) ? call.integer(name) : otherwise;
+    return std::clamp<int64_t>(value < 0 ? value + size : value, 0, size);
+  };
+  const int64_t begin = limit("start", 0);
+  return {dim, begin, std::max(limit("end", size), begin), call.integer("step")};
+}
+Results sliced(const Call& call) {
+  const Val x = call.tensor("self");
+  const Range r = range_of(call, x);
+  return slice(x, r.dim, r.begin, r.end, r.step);
+}
+Results slice_scatter(const Call& call) {
+  const Val x = call.tensor("self"), piece = expand(cast(call.tensor("src"), x.dtype()), sliced(call).values[0].sizes());
+  const Range r = range_of(call, x);
+  if (piece.count() == 0) return x;
+  if (r.step == 1) return put_between(x, piece, r.dim, r.begin);
+  const Val places = index_along(x, r.dim, piece.size(r.dim)) * r.step + r.begin;
+  return scatter(x, r.dim, expand(places, piece.sizes()), piece);
+}
+
+// Windows along a dim, the places within a window last.
+Results unfolded(const Call& call) {
+  const Val x = call.tensor("self");
+  if (x.rank() == 0) return reshape(x, call.result().sizes);
+  const int64_t dim = x.wrap(call.integer("dimension"));
+  Ints sizes = x.sizes(), strides = contiguous_strides(sizes);
+  const auto at = static_cast<size_t>(dim);
+  sizes[at] = (sizes[at] - call.integer("size")) / call.integer("step") + 1;
+  sizes.push_back(call.integer("size")), strides.push_back(strides[at]);
+  strides[at] *= call.integer("step");
+  return as_strided(x, sizes, strides, 0);
+}
+
+struct Diagonal {
+  Ints sizes, strides;
+  int64_t offset;
+};
+Diagonal diagonal_of(const Call& call, const Val& x) {
+  const auto dim1 = static_cast<size_t>(x.wrap(call.integer("dim1"))), dim2 = static_cast<size_t>(x.wrap(call.integer("dim2")));
+  const int64_t shift = call.integer("offset");
+  const Ints all = contiguous_strides(x.sizes());
+  Diagonal d{{}, {}, shift >= 0 ? shift * all[dim2] : -shift * all[dim1]};
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i != dim1 && i != dim2) d.sizes.push_back(x.sizes()[i]), d.strides.push_back(all[i]);
+  }
+  const int64_t rows = x.sizes()[dim1] - std::max<int64_t>(-shift, 0), columns = x.sizes()[dim2] - std::max<int64_t>(shift, 0);
+  d.sizes.push_back(std::max<int64_t>(std::min(rows, columns), 0)), d.strides.push_back(all[dim1] + all[dim2]);
+  return d;
+}
+Results diagonal_copy(const Call& call) {
+  const Val x = call.tensor("self");
+  const Diagonal d = diagonal_of(call, x);
+  if (call.result().element_count == 0) return full(call.builder(), x.dtype(), d.sizes, int64_t{0});
+  return as_strided(x, d.sizes, d.strides, d.offset);
+}
+Results diagonal_scatter(const Call& call) {
+  const Val x = call.tensor("self");
+  const Diagonal d = diagonal_of(call, x);
+  const Val piece = call.tensor("src");
+  if (piece.count() == 0) return x;
+  const Val index = places(call.builder(), d.sizes, d.strides, d.offset);
+  return reshape(scatter(reshape(x, {-1}), 0, index, reshape(piece, {-1})), x.sizes());
+}
+
+// The last dim becomes the diagonal of a matrix, whose dims then go where they are wanted.
+Results diag_embed(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t shift = call.integer("offset"), size = x.size(-1) + std::abs(shift), rank = x.rank() + 1;
+  const Val line = pad(x, {0, std::abs(shift)}, 0.0), square = unsqueeze(line, shift >= 0 ? -1 : -2);
+  const Val row = reshape(iota(call.builder(), size), {size, 1}), column = reshape(iota(call.builder(), size), {1, size});
+  const Val matrix = where(column - row == shift, square, zeros_like(square));
+  const int64_t dim1 = (call.integer("dim1") + rank) % rank, dim2 = (call.integer("dim2") + rank) % rank;
+  Ints order;
+  for (int64_t dim = 0, next = 0; dim < rank; ++dim) order.push_back(dim == dim1 ? rank - 2 : dim == dim2 ? rank - 1 : next++);
+  return permute(matrix, order);
+}
+Results trace(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  return sum(where(column_less_row(x) == 0, x, zeros_like(x)), {});
+}
+
+// ---- channels and space
+
+Results pixel_shuffle(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t r = call.integer("upscale_factor"), h = x.size(-2), w = x.size(-1), c = x.size(-3) / (r * r);
+  const int64_t n = x.count() / std::max<int64_t>(c * r * r * h * w, 1);
+  return reshape(permute(reshape(x, {n, c, r, r, h, w}), {0, 1, 4, 2, 5, 3}), call.result().sizes);
+}
+Results pixel_unshuffle(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t r = call.integer("downscale_factor"), h = x.size(-2) / r, w = x.size(-1) / r, c = x.size(-3);
+  const int64_t n = x.count() / std::max<int64_t>(c * r * r * h * w, 1);
+  return reshape(permute(reshape(x, {n, c, h, r, w, r}), {0, 1, 3, 5, 2, 4}), call.result().sizes);
+}
+Results channel_shuffle(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t groups = call.integer("groups"), n = x.size(0), c = x.size(1) / groups;
+  const int64_t rest = x.count() / std::max<int64_t>(n * groups * c, 1);
+  return reshape(transpose(reshape(x, {n, groups, c, rest}), 1, 2), x.sizes());
+}
+
 constexpr Decomposition kRules[] = {
     {"aten::clone", clone},
     {"aten::stack", stack},
@@ -190,6 +304,28 @@ constexpr Decomposition kRules[] = {
     {"aten::slice_backward", slice_backward},
     {"aten::as_strided", as_strided_read},
     {"aten::as_strided_scatter", as_strided_write},
+    {"aten::as_strided_copy", as_strided_copy},
+    {"aten::alias_copy", clone},
+    {"aten::view_copy", reshaped},
+    {"aten::squeeze_copy", reshaped},
+    {"aten::squeeze_copy.dim", reshaped},
+    {"aten::squeeze_copy.dims", reshaped},
+    {"aten::unsqueeze_copy", reshaped},
+    {"aten::expand_copy", expanded},
+    {"aten::permute_copy", permuted},
+    {"aten::transpose_copy.int", transposed},
+    {"aten::t_copy", matrix_transposed},
+    {"aten::select_copy.int", selected},
+    {"aten::slice_copy.Tensor", sliced},
+    {"aten::slice_scatter", slice_scatter},
+    {"aten::unfold_copy", unfolded},
+    {"aten::diagonal_copy", diagonal_copy},
+    {"aten::diagonal_scatter", diagonal_scatter},
+    {"aten::diag_embed", diag_embed},
+    {"aten::trace", trace},
+    {"aten::pixel_shuffle", pixel_shuffle},
+    {"aten::pixel_unshuffle", pixel_unshuffle},
+    {"aten::channel_shuffle", channel_shuffle},
 };
 
 }  // namespace

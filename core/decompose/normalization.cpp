@@ -1,4 +1,6 @@
 // Layer, group and batch normalisation and their gradients.
+#include <limits>
+
 #include "core/decompose/families.h"
 
 namespace ltc::decompose {
@@ -110,7 +112,7 @@ Results batch_norm(const Call& call) {
   const Val eps = call.number("eps");
   if (!call.flag("training")) {
     const Val y = (x - per_channel(running_mean, x)) * per_channel(rsqrt(running_var + eps), x);
-    const Val empty = full(call.builder(), call.result(1).dtype, {0}, int64_t{0});
+    const Val empty = full(call.builder(), x.dtype(), {0}, int64_t{0});
     return {scale_and_shift(call, y), empty, empty, running_mean, running_var};
   }
   const Ints dims = all_but_channels(x);
@@ -142,6 +144,46 @@ Results dropout_backward(const Call& call) {
   return g * cast(call.tensor("mask"), g.dtype()) * call.number("scale");
 }
 
+Results batch_norm_without_stats(const Call& call) {
+  const Val x = call.math("input");
+  if (x.count() == 0) return nothing();
+  const Normalized n = normalize(x, all_but_channels(x), call.number("eps"));
+  return {scale_and_shift(call, n.y), reshape(n.mean, {x.size(1)}), reshape(n.rstd, {x.size(1)})};
+}
+
+Results rms_norm(const Call& call) {
+  const Val x = call.math("input");
+  const double epsilon = std::numeric_limits<float>::epsilon();
+  const Val eps = call.given("eps") ? call.number("eps") : number(call.builder(), epsilon);
+  const Val rstd = rsqrt(mean(square(x), last_dims(x, call.ints("normalized_shape").size()), true) + eps);
+  Val y = x * rstd;
+  if (const Val weight = call.math("weight")) y = y * weight;
+  return {y, rstd};
+}
+
+// Norms over all dims but one.
+Val norm_but(Val x, int64_t kept) {
+  Ints dims;
+  for (const int64_t dim : all_dims(x)) {
+    if (dim != x.wrap(kept)) dims.push_back(dim);
+  }
+  return dims.empty() ? abs(x) : sqrt(sum(square(x), dims, true));
+}
+
+Results weight_norm(const Call& call) {
+  const Val v = call.math("v"), norms = norm_but(v, call.integer("dim"));
+  return {v * (call.math("g") / norms), norms};
+}
+Results weight_norm_backward(const Call& call) {
+  const Val grad = call.math("grad_w"), v = call.math("saved_v"), g = call.math("saved_g"), norms = call.math("saved_norms");
+  Ints dims;
+  for (const int64_t dim : all_dims(v)) {
+    if (dim != v.wrap(call.integer("dim"))) dims.push_back(dim);
+  }
+  const Val along = dims.empty() ? grad * v : sum(grad * v, dims, true);
+  return {(grad - v * along / (norms * norms)) * (g / norms), along / norms};
+}
+
 constexpr Decomposition kRules[] = {
     {"aten::native_layer_norm", layer_norm},
     {"aten::native_layer_norm_backward", layer_norm_backward},
@@ -150,6 +192,10 @@ constexpr Decomposition kRules[] = {
     {"aten::_native_batch_norm_legit_functional", batch_norm},
     {"aten::native_batch_norm_backward", batch_norm_backward},
     {"aten::native_dropout_backward", dropout_backward},
+    {"aten::_native_batch_norm_legit.no_stats", batch_norm_without_stats},
+    {"aten::_fused_rms_norm", rms_norm},
+    {"aten::_weight_norm_interface", weight_norm},
+    {"aten::_weight_norm_interface_backward", weight_norm_backward},
 };
 
 }  // namespace

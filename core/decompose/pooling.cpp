@@ -225,6 +225,42 @@ Results adaptive_mean_pool_backward(const Call& call) {
   return g;
 }
 
+// All windows over the flattened last dims at once: a mask says which places are in which window.
+template <size_t kDims>
+Results adaptive_max_pool(const Call& call) {
+  const Val x = call.math("self");
+  Builder& b = call.builder();
+  if (x.count() == 0) return nothing();
+  Val mask = full(b, DType::kBool, {1, 1}, int64_t{1});
+  int64_t plane = 1, windows = 1;
+  const Ints out = call.ints("output_size");
+  for (size_t i = 0; i < kDims; ++i) {
+    const int64_t in = x.size(static_cast<int64_t>(i) - static_cast<int64_t>(kDims));
+    const Val inside = adaptive_weights(b, DType::kF32, in, out[i]) > 0;
+    mask = reshape(reshape(mask, {windows, 1, plane, 1}) & reshape(inside, {1, out[i], 1, in}), {windows * out[i], plane * in});
+    windows *= out[i], plane *= in;
+  }
+  if (windows == 0) return nothing();
+  const int64_t planes = x.count() / plane;
+  const Val spread = where(mask, reshape(x, {planes, 1, plane}), -std::numeric_limits<double>::infinity());
+  Ints sizes = x.sizes();
+  std::copy(out.begin(), out.end(), sizes.end() - static_cast<int64_t>(kDims));
+  const Val index = argmax(spread, 2);
+  return {reshape(gather(reshape(x, {planes, plane}), 1, index), sizes), reshape(index, sizes)};
+}
+
+template <size_t kDims>
+Results max_unpool(const Call& call) {
+  const Val x = call.tensor("self"), index = call.tensor("indices");
+  const Ints sizes = call.result().sizes;
+  int64_t windows = 1, plane = 1;
+  for (size_t i = 1; i <= kDims; ++i) windows *= x.size(-static_cast<int64_t>(i)), plane *= sizes[sizes.size() - i];
+  if (x.count() == 0) return nothing();
+  const int64_t planes = x.count() / windows;
+  const Val zeros = full(call.builder(), x.dtype(), {planes, plane}, int64_t{0});
+  return reshape(scatter(zeros, 1, reshape(index, {planes, windows}), reshape(x, {planes, windows})), sizes);
+}
+
 // How far an output step goes in the input: a scale that was given counts as 1 / scale.
 double scale_of(const Call& call, const char* name, int64_t in, int64_t out, bool corners) {
   if (corners) return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
@@ -246,7 +282,24 @@ Val nearest_weights(Builder& b, DType dtype, int64_t in, int64_t out, double sca
   return cast(reshape(source, {out, 1}) == reshape(iota(b, in), {1, in}), dtype);
 }
 
-enum class Method { kNearest, kNearestExact, kLinear };
+// Keys' cubic convolution with a = -0.75, places beyond the edge being the edge.
+Val cubic_weights(Builder& b, DType dtype, int64_t in, int64_t out, double scale, bool corners) {
+  const Val o = reshape(cast(iota(b, out), dtype), {out, 1}), i = reshape(iota(b, in), {1, in});
+  const Val centre = corners ? o * scale : (o + 0.5) * scale - 0.5, base = floor(centre), t = centre - base;
+  constexpr double kA = -0.75;
+  const auto near = [&](Val x) { return ((x * (kA + 2) - (kA + 3)) * x) * x + 1; };
+  const auto far = [&](Val x) { return ((x * kA - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
+  const Val taps[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+  Val result;
+  for (int64_t tap = 0; tap < 4; ++tap) {
+    const Val at = minimum(maximum(cast(base, DType::kI64) + (tap - 1), 0), in - 1);
+    const Val part = cast(at == i, dtype) * taps[tap];
+    result = result ? result + part : part;
+  }
+  return result;
+}
+
+enum class Method { kNearest, kNearestExact, kLinear, kCubic };
 
 constexpr const char* kScales[][3] = {{"scales"}, {"scales_h", "scales_w"}, {"scales_d", "scales_h", "scales_w"}};
 
@@ -254,15 +307,16 @@ template <size_t kDims, Method kMethod, bool kBackward>
 Results upsample(const Call& call) {
   Val x = call.math(kBackward ? "grad_output" : "self");
   if (call.result().element_count == 0 || x.count() == 0) return nothing();
-  const bool corners = kMethod == Method::kLinear && call.flag("align_corners");
+  const bool corners = (kMethod == Method::kLinear || kMethod == Method::kCubic) && call.flag("align_corners");
   const Ints& target = call.result().sizes;
   for (size_t i = 0; i < kDims; ++i) {
     const auto dim = static_cast<int64_t>(i + 2);
     const int64_t in = kBackward ? target[i + 2] : x.size(dim), out = kBackward ? x.size(dim) : target[i + 2];
     const double scale = scale_of(call, kScales[kDims - 1][i], in, out, corners);
-    const Val weights = kMethod == Method::kLinear ? linear_weights(call.builder(), x.dtype(), in, out, scale, corners)
-                                                   : nearest_weights(call.builder(), x.dtype(), in, out, scale,
-                                                                     kMethod == Method::kNearestExact ? 0.5 : 0.0);
+    const Val weights = kMethod == Method::kCubic    ? cubic_weights(call.builder(), x.dtype(), in, out, scale, corners)
+                        : kMethod == Method::kLinear ? linear_weights(call.builder(), x.dtype(), in, out, scale, corners)
+                                                     : nearest_weights(call.builder(), x.dtype(), in, out, scale,
+                                                                       kMethod == Method::kNearestExact ? 0.5 : 0.0);
     x = apply_along(x, dim, kBackward ? transpose(weights, 0, 1) : weights);
   }
   return x;
@@ -293,6 +347,14 @@ constexpr Decomposition kRules[] = {
     {"aten::_upsample_nearest_exact1d_backward", upsample<1, Method::kNearestExact, true>},
     {"aten::_upsample_nearest_exact2d_backward", upsample<2, Method::kNearestExact, true>},
     {"aten::_upsample_nearest_exact3d_backward", upsample<3, Method::kNearestExact, true>},
+    {"aten::upsample_bicubic2d", upsample<2, Method::kCubic, false>},
+    {"aten::upsample_bicubic2d_backward", upsample<2, Method::kCubic, true>},
+    {"aten::max_unpool2d", max_unpool<2>},
+    {"aten::max_unpool3d", max_unpool<3>},
+    {"aten::adaptive_max_pool2d", adaptive_max_pool<2>},
+    {"aten::adaptive_max_pool3d", adaptive_max_pool<3>},
+    {"aten::adaptive_max_pool2d_backward", max_pool_backward<2>},
+    {"aten::adaptive_max_pool3d_backward", max_pool_backward<3>},
     {"aten::upsample_linear1d", upsample<1, Method::kLinear, false>},
     {"aten::upsample_bilinear2d", upsample<2, Method::kLinear, false>},
     {"aten::upsample_trilinear3d", upsample<3, Method::kLinear, false>},

@@ -221,8 +221,45 @@ Results kth_value(const Call& call) {
   const int64_t dim = call.integer("dim"), k = call.integer("k") - 1;
   const Sorted s = sorted(x, dim, false);
   if (x.rank() == 0) return {s.values, s.indices};
-  const Ints sizes = call.result().sizes;
+  const Ints sizes = call.wants(0) ? call.result(0).sizes : call.result(1).sizes;
   return {reshape(slice(s.values, dim, k, k + 1), sizes), reshape(slice(s.indices, dim, k, k + 1), sizes)};
+}
+
+Results sum_without_nan(const Call& call) {
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  return sum(where(is_nan(x), zeros_like(x), x), call.ints("dim"), call.flag("keepdim"));
+}
+
+// The lower of the two middle elements; NaN, unless left out, is the median of all that has it.
+Sorted middle(Val x, int64_t dim, bool skips_nan) {
+  const Sorted s = sorted(x, dim, false);
+  const int64_t size = x.size(dim);
+  const Val places = index_along(x, dim, 1) * 0;
+  Val at = places + (size - 1) / 2;
+  Ints one = x.sizes();
+  one[static_cast<size_t>(x.wrap(dim))] = 1;
+  at = expand(at, one);
+  if (is_floating(x.dtype())) {
+    const Val lost = sum(cast(is_nan(s.values), DType::kI64), {dim}, true);
+    const Val skipped =
+        arithmetic("aten::bitwise_right_shift.Tensor", maximum((size - 1) - lost, 0), number(*x.builder, int64_t{1}));
+    at = skips_nan ? skipped : where(lost > 0, size - lost, at);
+  }
+  return {gather(s.values, dim, at), gather(s.indices, dim, at)};
+}
+template <bool kSkipsNan>
+Results median_along(const Call& call) {
+  const Val x = call.math("self");
+  if (x.rank() == 0) return {x, full(call.builder(), DType::kI64, {}, int64_t{0})};
+  const Sorted m = middle(x, call.integer("dim"), kSkipsNan);
+  const Ints sizes = call.wants(0) ? call.result(0).sizes : call.result(1).sizes;
+  return {reshape(m.values, sizes), reshape(m.indices, sizes)};
+}
+template <bool kSkipsNan>
+Results median_of_all(const Call& call) {
+  const Val x = reshape(call.math("self"), {-1});
+  if (x.count() == 0) return nothing();
+  return reshape(middle(x, 0, kSkipsNan).values, {});
 }
 
 constexpr Decomposition kRules[] = {
@@ -259,6 +296,11 @@ constexpr Decomposition kRules[] = {
     {"aten::sort", sort_any},
     {"aten::topk", top_k},
     {"aten::kthvalue", kth_value},
+    {"aten::nansum", sum_without_nan},
+    {"aten::median.dim", median_along<false>},
+    {"aten::nanmedian.dim", median_along<true>},
+    {"aten::median", median_of_all<false>},
+    {"aten::nanmedian", median_of_all<true>},
 };
 
 }  // namespace

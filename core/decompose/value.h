@@ -188,9 +188,17 @@ Val all(Val x, Ints dims, bool keepdim = false);
 Val transpose(Val x, int64_t a, int64_t b);
 Val unsqueeze(Val x, int64_t dim);
 Val squeeze(Val x, int64_t dim);
-Val select(Val x, int64_t dim, int64_t index);       // the dim goes
-Val matmul2(Val a, Val b);                           // of matrices, through bmm
-Val sum_to(Val x, const Ints& sizes);                // undoes a broadcast
+Val select(Val x, int64_t dim, int64_t index);  // the dim goes
+Val matmul2(Val a, Val b);                      // of matrices, through bmm
+Val sum_to(Val x, const Ints& sizes);           // undoes a broadcast
+// Elements of a dim by a vector of places; and the reverse, where what goes to one place is added.
+Val take_along(Val x, int64_t dim, Val places);
+Val put_along(Val x, int64_t dim, Val places, int64_t size);
+// A vector as an index along a dim, as wide as gather and scatter want it.
+Val index_for(Val places, int64_t dim, const Ints& sizes);
+Val sign_of_zero(Val x);  // negative where the sign bit is set
+// Zeros of `size` along the dim, with x at begin, begin + step, ...: what slicing so would give x.
+Val unslice(Val x, int64_t dim, int64_t begin, int64_t step, int64_t size);
 Val index_along(Val x, int64_t dim, int64_t count);  // iota shaped to broadcast along one dim of x's rank
 
 }  // namespace ltc::decompose
