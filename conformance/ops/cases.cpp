@@ -228,8 +228,8 @@ const OpCase kCases[] = {
       "{stride=[1,1],padding=[1,1],dilation=[1,1],transposed=false,output_padding=[0,0],groups=1} return %2 }",
       "graph(%0: T[1,4,9,7], %1: T[6,2,3,2]) { %2: T[1,6,4,3] = aten::convolution(%0, %1, none) "
       "{stride=[2,2],padding=[0,0],dilation=[1,1],transposed=false,output_padding=[0,0],groups=2} return %2 }",
-      "graph(%0: T[2,2,10], %1: T[3,2,3], %2: T[3]) { %3: T[2,3,8] = aten::convolution(%0, %1, %2) "
-      "{stride=[1],padding=[1],dilation=[2],transposed=false,output_padding=[0],groups=1} return %3 }",
+      "graph(%0: T[2,2,10], %1: T[3,2,3]) { %2: T[2,3,8] = aten::convolution(%0, %1, none) "
+      "{stride=[1],padding=[1],dilation=[2],transposed=false,output_padding=[0],groups=1} return %2 }",
       "graph(%0: T[1,4,3,3], %1: T[4,2,3,3]) { %2: T[1,2,6,6] = aten::convolution(%0, %1, none) "
       "{stride=[2,2],padding=[1,1],dilation=[1,1],transposed=true,output_padding=[1,1],groups=1} return %2 }",
       "graph(%0: T[1,4,3,3], %1: T[4,2,2,2]) { %2: T[1,4,4,4] = aten::convolution(%0, %1, none) "

@@ -83,6 +83,9 @@ constexpr ProgramCase kDerived[] = {
     {"repeat", {}, "f", "graph(%0: f32[3,4]) { %1: f32[2,9,4] = aten::repeat(%0) {repeats=[2,3,1]} return %1 }"},
     {"roll", {}, "f", "graph(%0: f32[3,4]) { %1: f32[3,4] = aten::roll(%0) {shifts=[1,-1],dims=[0,1]} return %1 }"},
     {"tril", {}, "f", "graph(%0: f32[4,5]) { %1: f32[4,5] = aten::tril(%0) {diagonal=0} return %1 }"},
+    {"convolution_with_bias", kMath, "u",
+     "graph(%0: f32[2,2,10], %1: f32[3,2,3], %2: f32[3]) { %3: f32[2,3,8] = aten::convolution(%0, %1, %2) "
+     "{stride=[1],padding=[0],dilation=[1],transposed=false,output_padding=[0],groups=1} return %3 }"},
     {"logsumexp", kLong, "f", "graph(%0: f32[6,11]) { %1: f32[6] = aten::logsumexp(%0) {dim=[1],keepdim=false} return %1 }"},
 };
 
