@@ -97,17 +97,26 @@ static bool cat(struct call* call) {
   return true;
 }
 
+/* A negative amount crops. */
 static bool pad(struct call* call) {
-  const struct array* out = call->out[0];
+  const struct array *x = call->in[0], *out = call->out[0];
   const size_t bytes = element_bytes(out->dtype);
   const struct attr* amounts = &call->attrs[0]; /* before and after, from the last dim on */
   uint64_t element = 0;
-  int64_t strides[MAX_RANK], offset = 0;
-  dense_strides(out->rank, out->sizes, strides);
-  for (size_t i = 0; i < amounts->count; i += 2) offset += amounts->values[i].i * strides[out->rank - 1 - i / 2];
+  int64_t sizes[MAX_RANK], from_strides[MAX_RANK], to_strides[MAX_RANK], from = 0, to = 0;
+  dense_strides(x->rank, x->sizes, from_strides);
+  dense_strides(out->rank, out->sizes, to_strides);
+  memcpy(sizes, x->sizes, sizeof sizes);
+  for (size_t i = 0; i < amounts->count; ++i) {
+    const uint32_t dim = x->rank - 1 - (uint32_t)i / 2;
+    const int64_t amount = amounts->values[i].i, cropped = amount < 0 ? -amount : 0;
+    sizes[dim] = sizes[dim] > cropped ? sizes[dim] - cropped : 0;
+    if (i % 2 == 0) from += cropped * from_strides[dim], to += (amount + cropped) * to_strides[dim];
+  }
   read_number(call->in[1], &call->attrs[1], out->dtype, &element);
   for (int64_t i = 0; i < out->count; ++i) memcpy((char*)out->data + i * (int64_t)bytes, &element, bytes);
-  write_strided(call, call->in[0], strides, offset);
+  copy_strided(bytes, x->rank, sizes, (char*)out->data + to * (int64_t)bytes, to_strides,
+               (const char*)x->data + from * (int64_t)bytes, from_strides);
   return true;
 }
 
