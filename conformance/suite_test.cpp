@@ -101,6 +101,20 @@ constexpr Fault kFaults[] = {
     {"test_keeps_donation", "ExecuteDonation.donations_leave_nothing_behind"},
     {"test_keeps_events", "Async.events_leave_nothing_behind"},
     {"test_fails", "ErrorsCompute.a_run_that_works_reports_no_error"},
+    // The minimal plugin with a line changed: faults/CMakeLists.txt.
+    {"fault_wrong_rounding", "Ops.round_f32"},
+    {"fault_wrong_cast", "OpsDerived.to_copy_f32_bf16"},
+    {"fault_wrong_stride", "Ops.add_Tensor_f32"},
+    {"fault_loses_nan", "Ops.maximum_f64"},
+    {"fault_wrong_size", "Execute.a_million_elements_run"},
+    {"fault_no_bounds", "MemoryOutside.is_refused_for_reading/an_offset_too_large"},
+    {"fault_donation_mix_up", "ExecuteDonation.a_donated_input_becomes_the_output"},
+    {"fault_keeps_donation", "ExecuteDonation.donations_leave_nothing_behind"},
+    {"fault_leaked_event", "Async.events_leave_nothing_behind"},
+    {"fault_late_write", "Async.reading_until_return_waits_for_pending_work"},
+    {"fault_late_read", "Async.until_return_holds_behind_pending_work"},
+    {"fault_swallowed_error", "ErrorsLate.a_failed_run_without_an_event_is_reported_by_the_next"},
+    {"fault_early_end", "Async.device_close_waits_for_the_queue"},
 };
 
 class BadPlugin : public ::testing::TestWithParam<Fault> {};

@@ -86,6 +86,10 @@ constexpr ProgramCase kDerived[] = {
     {"convolution_with_bias", kMath, "u",
      "graph(%0: f32[2,2,10], %1: f32[3,2,3], %2: f32[3]) { %3: f32[2,3,8] = aten::convolution(%0, %1, %2) "
      "{stride=[1],padding=[0],dilation=[1],transposed=false,output_padding=[0],groups=1} return %3 }"},
+    {"to_copy_f32_f16", {}, "a", "graph(%0: f32[200]) { %1: f16[200] = aten::_to_copy(%0) {dtype=f16} return %1 }"},
+    {"to_copy_f32_bf16", {}, "a", "graph(%0: f32[200]) { %1: bf16[200] = aten::_to_copy(%0) {dtype=bf16} return %1 }"},
+    {"to_copy_f64_f32", {}, "a", "graph(%0: f64[200]) { %1: f32[200] = aten::_to_copy(%0) {dtype=f32} return %1 }"},
+    {"to_copy_f32_i32", {}, "f", "graph(%0: f32[200]) { %1: i32[200] = aten::_to_copy(%0) {dtype=i32} return %1 }"},
     {"logsumexp", kLong, "f", "graph(%0: f32[6,11]) { %1: f32[6] = aten::logsumexp(%0) {dim=[1],keepdim=false} return %1 }"},
 };
 

@@ -335,6 +335,11 @@ TEST_F(ExecuteWrong, a_scalar_too_many_is_refused) {
   const Buffer a = four();
   expect_refused(device().submit({executable, {a.get()}, 1, {number(1)}}), "1 scalar of 0");
 }
+TEST_F(ExecuteWrong, a_scalar_in_place_of_an_input_is_refused) {
+  const Executable executable = device().build(kAdd4);
+  const Buffer a = four();
+  expect_refused(device().submit({executable, {a.get()}, 1, {number(1)}}), "1 input and 1 scalar for 2 inputs");
+}
 TEST_F(ExecuteWrong, an_output_too_many_is_refused) {
   const Executable executable = device().build(kNeg4);
   const Buffer a = four();

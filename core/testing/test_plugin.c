@@ -319,12 +319,15 @@ static ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
 
 /* ---- the entry ---- */
 
+static const ltc_extension optional = {sizeof(ltc_extension), 78, 1, NULL};
 static const ltc_extension required = {sizeof(ltc_extension), LTC_EXTENSION_REQUIRED | 77, 1, NULL};
 
 #define COMPUTING(slot) (FAULT == MEMORY_ONLY ? NULL : slot)
 static const ltc_plugin_api table = {
     FAULT == SHORT_TABLE ? LTC_SIZE_TO(ltc_plugin_api, buffer_create) : LTC_SIZE_TO(ltc_plugin_api, memory_stats),
-    FAULT == REQUIRES_EXTENSION ? &required : NULL,
+    FAULT == REQUIRES_EXTENSION   ? &required
+    : FAULT == IGNORES_EXTENSIONS ? &optional
+                                  : NULL,
     describe,
     device_open,
     test_device_close,

@@ -118,11 +118,24 @@ static const struct op* find_op(const ltc_graph* graph, const bool* is_number, c
   return NULL;
 }
 
+/* What a newer host may say and this plugin does not know is never ignored. */
+static bool knows_params(const ltc_graph* graph) {
+  bool known = true;
+  for (size_t i = 0; i < graph->param_count; ++i) known &= !(graph->params[i]->flags & ~(LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT));
+  return known;
+}
+static bool knows_attrs(const ltc_node* node) {
+  bool known = true;
+  for (size_t k = 0; k < node->attr_count; ++k) known &= node->attrs[k]->kind <= LTC_ATTR_STRINGS;
+  return known;
+}
+
 bool plan_claims(const ltc_graph* graph, uint32_t* claimed) {
   bool* is_number = find_numbers(graph);
+  const bool known = knows_params(graph);
   for (size_t i = 0; is_number && i < graph->node_count; ++i) {
     kernel* run;
-    claimed[i] = find_op(graph, is_number, graph->nodes[i], &run) != NULL;
+    claimed[i] = known && knows_attrs(graph->nodes[i]) && find_op(graph, is_number, graph->nodes[i], &run) != NULL;
   }
   const bool enough = is_number != NULL;
   free(is_number);

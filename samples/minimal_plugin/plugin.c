@@ -178,7 +178,8 @@ static ltc_buffer* new_buffer(ltc_device* device, uint64_t bytes) {
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
   uint64_t bytes = element_bytes(args->type->dtype);
   if (bytes == 0) return error(device->plugin, LTC_UNSUPPORTED, LTC_NONE, "a dtype whose elements are no whole bytes");
-  for (uint32_t dim = 0; dim < args->type->rank; ++dim) bytes *= (uint64_t)args->type->sizes[dim];
+  for (uint32_t dim = 0; dim < args->type->rank; ++dim)
+    if (__builtin_mul_overflow(bytes, (uint64_t)args->type->sizes[dim], &bytes)) bytes = UINT64_MAX;
   ltc_buffer* made = new_buffer(device, bytes);
   if (!made) return out_of_memory(device->plugin);
   *buffer = made;

@@ -54,7 +54,8 @@ static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args
   const ltc_type* type = args->type;
   uint64_t bytes = type->dtype < sizeof element_bytes ? element_bytes[type->dtype] : 0;
   if (bytes == 0) return error(plugin, LTC_UNSUPPORTED, "a dtype whose elements are no whole bytes");
-  for (uint32_t i = 0; i < type->rank; ++i) bytes *= (uint64_t)type->sizes[i];
+  for (uint32_t i = 0; i < type->rank; ++i)
+    if (__builtin_mul_overflow(bytes, (uint64_t)type->sizes[i], &bytes)) bytes = UINT64_MAX;
   ltc_buffer* made = bytes < PTRDIFF_MAX - sizeof *made ? malloc(sizeof *made + bytes) : NULL;
   if (!made) return error(plugin, LTC_RESOURCE_EXHAUSTED, "out of memory");
   made->bytes = bytes;
