@@ -38,7 +38,9 @@ Ran run_suite(const std::string& args) {
 }
 
 Ran run_on(const std::string& plugin, const std::string& args) {
-  return run_suite(cat("--backend ", plugin_path(plugin), " ", args));
+  const bool fault = plugin.starts_with("fault_");
+  const std::string path = fault ? cat(ltc::testing::kPluginFolder, "/../faults/libltc_", plugin, ".so") : plugin_path(plugin);
+  return run_suite(cat("--backend ", path, " ", args));
 }
 
 std::string in_temporary_folder(const std::string& name) { return (std::filesystem::path(::testing::TempDir()) / name).string(); }

@@ -21,7 +21,9 @@ std::vector<double> special_floats(DType dtype) {
   const bool wide = dtype == DType::kF64;
   const double largest = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
   const double smallest = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
-  return {0.0, -0.0, 1, -1, NAN, INFINITY, -INFINITY, largest, -largest, smallest, -smallest, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-3};
+  // The last four lie halfway between two numbers of 8 and of 11 bits.
+  return {0.0, -0.0, 1,   -1,  NAN,  INFINITY, -INFINITY,  largest,    -largest,    smallest,   -smallest,
+          0.5, -0.5, 1.5, 2.5, -2.5, 1e-3,     1 + 0x1p-8, 1 + 0x3p-8, 1 + 0x1p-11, 1 + 0x3p-11};
 }
 
 double real_value(Fill fill, int64_t i, DType dtype, std::mt19937& random) {

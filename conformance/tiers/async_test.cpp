@@ -25,10 +25,11 @@ class Async : public EventTest {
   Floats read(const Buffer& buffer) { return floats(buffer, {4}); }
   Device::Run negate(const Executable& executable, const Buffer& input) { return device().submit({executable, {input.get()}}); }
 
-  void keep_busy() {
-    const Executable executable = device().build(busy());
-    const Buffer input = device().buffer(DType::kF32, {kBusyCount});
-    for (int i = 0; i < 3; ++i) (void)device().submit({executable, {input.get()}});
+  void keep_busy() { keep_busy(device()); }
+  static void keep_busy(Device& device) {
+    const Executable executable = device.build(busy());
+    const Buffer input = device.buffer(DType::kF32, {kBusyCount});
+    for (int i = 0; i < 3; ++i) (void)device.submit({executable, {input.get()}});
   }
 };
 
@@ -290,6 +291,7 @@ TEST_F(Async, device_close_waits_for_the_queue) {
     Device second(instance());
     const Executable executable = second.build(kNeg4);
     const Buffer input = second.upload(Array::floats({1, 2, 3, 4}));
+    keep_busy(second);
     auto run = second.submit({executable, {input.get()}});
     Event copied;
     ASSERT_OK(second.transfer(from_device(run.outputs[0], data.data(), 16), copied));
