@@ -13,6 +13,9 @@ struct convolution {
 
 static int64_t volume(const int64_t sizes[SPATIAL]) { return sizes[0] * sizes[1] * sizes[2]; }
 
+/* One number per dim of space, or one for all. */
+static int64_t along(const struct attr* attr, uint32_t dim) { return attr->values[attr->count == 1 ? 0 : dim].i; }
+
 static bool read_convolution(struct call* call, struct convolution* how) {
   const struct array *x = call->in[0], *weight = call->in[1], *out = call->out[0];
   if (x->rank > SPATIAL + 2) return fail(call, "%u dims of space, expected at most %d", x->rank - 2, SPATIAL);
@@ -28,9 +31,9 @@ static bool read_convolution(struct call* call, struct convolution* how) {
     how->in[i] = given ? x->sizes[2 + dim] : 1;
     how->window[i] = given ? weight->sizes[2 + dim] : 1;
     how->out[i] = given ? out->sizes[2 + dim] : 1;
-    how->stride[i] = given ? call->attrs[0].values[dim].i : 1;
-    how->padding[i] = given ? call->attrs[1].values[dim].i : 0;
-    how->dilation[i] = given ? call->attrs[2].values[dim].i : 1;
+    how->stride[i] = given ? along(&call->attrs[0], dim) : 1;
+    how->padding[i] = given ? along(&call->attrs[1], dim) : 0;
+    how->dilation[i] = given ? along(&call->attrs[2], dim) : 1;
   }
   return true;
 }
