@@ -1,5 +1,9 @@
 """The op table says of ops what PyTorch says of them."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -30,3 +34,10 @@ def test_schema(row):
     if name != "ltc::philox":  # known to plugins alone
         base, _, overload = name.partition(".")
         assert schema.replace('"', "'") == str(torch._C._get_schema(base, overload)).replace('"', "'")
+
+
+def test_generated_files_are_up_to_date():
+    """sdk/include/ltc/opset.h and docs/opset.md; core/ops/generate.py writes them."""
+    script = Path(__file__).parents[1] / "core" / "ops" / "generate.py"
+    run = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr

@@ -62,7 +62,11 @@ uint64_t test_element_bytes(ltc_dtype dtype) {
 
 uint64_t test_type_bytes(const ltc_type* type) {
   uint64_t bytes = test_element_bytes(type->dtype);
-  for (uint32_t i = 0; i < type->rank; ++i) bytes *= (uint64_t)type->sizes[i];
+  for (uint32_t i = 0; i < type->rank; ++i) {
+    const uint64_t size = (uint64_t)type->sizes[i];
+    if (size > 0 && bytes > (UINT64_MAX - 1) / size) return UINT64_MAX;
+    bytes *= size;
+  }
   return bytes;
 }
 
@@ -184,9 +188,11 @@ size_t test_plan_input_count(const test_plan* plan) { return plan->input_count; 
 size_t test_plan_scalar_count(const test_plan* plan) { return plan->scalar_count; }
 size_t test_plan_output_count(const test_plan* plan) { return plan->output_count; }
 
+static uint64_t value_bytes(const struct value* value) { return test_element_bytes(value->dtype) * (uint64_t)value->count; }
+
+uint64_t test_plan_input_bytes(const test_plan* plan, size_t input) { return value_bytes(&plan->values[plan->inputs[input]]); }
 uint64_t test_plan_output_bytes(const test_plan* plan, size_t output) {
-  const struct value* value = &plan->values[plan->outputs[output]];
-  return test_element_bytes(value->dtype) * (uint64_t)value->count;
+  return value_bytes(&plan->values[plan->outputs[output]]);
 }
 
 /* ---- running it ---- */

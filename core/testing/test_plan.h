@@ -20,6 +20,7 @@ void test_plan_release(test_plan* plan);
 size_t test_plan_input_count(const test_plan* plan);
 size_t test_plan_scalar_count(const test_plan* plan);
 size_t test_plan_output_count(const test_plan* plan);
+uint64_t test_plan_input_bytes(const test_plan* plan, size_t input);
 uint64_t test_plan_output_bytes(const test_plan* plan, size_t output);
 
 /* False when out of memory. */
@@ -38,6 +39,6 @@ bool test_has_dtype(ltc_dtype dtype);
 
 /* Bytes of a dense array of this type; 0 for a type that the plugin does not have. */
 uint64_t test_element_bytes(ltc_dtype dtype);
-uint64_t test_type_bytes(const ltc_type* type);
+uint64_t test_type_bytes(const ltc_type* type); /* UINT64_MAX: more than that */
 
 #endif

@@ -39,12 +39,34 @@ enum {
   BAD_OUTPUTS,        /* execute leaves its last output null */
   NULL_BUFFER,        /* buffer_create succeeds and makes none */
   STRAY_EVENT,        /* transfer hands out an event without having event slots */
+  CRASHES,            /* in execute */
+  HANGS,              /* in execute */
+  EXITS,              /* in execute */
+  OVERCLAIMS,         /* claims every node */
+  NAMELESS_NODE,      /* lower refuses without the index of the node */
+  IGNORES_FLAGS,      /* transfer accepts flags that do not exist */
+  IGNORES_EXTENSIONS, /* also those that must be understood */
+  WRITES_ON_ERROR,    /* buffer_create writes its out parameter and fails */
+  WRITES_BEYOND,      /* describe clears more than the host's struct has */
+  KEEPS_DONATION,     /* execute does not free what was donated */
+  KEEPS_EVENTS,       /* event_destroy does nothing */
+  READS_LATE,         /* transfer reads host memory after it has returned */
+  LOSES_ERRORS,       /* a range outside a buffer is cut off and copied */
+  COUNTS_WRONG,       /* execute accepts any number of inputs */
   FAULT = LTC_TEST_FAULT
 };
 static const uint32_t device_count = LTC_TEST_DEVICES;
 
 static ltc_status* error(ltc_plugin* plugin, ltc_code code, const char* message) {
   return test_error(plugin, code, LTC_NONE, message);
+}
+
+/* This plugin understands none: those that must be understood refuse the call, the others are skipped. */
+static ltc_status* refuse_extensions(ltc_plugin* plugin, const ltc_extension* ext) {
+  for (; ext && FAULT != IGNORES_EXTENSIONS; ext = ext->next) {
+    if (ext->kind & LTC_EXTENSION_REQUIRED) return error(plugin, LTC_UNSUPPORTED, "an extension that this plugin does not know");
+  }
+  return NULL;
 }
 
 static ltc_string string(const char* text) {
@@ -56,6 +78,7 @@ static ltc_string string(const char* text) {
 
 static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   (void)plugin;
+  if (FAULT == WRITES_BEYOND) memset((char*)info + info->struct_size, 0, 16);
   info->name = string(LTC_TEST_NAME);
   info->version = string("1.0");
   info->device_count = device_count;
@@ -69,6 +92,8 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 }
 
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  ltc_status* refused = refuse_extensions(plugin, args->ext);
+  if (refused) return refused;
   if (args->ordinal >= device_count) return error(plugin, LTC_NOT_FOUND, "no such device");
   if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
   ltc_device* made = test_device_open(plugin);
@@ -82,9 +107,14 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
 }
 
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   if (FAULT == NULL_BUFFER) return NULL;
+  if (FAULT == WRITES_ON_ERROR) *buffer = (ltc_buffer*)(void*)device;
   if (test_element_bytes(args->type->dtype) == 0)
     return error(device->plugin, LTC_UNSUPPORTED, "a dtype that this plugin does not have");
+  if (test_type_bytes(args->type) == UINT64_MAX)
+    return error(device->plugin, LTC_RESOURCE_EXHAUSTED, "more bytes than 64 bits count");
   ltc_buffer* made = test_buffer_create(device, test_type_bytes(args->type));
   if (!made) return test_out_of_memory(device->plugin);
   *buffer = made;
@@ -104,15 +134,19 @@ static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t size) {
 
 static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
   ltc_plugin* plugin = device->plugin;
+  ltc_status* refused = refuse_extensions(plugin, args->ext);
+  if (refused) return refused;
   if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE)
     return error(plugin, LTC_UNSUPPORTED, "unknown direction");
-  if (args->flags & ~(uint32_t)LTC_HOST_DATA_UNTIL_RETURN) return error(plugin, LTC_UNSUPPORTED, "unknown flag");
+  if (FAULT != IGNORES_FLAGS && args->flags & ~(uint32_t)LTC_HOST_DATA_UNTIL_RETURN)
+    return error(plugin, LTC_UNSUPPORTED, "unknown flag");
   const bool on_device = args->direction == LTC_ON_DEVICE;
+  if (FAULT == LOSES_ERRORS && outside(args->buffer, args->offset_bytes, args->size_bytes)) return NULL;
   if (outside(args->buffer, args->offset_bytes, args->size_bytes) ||
       (on_device && outside(args->source, args->source_offset_bytes, args->size_bytes))) {
     return error(plugin, LTC_INVALID_ARGUMENT, "a range outside the buffer");
   }
-  const bool until_return = (args->flags & LTC_HOST_DATA_UNTIL_RETURN) != 0;
+  const bool until_return = FAULT != READS_LATE && (args->flags & LTC_HOST_DATA_UNTIL_RETURN) != 0;
   struct task* task = test_task_create(device, true);
   if (!task) return test_out_of_memory(plugin);
   char* at = (char*)args->buffer->data + args->offset_bytes;
@@ -146,15 +180,24 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
 /* ---- computing slots ---- */
 
 static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
-  (void)device;
-  for (size_t i = 0; i < args->graph->node_count; ++i) cluster[i] = test_plan_refuse(args->graph, args->graph->nodes[i]) ? 0 : 1;
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
+  for (size_t i = 0; i < args->graph->node_count; ++i) {
+    cluster[i] = FAULT == OVERCLAIMS || !test_plan_refuse(args->graph, args->graph->nodes[i]);
+  }
   return NULL;
 }
 
 static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
+  for (size_t i = 0; i < args->graph->param_count; ++i) {
+    const uint32_t known = LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT;
+    if (args->graph->params[i]->flags & ~known) return error(device->plugin, LTC_UNSUPPORTED, "unknown flag of a param");
+  }
   for (size_t i = 0; i < args->graph->node_count; ++i) {
     const char* why = test_plan_refuse(args->graph, args->graph->nodes[i]);
-    if (why) return test_error(device->plugin, LTC_UNSUPPORTED, (uint32_t)i, why);
+    if (why) return test_error(device->plugin, LTC_UNSUPPORTED, FAULT == NAMELESS_NODE ? LTC_NONE : (uint32_t)i, why);
   }
   ltc_program* made = calloc(1, sizeof *made);
   test_plan* plan = made ? test_plan_create(args->graph) : NULL;
@@ -174,6 +217,8 @@ static void program_destroy(ltc_program* program) {
 }
 
 static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
   ltc_executable* made = calloc(1, sizeof *made);
   if (!made) return test_out_of_memory(device->plugin);
@@ -219,10 +264,20 @@ static struct task* new_run(ltc_device* device, const ltc_execute_args* args, bo
 }
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   const test_plan* plan = args->executable->plan;
-  if (args->input_count != test_plan_input_count(plan) || args->scalar_count != test_plan_scalar_count(plan) ||
-      args->output_count != test_plan_output_count(plan)) {
+  if (FAULT == CRASHES) abort();
+  if (FAULT == EXITS) exit(0);
+  while (FAULT == HANGS) continue;
+  if (FAULT != COUNTS_WRONG &&
+      (args->input_count != test_plan_input_count(plan) || args->scalar_count != test_plan_scalar_count(plan) ||
+       args->output_count != test_plan_output_count(plan))) {
     return error(device->plugin, LTC_INVALID_ARGUMENT, "a number of inputs, scalars or outputs other than the program's");
+  }
+  for (size_t i = 0; i < args->input_count; ++i) {
+    if (args->inputs[i]->bytes == test_plan_input_bytes(plan, i)) continue;
+    return error(device->plugin, LTC_INVALID_ARGUMENT, "an input of another size than the program's");
   }
   struct task* task = new_run(device, args, done != NULL);
   if (!task) return test_out_of_memory(device->plugin);
@@ -236,7 +291,7 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
     return error(device->plugin, LTC_INTERNAL, failed);
   }
   for (size_t i = 0; args->donate && i < args->input_count; ++i) {
-    if (args->donate[i]) buffer_destroy(args->inputs[i]);
+    if (args->donate[i] && FAULT != KEEPS_DONATION) buffer_destroy(args->inputs[i]);
   }
   if (FAULT == BAD_OUTPUTS) {
     buffer_destroy(outputs[args->output_count - 1]);
@@ -244,6 +299,8 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
   }
   return NULL;
 }
+
+static void keep_event(ltc_event* event) { (void)event; }
 
 /* ---- optional slots ---- */
 
@@ -264,12 +321,15 @@ static ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
 
 /* ---- the entry ---- */
 
+static const ltc_extension optional = {sizeof(ltc_extension), 78, 1, NULL};
 static const ltc_extension required = {sizeof(ltc_extension), LTC_EXTENSION_REQUIRED | 77, 1, NULL};
 
 #define COMPUTING(slot) (FAULT == MEMORY_ONLY ? NULL : slot)
 static const ltc_plugin_api table = {
     FAULT == SHORT_TABLE ? LTC_SIZE_TO(ltc_plugin_api, buffer_create) : LTC_SIZE_TO(ltc_plugin_api, memory_stats),
-    FAULT == REQUIRES_EXTENSION ? &required : NULL,
+    FAULT == REQUIRES_EXTENSION   ? &required
+    : FAULT == IGNORES_EXTENSIONS ? &optional
+                                  : NULL,
     describe,
     device_open,
     test_device_close,
@@ -283,7 +343,7 @@ static const ltc_plugin_api table = {
     FAULT == HALF_GROUP ? NULL : COMPUTING(executable_destroy),
     COMPUTING(execute),
     IS_ASYNC ? test_event_wait : NULL,
-    IS_ASYNC ? test_event_destroy : NULL,
+    IS_ASYNC ? (FAULT == KEEPS_EVENTS ? keep_event : test_event_destroy) : NULL,
     plugin_close,
     COMPUTING(program_text),
     NULL, /* executable_save */

@@ -175,10 +175,12 @@ const ltc_plugin_api kApi = {
 bool is_older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
 
 bool enter(ltc_entry_args* args) {
-  if (is_older(kVersion, args->oldest) || is_older(args->newest, kVersion)) {
+  const ltc_version oldest = args->oldest, newest = args->newest;
+  args->oldest = args->newest = kVersion;
+  if (is_older(kVersion, oldest) || is_older(newest, kVersion)) {
     static thread_local char reason[128];
     std::snprintf(reason, sizeof reason, "torchscript speaks plugin ABI %u.%u, the host %u.%u to %u.%u", kVersion.major,
-                  kVersion.minor, args->oldest.major, args->oldest.minor, args->newest.major, args->newest.minor);
+                  kVersion.minor, oldest.major, oldest.minor, newest.major, newest.minor);
     args->reason = reason;
     return false;
   }

@@ -1,0 +1,32 @@
+// How much of the process's heap is in use: a plugin's leaks of host memory show in it.
+#pragma once
+
+#include <malloc.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace ltc::conformance {
+
+// Empty where the allocator does not say, as under a sanitizer.
+inline std::optional<int64_t> heap_in_use() {
+  const struct mallinfo2 info = ::mallinfo2();
+  const size_t bytes = info.uordblks + info.hblkhd;
+  return bytes ? std::optional(static_cast<int64_t>(bytes)) : std::nullopt;
+}
+
+// Runs `body` many times after a warm-up. Bytes by which the heap grew per time; empty where unknown.
+template <typename Body>
+std::optional<double> growth_per_time(int times, Body&& body) {
+  for (int i = 0; i < times / 4 + 8; ++i) body();
+  const auto before = heap_in_use();
+  for (int i = 0; i < times; ++i) body();
+  const auto after = heap_in_use();
+  if (!before || !after) return std::nullopt;
+  return static_cast<double>(*after - *before) / times;
+}
+
+// Less than any object that a plugin could forget each time.
+inline constexpr double kLeakBytes = 8;
+
+}  // namespace ltc::conformance

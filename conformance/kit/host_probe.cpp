@@ -1,0 +1,74 @@
+#include "conformance/kit/host_probe.h"
+
+#include "core/base/error.h"
+#include "core/host/sized.h"
+#include "core/host/status.h"
+
+namespace ltc::conformance {
+namespace {
+
+// Where a call with a foreign host pointer ends up: its breach belongs to somebody.
+std::atomic<HostProbe*> newest{nullptr};
+
+}  // namespace
+
+HostProbe::HostProbe() : table_(host::sized<ltc_host_api>()) {
+  newest = this;
+  table_.host = this;
+  table_.status_create = status_create;
+  table_.status_code = [](const ltc_status* status) noexcept -> ltc_code { return status ? status->code : 0; };
+  table_.status_destroy = host::status_destroy;
+  table_.log = log;
+  table_.log_enabled = log_enabled;
+}
+
+HostProbe& HostProbe::of(void* host) {
+  HostProbe* last = newest;
+  // Only instances of this class are ever handed out; anything else must not be touched.
+  if (host == nullptr) {
+    last->breach("ltc_host_api was called with a null host, not with ltc_host_api::host");
+    return *last;
+  }
+  return *static_cast<HostProbe*>(host);
+}
+
+void HostProbe::breach(const std::string& what) const {
+  const std::lock_guard lock(mutex_);
+  breaches_.push_back(what);
+}
+
+std::vector<std::string> HostProbe::breaches() const {
+  const std::lock_guard lock(mutex_);
+  return breaches_;
+}
+
+std::vector<std::string> HostProbe::errors() const {
+  const std::lock_guard lock(mutex_);
+  return errors_;
+}
+
+ltc_status* HostProbe::status_create(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
+  const HostProbe& probe = of(host);
+  if (probe.closed_) probe.breach("status_create was called after plugin_close had returned");
+  if (code < LTC_INVALID_ARGUMENT || code > LTC_INTERNAL)
+    probe.breach(cat("status_create got the code ", code, ", which ABI 1.0 does not have"));
+  if (!message || size == 0) probe.breach("status_create got no message: say what was wrong with which values");
+  return host::status_create(code, node, message, size);
+}
+
+void HostProbe::log(void* host, int32_t level, const char* message, size_t size) noexcept {
+  HostProbe& probe = of(host);
+  if (probe.closed_) probe.breach("log was called after plugin_close had returned");
+  if (!message) return probe.breach("log got no message");
+  if (level < LTC_LOG_ERROR) return;
+  const std::lock_guard lock(probe.mutex_);
+  probe.errors_.emplace_back(message, size);
+}
+
+bool HostProbe::log_enabled(void* host, int32_t level) noexcept {
+  const HostProbe& probe = of(host);
+  if (probe.closed_) probe.breach("log_enabled was called after plugin_close had returned");
+  return level >= LTC_LOG_WARN;
+}
+
+}  // namespace ltc::conformance

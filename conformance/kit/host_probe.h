@@ -1,0 +1,41 @@
+// What the suite offers to a plugin as its host: the core's own status objects, and a memory of how it was called.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ltc/plugin.h"
+
+namespace ltc::conformance {
+
+class HostProbe {
+ public:
+  HostProbe();
+  HostProbe(const HostProbe&) = delete;
+  HostProbe& operator=(const HostProbe&) = delete;
+
+  const ltc_host_api* table() const { return &table_; }
+
+  // From now on every call is a breach: plugin_close has returned.
+  void close() { closed_ = true; }
+
+  std::vector<std::string> breaches() const;  // of the contract of ltc_host_api
+  std::vector<std::string> errors() const;    // lines logged as errors
+
+ private:
+  static HostProbe& of(void* host);
+  void breach(const std::string& what) const;
+  static ltc_status* status_create(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
+  static void log(void* host, int32_t level, const char* message, size_t size) noexcept;
+  static bool log_enabled(void* host, int32_t level) noexcept;
+
+  ltc_host_api table_;
+  std::atomic<bool> closed_{false};
+  mutable std::mutex mutex_;
+  mutable std::vector<std::string> breaches_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace ltc::conformance

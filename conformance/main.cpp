@@ -1,0 +1,92 @@
+// ltc-conformance: the checks of the C ABI that vendors run on their own library.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "conformance/expected.h"
+#include "conformance/kit/plugin_under_test.h"
+#include "conformance/ops/register.h"
+#include "conformance/options.h"
+#include "conformance/report.h"
+#include "conformance/runner.h"
+#include "core/base/error.h"
+
+namespace ltc::conformance {
+namespace {
+
+constexpr int kWrongUse = 2;
+constexpr const char* kSubjectCheck = "Loader.describe_says_what_the_plugin_is";
+
+// What the plugin says of itself, asked in a child too: it may crash at the first call.
+Subject subject_of(const Options& options) {
+  Subject subject{options.backend, "plugin", "", "", ""};
+  run_checks(options, {kSubjectCheck}, [&](const Result& result) {
+    const auto property = [&](const char* key) {
+      const auto it = result.properties.find(key);
+      return it == result.properties.end() ? "" : it->second;
+    };
+    if (result.properties.contains("plugin_name")) subject.name = property("plugin_name");
+    subject.version = property("plugin_version");
+    subject.build_id = property("build_id");
+    subject.device = property("device");
+  });
+  return subject;
+}
+
+// A check that ends well may yet bring the process down behind it: the last word counts.
+void keep(Results& results, Result result) {
+  const auto before = std::ranges::find(results, result.name, &Result::name);
+  if (before == results.end()) {
+    results.push_back(std::move(result));
+  } else if (result.outcome == Outcome::kFailed) {
+    *before = std::move(result);
+  }
+}
+
+int run(Options options) {
+  options.backend = find_backend(options.backend);
+  const std::vector<std::string> names = chosen_checks(options);
+  if (names.empty()) fail(Code::kInvalidArgument, "no check has a name like that; --list prints them");
+  ExpectedList expected;
+  if (!options.expected.empty()) expected = ExpectedList::read(options.expected, all_checks());
+  Results results;
+  run_checks(options, names, [&](Result result) {
+    expected.judge(result);
+    print_result(std::cout, result, options.verbose);
+    keep(results, std::move(result));
+  });
+  const Subject subject = subject_of(options);
+  print_summary(std::cout, subject, results);
+  if (!options.json.empty()) write_json(options.json, subject, results);
+  if (!options.junit.empty()) write_junit(options.junit, subject, results);
+  return all_well(results) ? 0 : 1;
+}
+
+int run_main(int argc, char** argv) {
+  int own_argc = 1;
+  ::testing::InitGoogleTest(&own_argc, argv);
+  const Options options = parse_options(argc, argv);
+  if (options.help) {
+    std::cout << kUsage;
+    return 0;
+  }
+  set_backend_path(options.backend);
+  register_ops();
+  if (options.child) return run_as_child();
+  if (!options.list) return run(options);
+  for (const std::string& name : chosen_checks(options)) std::cout << name << "\n";
+  return 0;
+}
+
+}  // namespace
+}  // namespace ltc::conformance
+
+int main(int argc, char** argv) {
+  try {
+    return ltc::conformance::run_main(argc, argv);
+  } catch (const std::exception& e) {
+    std::cerr << "ltc-conformance: " << e.what() << "\n";
+    return ltc::conformance::kWrongUse;
+  }
+}

@@ -1,0 +1,166 @@
+#include "conformance/report.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <functional>
+#include <iomanip>
+
+#include "core/base/error.h"
+#include "ltc/plugin.h"
+
+namespace ltc::conformance {
+namespace {
+
+constexpr std::array kOutcomes = {Outcome::kPassed, Outcome::kFailed, Outcome::kExpectedFailure, Outcome::kUnsupported,
+                                  Outcome::kNotApplicable};
+
+size_t count(const Results& results, const std::string& tier, Outcome outcome) {
+  return static_cast<size_t>(std::ranges::count_if(
+      results, [&](const Result& r) { return r.outcome == outcome && (tier.empty() || r.tier() == tier); }));
+}
+
+bool ran(const Results& results, const std::string& tier) {
+  return std::ranges::any_of(results, [&](const Result& r) { return r.tier() == tier; });
+}
+
+std::string quoted(const std::string& text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    char code[8];
+    std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned char>(c));
+    if (c == '"' || c == '\\') result += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      result += code;
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+std::string xml(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    switch (c) {
+      case '&': result += "&amp;"; break;
+      case '<': result += "&lt;"; break;
+      case '>': result += "&gt;"; break;
+      case '"': result += "&quot;"; break;
+      case '\n': result += "&#10;"; break;
+      default: result += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? '?' : c;
+    }
+  }
+  return result;
+}
+
+std::string why(const Result& r) { return r.reason.empty() ? r.message : cat(r.reason, "\n", r.message); }
+
+std::ofstream opened(const std::string& path) {
+  std::ofstream file(path);
+  if (!file) fail(Code::kNotFound, path, ": cannot be written");
+  return file;
+}
+
+void closed(std::ofstream& file, const std::string& path) {
+  file.close();
+  if (!file) fail(Code::kResourceExhausted, path, ": could not be written whole");
+}
+
+}  // namespace
+
+bool all_well(const Results& results) {
+  return count(results, "", Outcome::kFailed) == 0 &&
+         count(results, "", Outcome::kPassed) + count(results, "", Outcome::kExpectedFailure) > 0;
+}
+
+void print_result(std::ostream& out, const Result& result, bool verbose) {
+  const bool failed = result.outcome == Outcome::kFailed;
+  if (!failed && !verbose) return;
+  out << (failed ? "FAILED" : outcome_name(result.outcome)) << "  " << result.name << "  (" << result.elapsed_ms << " ms)\n";
+  std::string message = why(result);
+  if (message.empty()) return;
+  for (size_t at = 0; (at = message.find('\n', at)) != std::string::npos; at += 5) message.replace(at, 1, "\n    ");
+  out << "    " << message << "\n";
+}
+
+void print_summary(std::ostream& out, const Subject& subject, const Results& results) {
+  out << "\n"
+      << subject.name << " " << subject.version << (subject.build_id.empty() ? "" : ", build ") << subject.build_id << " ("
+      << subject.path << ")" << (subject.device.empty() ? "" : " on ") << subject.device << ", ABI " << LTC_ABI_MAJOR << "."
+      << LTC_ABI_MINOR << "\n\n";
+  out << std::left << std::setw(10) << "tier" << std::right;
+  for (const Outcome outcome : kOutcomes) out << std::setw(18) << outcome_name(outcome);
+  out << "\n";
+  const auto row = [&](const std::string& label, const std::string& tier) {
+    out << std::left << std::setw(10) << label << std::right;
+    for (const Outcome outcome : kOutcomes) out << std::setw(18) << count(results, tier, outcome);
+    out << "\n";
+  };
+  for (const std::string& tier : tiers()) {
+    if (ran(results, tier)) row(tier, tier);
+  }
+  row("all", "");
+  out << "\n" << (all_well(results) ? "CONFORMS to what was run" : "DOES NOT CONFORM") << "\n";
+}
+
+void write_json(const std::string& path, const Subject& subject, const Results& results) {
+  std::ofstream file = opened(path);
+  file << "{\n  \"suite\": \"ltc-conformance\",\n  \"abi\": \"" << LTC_ABI_MAJOR << "." << LTC_ABI_MINOR
+       << "\",\n  \"plugin\": {\"path\": " << quoted(subject.path) << ", \"name\": " << quoted(subject.name)
+       << ", \"version\": " << quoted(subject.version) << ", \"build_id\": " << quoted(subject.build_id)
+       << ", \"device\": " << quoted(subject.device) << "},\n  \"conforms\": " << (all_well(results) ? "true" : "false")
+       << ",\n  \"tiers\": {";
+  const char* separator = "";
+  for (const std::string& tier : tiers()) {
+    if (!ran(results, tier)) continue;
+    file << separator << "\n    " << quoted(tier) << ": {";
+    const char* comma = "";
+    for (const Outcome outcome : kOutcomes) {
+      file << comma << quoted(outcome_name(outcome)) << ": " << count(results, tier, outcome);
+      comma = ", ";
+    }
+    file << "}";
+    separator = ",";
+  }
+  file << "\n  },\n  \"checks\": [";
+  separator = "";
+  for (const Result& r : results) {
+    file << separator << "\n    {\"name\": " << quoted(r.name) << ", \"outcome\": " << quoted(outcome_name(r.outcome))
+         << ", \"elapsed_ms\": " << r.elapsed_ms << ", \"message\": " << quoted(r.message) << ", \"reason\": " << quoted(r.reason)
+         << "}";
+    separator = ",";
+  }
+  file << "\n  ]\n}\n";
+  closed(file, path);
+}
+
+void write_junit(const std::string& path, const Subject& subject, const Results& results) {
+  std::ofstream file = opened(path);
+  file << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"ltc-conformance " << xml(subject.name) << "\">\n";
+  for (const std::string& tier : tiers()) {
+    if (!ran(results, tier)) continue;
+    const auto of_tier = static_cast<size_t>(std::ranges::count_if(results, [&](const Result& r) { return r.tier() == tier; }));
+    const size_t failed = count(results, tier, Outcome::kFailed), passed = count(results, tier, Outcome::kPassed);
+    file << "  <testsuite name=\"" << tier << "\" tests=\"" << of_tier << "\" failures=\"" << failed << "\" skipped=\""
+         << of_tier - failed - passed << "\">\n";
+    for (const Result& r : results) {
+      if (r.tier() != tier) continue;
+      file << "    <testcase classname=\"" << tier << "\" name=\"" << xml(r.name.substr(r.name.find('.') + 1)) << "\" time=\""
+           << static_cast<double>(r.elapsed_ms) / 1000 << "\"";
+      if (r.outcome == Outcome::kPassed) {
+        file << "/>\n";
+      } else if (r.outcome == Outcome::kFailed) {
+        file << "><failure message=\"" << xml(why(r)) << "\"/></testcase>\n";
+      } else {
+        file << "><skipped message=\"" << xml(cat(outcome_name(r.outcome), ": ", why(r))) << "\"/></testcase>\n";
+      }
+    }
+    file << "  </testsuite>\n";
+  }
+  file << "</testsuites>\n";
+  closed(file, path);
+}
+
+}  // namespace ltc::conformance

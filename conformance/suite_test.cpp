@@ -1,0 +1,210 @@
+// The suite tested: it passes the good test plugins and catches each bad one, by the check that the table names; lists, reports
+// and exit codes are right.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "conformance/expected.h"
+#include "conformance/result.h"
+#include "core/base/error.h"
+#include "core/testing/test_plugins.h"
+
+namespace ltc::conformance {
+namespace {
+
+using ::ltc::testing::plugin_path;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Ran {
+  int code = -1;
+  std::string text;
+};
+
+Ran run_suite(const std::string& args) {
+  std::FILE* pipe = ::popen(cat(LTC_CONFORMANCE, " ", args, " 2>&1").c_str(), "r");
+  Ran ran;
+  char chunk[4096];
+  for (size_t size; (size = std::fread(chunk, 1, sizeof chunk, pipe)) > 0;) ran.text.append(chunk, size);
+  const int status = ::pclose(pipe);
+  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ran;
+}
+
+Ran run_on(const std::string& plugin, const std::string& args) {
+  const bool fault = plugin.starts_with("fault_");
+  const std::string path = fault ? cat(ltc::testing::kPluginFolder, "/../faults/libltc_", plugin, ".so") : plugin_path(plugin);
+  return run_suite(cat("--backend ", path, " ", args));
+}
+
+std::string in_temporary_folder(const std::string& name) { return (std::filesystem::path(::testing::TempDir()) / name).string(); }
+
+std::string contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::string written(const std::string& name, const std::string& text) {
+  const std::string path = in_temporary_folder(name);
+  std::ofstream(path) << text;
+  return path;
+}
+
+constexpr const char* kCoreTiers = "--tier loader,abi,memory,execute,async,errors,threads";
+
+class GoodPlugin : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GoodPlugin, passes_the_core_tiers) {
+  const Ran ran = run_on(GetParam(), kCoreTiers);
+  EXPECT_EQ(ran.code, 0) << ran.text;
+  EXPECT_THAT(ran.text, Not(HasSubstr("FAILED")));
+}
+INSTANTIATE_TEST_SUITE_P(, GoodPlugin, ::testing::Values("test", "test_two", "test_async", "test_memory"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// Which check catches which bad plugin. Others may fail with it; without this one the fault would have to be found by luck.
+struct Fault {
+  const char *plugin, *check;
+};
+constexpr Fault kFaults[] = {
+    {"test_corrupt", "Loader.the_library_loads_with_all_its_symbols"},
+    {"test_not_a_plugin", "Loader.the_library_exports_only_the_entry"},
+    {"test_old_abi", "Loader.entry_agrees_on_the_newest_common_version"},
+    {"test_wrong_abi", "Loader.entry_agrees_on_the_newest_common_version"},
+    {"test_no_table", "Loader.entry_gives_a_table"},
+    {"test_short_table", "Loader.table_has_buffer_destroy"},
+    {"test_missing_slot", "Loader.table_has_transfer"},
+    {"test_half_group", "Loader.computing_slots_are_all_there_or_none"},
+    {"test_requires_extension", "Loader.its_list_of_extensions_ends_and_requires_nothing"},
+    {"test_no_device", "Loader.there_is_a_device_to_test"},
+    {"test_writes_beyond", "Loader.describe_writes_nothing_beyond_struct_size"},
+    {"test_ignores_extensions", "AbiCompute.lower_refuses_an_unknown_required_extension"},
+    {"test_ignores_flags", "Abi.transfer_refuses_an_unknown_flag"},
+    {"test_writes_on_error", "Abi.buffer_create_refuses_a_dtype_that_does_not_exist"},
+    {"test_null_buffer", "MemorySizes.a_buffer_keeps_its_bytes/rank1_1"},
+    {"test_stray_event", "Memory.a_part_at_the_end_is_written"},
+    {"test_loses_errors", "MemoryOutside.is_refused_for_writing/one_byte_too_many"},
+    {"test_reads_late", "Async.until_return_holds_behind_pending_work"},
+    {"test_throws", "Execute.a_run_computes"},
+    {"test_bad_outputs", "Execute.a_run_computes"},
+    {"test_crashes", "Execute.a_run_computes"},
+    {"test_exits", "Execute.a_run_computes"},
+    {"test_hangs", "Execute.a_run_computes"},
+    {"test_overclaims", "Execute.claims_judges_each_node"},
+    {"test_nameless_node", "Execute.lower_refuses_an_op_by_the_index_of_its_node"},
+    {"test_counts_wrong", "ExecuteWrong.too_many_inputs_are_refused"},
+    {"test_keeps_donation", "ExecuteDonation.donations_leave_nothing_behind"},
+    {"test_keeps_events", "Async.events_leave_nothing_behind"},
+    {"test_fails", "ErrorsCompute.a_run_that_works_reports_no_error"},
+    // The minimal plugin with a line changed: faults/CMakeLists.txt.
+    {"fault_wrong_rounding", "Ops.round_f32"},
+    {"fault_wrong_cast", "OpsDerived.to_copy_f32_bf16"},
+    {"fault_wrong_stride", "Ops.add_Tensor_f32"},
+    {"fault_loses_nan", "Ops.maximum_f64"},
+    {"fault_wrong_size", "Execute.a_million_elements_run"},
+    {"fault_no_bounds", "MemoryOutside.is_refused_for_reading/an_offset_too_large"},
+    {"fault_donation_mix_up", "ExecuteDonation.a_donated_input_becomes_the_output"},
+    {"fault_keeps_donation", "ExecuteDonation.donations_leave_nothing_behind"},
+    {"fault_leaked_event", "Async.events_leave_nothing_behind"},
+    {"fault_late_write", "Async.reading_until_return_waits_for_pending_work"},
+    {"fault_late_read", "Async.until_return_holds_behind_pending_work"},
+    {"fault_swallowed_error", "ErrorsLate.a_failed_run_without_an_event_is_reported_by_the_next"},
+    {"fault_early_end", "Async.device_close_waits_for_the_queue"},
+};
+
+class BadPlugin : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(BadPlugin, is_caught) {
+  const Ran ran = run_on(GetParam().plugin, cat("--timeout 2 --filter '", GetParam().check, "'"));
+  EXPECT_EQ(ran.code, 1) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr(cat("FAILED  ", GetParam().check)));
+}
+INSTANTIATE_TEST_SUITE_P(, BadPlugin, ::testing::ValuesIn(kFaults),
+                         [](const auto& info) { return std::string(info.param.plugin); });
+
+TEST(Suite, the_report_comes_whatever_the_plugin_does) {
+  const Ran ran = run_on("test_crashes", kCoreTiers);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.text, HasSubstr("the plugin crashed the process: signal 6"));
+  EXPECT_THAT(ran.text, HasSubstr("DOES NOT CONFORM"));
+  EXPECT_THAT(ran.text, Not(HasSubstr("FAILED  Memory."))) << "a crash in execute is no failure of memory";
+}
+
+TEST(Suite, has_at_least_150_checks_below_the_ops) {
+  const Ran ran = run_suite(cat("--list ", kCoreTiers));
+  EXPECT_GE(std::count(ran.text.begin(), ran.text.end(), '\n'), 150);
+}
+
+TEST(Suite, writes_json_and_junit) {
+  const std::string json = in_temporary_folder("conformance.json"), junit = in_temporary_folder("conformance.xml");
+  const Ran ran = run_on("test_memory", cat("--tier memory --filter 'Memory.*' --json ", json, " --junit ", junit));
+  EXPECT_EQ(ran.code, 0) << ran.text;
+  EXPECT_THAT(contents(json), HasSubstr("\"conforms\": true"));
+  EXPECT_THAT(contents(json), HasSubstr("{\"name\": \"Memory.a_part_at_the_end_is_written\", \"outcome\": \"passed\""));
+  EXPECT_THAT(contents(junit), HasSubstr("<testsuite name=\"memory\""));
+}
+
+TEST(Suite, wrong_use_is_exit_code_2) {
+  EXPECT_EQ(run_suite("").code, 2);
+  EXPECT_EQ(run_suite("--backend /nowhere/libltc_x.so").code, 2);
+  EXPECT_EQ(run_on("test", "--tier nothing").code, 2);
+  EXPECT_EQ(run_on("test", "--filter 'Nothing.*'").code, 2);
+  EXPECT_EQ(run_on("test", "--frobnicate").code, 2);
+}
+
+// ---- the vendor's list
+
+TEST(Suite, an_expected_failure_is_none) {
+  const std::string list = written("fails.txt", "# known\nfails Execute.a_run_computes: issue 12\n");
+  const Ran ran = run_on("test_crashes", cat("--filter Execute.a_run_computes --expected ", list));
+  EXPECT_EQ(ran.code, 0) << ran.text;
+}
+
+TEST(Suite, an_expected_failure_that_passes_is_a_failure) {
+  const std::string list = written("passes.txt", "fails Execute.a_run_computes: issue 12\n");
+  const Ran ran = run_on("test", cat("--filter Execute.a_run_computes --expected ", list));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.text, HasSubstr("passed, but line 1 of the expected list says that it fails (issue 12): take the line out"));
+}
+
+TEST(Suite, an_unclaimed_minimal_op_fails_unless_it_is_listed) {
+  const Ran hidden = run_on("test", "--filter Ops.exp_f32");
+  EXPECT_EQ(hidden.code, 1);
+  EXPECT_THAT(hidden.text, HasSubstr("not claimed"));
+  const std::string list = written("unsupported.txt", "unsupported Ops.*_f32: the device has five ops\n");
+  EXPECT_THAT(run_on("test", cat("--verbose --filter Ops.exp_f32 --expected ", list)).text,
+              HasSubstr("unsupported  Ops.exp_f32"));
+}
+
+TEST(Suite, a_list_with_an_unknown_name_is_refused) {
+  const std::string list = written("unknown.txt", "fails Execute.no_such_check: issue 12\n");
+  const Ran ran = run_on("test", cat("--expected ", list));
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.text, HasSubstr("unknown.txt:1: no check is called 'Execute.no_such_check'"));
+}
+
+TEST(Expected, lines_need_a_kind_and_a_reason) {
+  const std::vector<std::string> names{"A.b"};
+  for (const char* line : {"A.b: reason", "fails A.b", "fails A.b:", "skips A.b: reason", "fails"}) {
+    EXPECT_THROW(ExpectedList::read(written("bad.txt", line), names), Error) << line;
+  }
+  EXPECT_THROW(ExpectedList::read("/nowhere", names), Error);
+}
+
+TEST(Expected, stars_match_any_characters) {
+  EXPECT_TRUE(matches("Ops.*_f64", "Ops.add_Tensor_f64"));
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("a*b*c", "a__b_b__c"));
+  EXPECT_FALSE(matches("a*b*c", "a__b_b__"));
+  EXPECT_FALSE(matches("Ops.add", "Ops.add_f64"));
+}
+
+}  // namespace
+}  // namespace ltc::conformance

@@ -1,0 +1,465 @@
+// The abi tier: what the contract says of all calls: sizes of structs, extensions, unknown values, options, strings.
+#include <algorithm>
+
+#include "conformance/kit/fixture.h"
+#include "conformance/kit/guarded_struct.h"
+#include "core/compile/abi_graph.h"
+#include "core/host/sized.h"
+#include "core/ir/text.h"
+
+namespace ltc::conformance {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr ltc_extension kUnknown{sizeof(ltc_extension), 0x7fff0001u, 1, nullptr};
+constexpr ltc_extension kRequired{sizeof(ltc_extension), LTC_EXTENSION_REQUIRED | 0x7fff0001u, 1, nullptr};
+
+std::string text(ltc_string s) { return s.data ? std::string(s.data, s.size) : std::string(); }
+
+// ---- each call with args as a newer host has them: a larger struct, an extension that the plugin does not know
+
+// A host sends only extensions of the kinds that the plugin lists, so one that lists none need not look at them.
+#define LTC_IF_EXTENSIBLE(call)                                                                  \
+  if (!api().ext) LTC_NOT_APPLICABLE("the plugin lists no extensions, so no host sends it any"); \
+  call
+
+enum class How { kLarger, kUnknownExtension, kRequiredExtension };
+
+template <typename Args>
+Guarded<Args> args_for(How how) {
+  Guarded<Args> args;
+  if (how == How::kLarger) args.grow();
+  if (how == How::kUnknownExtension) args->ext = &kUnknown;
+  if (how == How::kRequiredExtension) args->ext = &kRequired;
+  return args;
+}
+
+class Abi : public MemoryTest {
+ protected:
+  void expect(const char* slot, How how, const Failure& failure) {
+    switch (how) {
+      case How::kLarger:
+        EXPECT_OK(failure) << slot << " refused a struct that is larger than it knows (" << failure
+                           << "); the contract: within a major version old and new work together";
+        break;
+      case How::kUnknownExtension:
+        EXPECT_OK(failure) << slot << " refused an optional extension (" << failure
+                           << "); the contract: a kind the reader does not know is skipped";
+        break;
+      case How::kRequiredExtension:
+        EXPECT_EQ(code_text(failure.code), "UNSUPPORTED")
+            << slot << ": the contract: an unknown kind with LTC_EXTENSION_REQUIRED set refuses the call with UNSUPPORTED";
+    }
+  }
+
+  void open(How how) {
+    auto args = args_for<ltc_device_args>(how);
+    auto info = host::sized<ltc_device_info>();
+    ltc_device* opened = nullptr;
+    const auto failure =
+        Instance::asked("device_open", [&] { return api().device_open(instance().get(), args.get(), &info, &opened); });
+    if (opened) api().device_close(opened);
+    expect("device_open", how, failure);
+  }
+  void create(How how) {
+    auto args = args_for<ltc_buffer_args>(how);
+    const Sizes sizes{4};
+    const ltc_type type = abi_type(DType::kF32, sizes);
+    args->type = &type;
+    ltc_buffer* made = nullptr;
+    const auto failure = Instance::asked("buffer_create", [&] { return api().buffer_create(device().get(), args.get(), &made); });
+    if (made) api().buffer_destroy(made);
+    expect("buffer_create", how, failure);
+  }
+  void transfer(How how) {
+    const Buffer buffer = device().upload(Array::floats({1, 2, 3, 4}));
+    const float data[4] = {5, 6, 7, 8};
+    auto args = args_for<ltc_transfer_args>(how);
+    args->direction = LTC_TO_DEVICE;
+    args->buffer = buffer.get();
+    args->from = data;
+    args->size_bytes = sizeof data;
+    Event done;
+    const Failure failure = device().transfer(*args.get(), done);
+    if (!failure) {
+      EXPECT_OK(device().finish(done));
+    }
+    expect("transfer", how, failure);
+  }
+};
+
+TEST_F(Abi, device_open_reads_only_the_fields_it_knows) { open(How::kLarger); }
+TEST_F(Abi, buffer_create_reads_only_the_fields_it_knows) { create(How::kLarger); }
+TEST_F(Abi, transfer_reads_only_the_fields_it_knows) { transfer(How::kLarger); }
+TEST_F(Abi, device_open_skips_an_unknown_extension) { open(How::kUnknownExtension); }
+TEST_F(Abi, buffer_create_skips_an_unknown_extension) { create(How::kUnknownExtension); }
+TEST_F(Abi, transfer_skips_an_unknown_extension) { transfer(How::kUnknownExtension); }
+TEST_F(Abi, device_open_refuses_an_unknown_required_extension) { LTC_IF_EXTENSIBLE(open(How::kRequiredExtension)); }
+TEST_F(Abi, buffer_create_refuses_an_unknown_required_extension) { LTC_IF_EXTENSIBLE(create(How::kRequiredExtension)); }
+TEST_F(Abi, transfer_refuses_an_unknown_required_extension) { LTC_IF_EXTENSIBLE(transfer(How::kRequiredExtension)); }
+
+TEST_F(Abi, buffer_create_reads_only_the_fields_of_a_type_it_knows) {
+  Guarded<ltc_type> type;
+  const int64_t size = 4;
+  type->dtype = LTC_F32;
+  type->rank = 1;
+  type->sizes = &size;
+  type.grow();
+  Buffer buffer;
+  EXPECT_OK(device().create_buffer(*type.get(), buffer));
+}
+
+// ---- the same for the calls of a plugin that computes
+
+class AbiCompute : public ComputeTest {
+ protected:
+  static void expect(const char* slot, How how, const Failure& failure) {
+    if (how == How::kRequiredExtension) {
+      EXPECT_EQ(code_text(failure.code), "UNSUPPORTED")
+          << slot << ": the contract: an unknown kind with LTC_EXTENSION_REQUIRED set refuses the call with UNSUPPORTED";
+    } else {
+      EXPECT_OK(failure) << slot << (how == How::kLarger ? " refused a larger struct: " : " refused an optional extension: ")
+                         << failure;
+    }
+  }
+
+  void claims(How how) {
+    const Graph graph = parse(kNeg4);
+    const AbiGraph abi(graph);
+    auto args = args_for<ltc_claims_args>(how);
+    args->graph = abi.get();
+    uint32_t cluster = 0;
+    const auto failure = Instance::asked("claims", [&] { return api().claims(device().get(), args.get(), &cluster); });
+    expect("claims", how, failure);
+  }
+  void lower(How how) {
+    const Graph graph = parse(kNeg4);
+    const AbiGraph abi(graph);
+    auto args = args_for<ltc_lower_args>(how);
+    args->graph = abi.get();
+    ltc_program* made = nullptr;
+    const auto failure = Instance::asked("lower", [&] { return api().lower(device().get(), args.get(), &made); });
+    if (made) api().program_destroy(made);
+    expect("lower", how, failure);
+  }
+  void compile(How how) {
+    const Program program = device().lower(kNeg4);
+    auto args = args_for<ltc_compile_args>(how);
+    args->program = program.get();
+    Executable executable;
+    expect("compile", how, device().compile(*args.get(), executable));
+  }
+  void execute(How how) {
+    const Executable executable = device().build(kNeg4);
+    const Buffer input = device().upload(Array::floats({1, 2, 3, 4}));
+    ltc_buffer* const inputs[] = {input.get()};
+    auto args = args_for<ltc_execute_args>(how);
+    args->executable = executable.get();
+    args->input_count = 1;
+    args->inputs = inputs;
+    args->output_count = 1;
+    ltc_buffer* output = nullptr;
+    ltc_event* done = nullptr;
+    const auto failure = Instance::asked("execute", [&] { return api().execute(device().get(), args.get(), &output, &done); });
+    const Event event(device(), done);
+    if (!failure) {
+      EXPECT_OK(device().finish(event));
+    }
+    const Buffer owned(device(), output);
+    expect("execute", how, failure);
+  }
+  // A graph that is changed in the C form.
+  template <typename Change>
+  Failure lower_changed(const std::string& graph_text, Change change) {
+    const Graph graph = parse(graph_text);
+    const AbiGraph abi(graph);
+    ltc_graph changed = *abi.get();
+    std::vector<ltc_node> nodes;
+    std::vector<ltc_param> params;
+    std::vector<ltc_type> types;
+    for (size_t i = 0; i < changed.node_count; ++i) nodes.push_back(*changed.nodes[i]);
+    for (size_t i = 0; i < changed.param_count; ++i) params.push_back(*changed.params[i]);
+    for (size_t i = 0; i < changed.value_count; ++i) types.push_back(*changed.types[i]);
+    change(changed, nodes, params, types);
+    std::vector<const ltc_node*> node_list;
+    std::vector<const ltc_param*> param_list;
+    std::vector<const ltc_type*> type_list;
+    for (const auto& node : nodes) node_list.push_back(&node);
+    for (const auto& param : params) param_list.push_back(&param);
+    for (const auto& type : types) type_list.push_back(&type);
+    changed.nodes = node_list.data();
+    changed.params = param_list.data();
+    changed.types = type_list.data();
+    // What is not claimed is never lowered.
+    claimed_.clear();
+    if (const Failure failure = device().claims(changed, claimed_)) return failure;
+    if (std::ranges::find(claimed_, 0u) != claimed_.end()) return {LTC_UNSUPPORTED, 0, "not claimed"};
+    Program program;
+    return device().lower(changed, program);
+  }
+
+  std::vector<uint32_t> claimed_;
+};
+
+TEST_F(AbiCompute, claims_reads_only_the_fields_it_knows) { claims(How::kLarger); }
+TEST_F(AbiCompute, lower_reads_only_the_fields_it_knows) { lower(How::kLarger); }
+TEST_F(AbiCompute, compile_reads_only_the_fields_it_knows) { compile(How::kLarger); }
+TEST_F(AbiCompute, execute_reads_only_the_fields_it_knows) { execute(How::kLarger); }
+TEST_F(AbiCompute, claims_skips_an_unknown_extension) { claims(How::kUnknownExtension); }
+TEST_F(AbiCompute, lower_skips_an_unknown_extension) { lower(How::kUnknownExtension); }
+TEST_F(AbiCompute, compile_skips_an_unknown_extension) { compile(How::kUnknownExtension); }
+TEST_F(AbiCompute, execute_skips_an_unknown_extension) { execute(How::kUnknownExtension); }
+TEST_F(AbiCompute, claims_refuses_an_unknown_required_extension) { LTC_IF_EXTENSIBLE(claims(How::kRequiredExtension)); }
+TEST_F(AbiCompute, lower_refuses_an_unknown_required_extension) { LTC_IF_EXTENSIBLE(lower(How::kRequiredExtension)); }
+TEST_F(AbiCompute, compile_refuses_an_unknown_required_extension) { LTC_IF_EXTENSIBLE(compile(How::kRequiredExtension)); }
+TEST_F(AbiCompute, execute_refuses_an_unknown_required_extension) { LTC_IF_EXTENSIBLE(execute(How::kRequiredExtension)); }
+
+// ---- unknown values in a graph: refused, never ignored
+
+void expect_refused(const Failure& failure, const char* what) {
+  EXPECT_EQ(code_text(failure.code), "UNSUPPORTED")
+      << what << ": the contract: flag bits, enumerators and kinds that the reader does not know are refused, never ignored";
+}
+
+TEST_F(AbiCompute, a_param_with_an_unknown_flag_is_refused) {
+  expect_refused(lower_changed(kNeg4, [](auto&, auto&, auto& params, auto&) { params[0].flags = 1u << 20; }),
+                 "flag bit 20 of a param");
+}
+
+TEST_F(AbiCompute, an_attribute_of_an_unknown_kind_is_refused) {
+  ltc_attr attr = host::sized<ltc_attr>();
+  attr.name = {"alpha", 5};
+  attr.kind = 999;
+  const ltc_attr* const attrs[] = {&attr};
+  expect_refused(lower_changed(kAdd4, [&](auto&, auto& nodes, auto&, auto&) { nodes[0].attrs = attrs; }),
+                 "an attribute of kind 999");
+}
+
+TEST_F(AbiCompute, a_value_of_an_unknown_dtype_is_refused) {
+  expect_refused(lower_changed(kNeg4, [](auto&, auto&, auto&, auto& types) { types[0].dtype = types[1].dtype = 999; }),
+                 "dtype 999");
+}
+
+TEST_F(AbiCompute, an_unknown_op_is_not_claimed) {
+  const Failure failure = lower_changed("graph(%0: f32[4]) { %1: f32[4] = vendor::no_such_op(%0) return %1 }", [](auto&...) {});
+  EXPECT_EQ(failure.message, "not claimed") << "claimed an op that nobody has: vendor::no_such_op";
+}
+
+TEST_F(AbiCompute, an_op_without_an_id_is_known_by_its_name) {
+  EXPECT_OK(lower_changed(kNeg4, [](auto&, auto& nodes, auto&, auto&) { nodes[0].op = 0; }))
+      << "the contract: op is the op set's id, or 0: known by name only; the name is always given";
+}
+
+TEST_F(AbiCompute, a_constant_param_is_accepted) {
+  EXPECT_OK(lower_changed(kNeg4, [](auto&, auto&, auto& params, auto&) { params[0].flags = LTC_PARAM_CONSTANT; }));
+}
+
+TEST_F(AbiCompute, a_location_is_accepted) {
+  EXPECT_OK(lower_changed(kNeg4, [](auto&, auto& nodes, auto&, auto&) { nodes[0].location = {"model.py:12:7", 13}; }));
+}
+
+TEST_F(AbiCompute, an_absent_string_may_have_no_data) {
+  EXPECT_OK(lower_changed(kNeg4, [](auto&, auto& nodes, auto&, auto&) { nodes[0].location = {nullptr, 0}; }));
+}
+
+TEST_F(AbiCompute, arrays_without_entries_may_be_null) {
+  EXPECT_OK(lower_changed(kNeg4, [](auto&, auto& nodes, auto&, auto&) {
+    nodes[0].attrs = nullptr;
+    nodes[0].attr_count = 0;
+  }));
+}
+
+TEST_F(AbiCompute, nodes_of_a_newer_host_are_read) {
+  Guarded<ltc_node> node;
+  const Graph graph = parse(kNeg4);
+  const AbiGraph abi(graph);
+  ltc_graph changed = *abi.get();
+  *node.get() = *changed.nodes[0];
+  node.grow();
+  const ltc_node* const nodes[] = {node.get()};
+  changed.nodes = nodes;
+  Program program;
+  EXPECT_OK(device().lower(changed, program));
+}
+
+TEST_F(AbiCompute, the_graph_of_a_newer_host_is_read) {
+  const Graph graph = parse(kNeg4);
+  const AbiGraph abi(graph);
+  Guarded<ltc_graph> larger;
+  *larger.get() = *abi.get();
+  larger.grow();
+  Program program;
+  EXPECT_OK(device().lower(*larger.get(), program));
+}
+
+TEST_F(AbiCompute, an_effort_beyond_3_reads_as_3) {
+  const Program program = device().lower(kNeg4);
+  EXPECT_TRUE(device().compile(program, 77));
+}
+
+TEST_F(AbiCompute, compile_refuses_an_unknown_option_by_name) {
+  const Program program = device().lower(kNeg4);
+  ltc_option option = host::sized<ltc_option>();
+  option.name = {"no_such_option", 14};
+  option.value = {"1", 1};
+  const ltc_option* const options[] = {&option};
+  auto args = host::sized<ltc_compile_args>();
+  args.program = program.get();
+  args.option_count = 1;
+  args.options = options;
+  Executable executable;
+  EXPECT_EQ(code_text(device().compile(args, executable).code), "INVALID_ARGUMENT") << "an unknown option is refused";
+}
+
+// ---- the device
+
+TEST_F(Abi, device_open_refuses_an_ordinal_beyond_the_last) {
+  for (const uint32_t ordinal : {instance().describe().device_count, UINT32_MAX}) {
+    auto args = host::sized<ltc_device_args>();
+    args.ordinal = ordinal;
+    auto info = host::sized<ltc_device_info>();
+    ltc_device* opened = nullptr;
+    const auto failure =
+        Instance::asked("device_open", [&] { return api().device_open(instance().get(), &args, &info, &opened); });
+    EXPECT_EQ(code_text(failure.code), "NOT_FOUND") << "for ordinal " << ordinal;
+    EXPECT_EQ(opened, nullptr) << "after an error every out parameter is unchanged";
+    EXPECT_EQ(info.dtypes, 0u) << "after an error every out parameter is unchanged";
+  }
+}
+
+TEST_F(Abi, device_open_refuses_an_unknown_option) {
+  ltc_option option = host::sized<ltc_option>();
+  option.name = {"no_such_option", 14};
+  option.value = {"1", 1};
+  const ltc_option* const options[] = {&option};
+  auto args = host::sized<ltc_device_args>();
+  args.option_count = 1;
+  args.options = options;
+  auto info = host::sized<ltc_device_info>();
+  ltc_device* opened = nullptr;
+  const auto failure = Instance::asked("device_open", [&] { return api().device_open(instance().get(), &args, &info, &opened); });
+  EXPECT_EQ(code_text(failure.code), "INVALID_ARGUMENT") << "an option that the plugin does not know is refused";
+  EXPECT_EQ(opened, nullptr);
+}
+
+TEST_F(Abi, device_open_writes_nothing_beyond_struct_size) {
+  Guarded<ltc_device_info> info;
+  const auto args = host::sized<ltc_device_args>();
+  ltc_device* opened = nullptr;
+  EXPECT_OK(Instance::asked("device_open", [&] { return api().device_open(instance().get(), &args, info.get(), &opened); }));
+  info.expect_untouched("device_open wrote behind the ltc_device_info");
+  ASSERT_NE(opened, nullptr);
+  api().device_close(opened);
+}
+
+TEST_F(Abi, device_info_keeps_struct_size) { EXPECT_EQ(device().info().struct_size, host::kAbiSize<ltc_device_info>); }
+TEST_F(Abi, device_info_has_a_name) { EXPECT_NE(text(device().info().name), ""); }
+TEST_F(Abi, device_info_has_a_fingerprint) {
+  if (!api().executable_save) LTC_NOT_APPLICABLE("the plugin saves no executables");
+  EXPECT_NE(text(device().info().fingerprint), "") << "saved executables depend on it";
+}
+
+TEST_F(Abi, device_info_lists_dtypes_of_this_version) {
+  const uint64_t known = ((uint64_t{1} << (LTC_U4_X2 + 1)) - 1) & ~uint64_t{1};
+  EXPECT_EQ(device().info().dtypes & ~known, 0u) << "bits that are no dtype: there are 1 to " << LTC_U4_X2;
+  EXPECT_NE(device().info().dtypes, 0u) << "a device without dtypes holds nothing";
+}
+
+TEST_F(Abi, device_info_sets_known_flags_only) {
+  const uint64_t known = LTC_DEVICE_HOST_VISIBLE | LTC_DEVICE_PEER_COPY | LTC_DEVICE_QUICK_COMPILE;
+  EXPECT_EQ(device().info().flags & ~known, 0u);
+}
+
+TEST_F(Abi, device_info_is_the_same_for_a_second_open) {
+  Device second(instance());
+  EXPECT_EQ(text(second.info().name), text(device().info().name));
+  EXPECT_EQ(text(second.info().fingerprint), text(device().info().fingerprint));
+  EXPECT_EQ(second.info().dtypes, device().info().dtypes);
+}
+
+TEST_F(Abi, strings_of_a_device_live_longer_than_the_device) {
+  auto second = std::make_unique<Device>(instance());
+  const ltc_device_info info = second->info();
+  const std::string name = text(info.name);
+  second.reset();
+  EXPECT_EQ(text(info.name), name) << "strings live until plugin_close";
+}
+
+TEST_F(Abi, every_ordinal_opens) {
+  for (uint32_t i = 0; i < instance().describe().device_count; ++i) EXPECT_NO_THROW(Device(instance(), i)) << "device " << i;
+}
+
+// ---- unknown values in calls of memory
+
+TEST_F(Abi, transfer_refuses_an_unknown_direction) {
+  const Buffer buffer = device().upload(Array::floats({1, 2}));
+  float data[2] = {};
+  for (const ltc_direction direction : {0u, 4u, 999u}) {
+    auto args = to_device(buffer, data, sizeof data);
+    args.to = data;
+    args.direction = direction;
+    Event done;
+    EXPECT_EQ(code_text(device().transfer(args, done).code), "UNSUPPORTED") << "direction " << direction;
+  }
+}
+
+TEST_F(Abi, transfer_refuses_an_unknown_flag) {
+  const Buffer buffer = device().upload(Array::floats({1, 2}));
+  const float data[2] = {5, 6};
+  for (const uint32_t flags : {2u, 1u << 7, 1u << 31, 1u | 1u << 12}) {
+    auto args = to_device(buffer, data, sizeof data);
+    args.flags = flags;
+    Event done;
+    EXPECT_EQ(code_text(device().transfer(args, done).code), "UNSUPPORTED") << "flags " << flags;
+  }
+  EXPECT_EQ(device().download(buffer, DType::kF32, {2}).values<float>(), (std::vector<float>{1, 2}))
+      << "a refused copy copies nothing";
+}
+
+TEST_F(Abi, buffer_create_refuses_a_dtype_that_does_not_exist) {
+  for (const ltc_dtype dtype : {0u, 25u, 63u, 64u, 1000u, UINT32_MAX}) {
+    const Sizes sizes{4};
+    ltc_type type = abi_type(DType::kF32, sizes);
+    type.dtype = dtype;
+    Buffer buffer;
+    EXPECT_EQ(code_text(device().create_buffer(type, buffer).code), "UNSUPPORTED") << "dtype " << dtype;
+  }
+}
+
+// ---- memory_stats
+
+class AbiStats : public MemoryTest {
+ protected:
+  void SetUp() override {
+    MemoryTest::SetUp();
+    if (!IsSkipped() && !api().memory_stats) LTC_NOT_APPLICABLE("the plugin has no memory_stats");
+  }
+};
+
+TEST_F(AbiStats, memory_stats_writes_nothing_beyond_struct_size) {
+  Guarded<ltc_memory_stats> stats;
+  EXPECT_OK(Instance::asked("memory_stats", [&] { return api().memory_stats(device().get(), stats.get()); }));
+  stats.expect_untouched("memory_stats wrote behind the ltc_memory_stats");
+}
+
+TEST_F(AbiStats, memory_stats_counts_a_buffer_while_it_lives) {
+  const uint64_t before = device().memory_stats().in_use_bytes;
+  if (before == UINT64_MAX) LTC_NOT_APPLICABLE("the plugin does not know its memory in use");
+  Buffer buffer = device().upload(Array(DType::kF32, {1 << 20}));
+  EXPECT_GE(device().memory_stats().in_use_bytes, before + (4u << 20)) << "a buffer of 4 MiB lives";
+  (void)device().download(buffer, DType::kF32, {1 << 20});
+  buffer.reset();
+  (void)device().upload(Array::floats({1}));  // the queue has passed the destroy
+  EXPECT_LT(device().memory_stats().in_use_bytes, before + (4u << 20)) << "the buffer of 4 MiB was destroyed";
+}
+
+TEST_F(AbiStats, memory_stats_peak_is_not_below_use) {
+  const Buffer buffer = device().upload(Array(DType::kF32, {1 << 20}));
+  const ltc_memory_stats stats = device().memory_stats();
+  if (stats.peak_bytes == UINT64_MAX || stats.in_use_bytes == UINT64_MAX) LTC_NOT_APPLICABLE("the plugin does not know its peak");
+  EXPECT_GE(stats.peak_bytes, stats.in_use_bytes);
+}
+
+}  // namespace
+}  // namespace ltc::conformance

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""Writes sdk/include/ltc/opset.h and docs/opset.md from the op table.
+
+usage: generate.py [--check]     --check writes nothing and fails where a file is out of date
+
+Refuses to give an id that the present header has to another op, or to take one away: ids are for ever.
+"""
+
+import re
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+HEADER = ROOT / "sdk/include/ltc/opset.h"
+PAGE = ROOT / "docs/opset.md"
+TEXT = r'"((?:[^"\\]|\\.)*)"'
+ROW = re.compile(rf"LTC_OP\((\d+),\s*{TEXT},\s*(\w+),\s*[^,]+,\s*{TEXT},\s*{TEXT}\)")
+HEADER_ROW = re.compile(rf"X\((\d+), \w+, \w+, {TEXT}\)")
+
+
+class Row(NamedTuple):
+    id: int
+    name: str
+    schema: str
+    tier: str
+    doc: str
+
+    @property
+    def identifier(self):
+        return re.sub(r"\W+", "_", self.name).upper()
+
+
+class Semantics(NamedTuple):
+    types: str
+    dtypes: str
+    text: str
+
+
+def read_rows():
+    source = (HERE / "op_table.inc").read_text()
+    rows = []
+    for number, schema, tier, _, doc in ROW.findall(source):
+        schema = schema.replace('\\"', '"')
+        rows.append(Row(int(number), schema.split("(", 1)[0], schema, tier, doc))
+    if len(rows) != len(re.findall(r"^LTC_OP\(", source, re.M)):
+        sys.exit("op_table.inc: a row is not of the form that this script reads")
+    return sorted(rows)
+
+
+def read_semantics():
+    blocks = re.split(r"\n\s*\n", (HERE / "minimal_opset.txt").read_text().strip())
+    lines = [block.splitlines() for block in blocks if not block.startswith("#")]
+    return {name: Semantics(types, dtypes, " ".join(text)) for name, types, dtypes, *text in lines}
+
+
+def check(rows, semantics):
+    minimal = {row.name for row in rows if row.tier == "minimal"}
+    if minimal != semantics.keys():
+        sys.exit(f"minimal_opset.txt and op_table.inc differ in: {', '.join(sorted(minimal ^ semantics.keys()))}")
+    identifiers = [row.identifier for row in rows]
+    if len(set(identifiers)) != len(identifiers):
+        sys.exit(f"two ops with one identifier: {max(identifiers, key=identifiers.count)}")
+    names = {row.id: row.name for row in rows}
+    if HEADER.exists():
+        for number, name in HEADER_ROW.findall(HEADER.read_text()):
+            if names.get(int(number)) != name:
+                sys.exit(f"id {number} was {name} and is now {names.get(int(number), 'gone')}: ids are for ever")
+
+
+def header(rows):
+    entries = " \\\n".join(f'  X({row.id}, {row.tier.upper()}, {row.identifier}, "{row.name}")' for row in rows)
+    return f"""/* Generated from core/ops/op_table.inc by core/ops/generate.py: do not edit.
+ *
+ * The op set: ids and names of ops. What each op means: docs/opset.md. An id is never changed and never given to another op. */
+/* clang-format off */
+#ifndef LTC_OPSET_H
+#define LTC_OPSET_H
+
+/* For ltc_plugin_info::opset. Grows with every release that adds ops. */
+#define LTC_OPSET_VERSION 1u
+
+/* X(id, tier, IDENTIFIER, name) for each op. Tiers: MINIMAL, every plugin that computes lowers it; DERIVED, decomposed where a
+ * plugin does not claim it; HOST, never in a graph. */
+#define LTC_OPSET(X) \\
+{entries}
+
+enum {{
+#define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
+  LTC_OPSET(LTC_OP_ID)
+#undef LTC_OP_ID
+}};
+
+#endif /* LTC_OPSET_H */
+"""
+
+
+def code(text):
+    return "`" + text.replace("|", "\\|") + "`"
+
+
+def minimal_section(rows, semantics):
+    for row in rows:
+        types, dtypes, text = semantics[row.name]
+        yield f"### {row.name}\n\nId {row.id}. {code(types)}, T: {dtypes}.\n\n{text}\n\n{code(row.schema)}\n"
+
+
+def listing(rows, heading):
+    table = "\n".join(f"| {row.id} | {code(row.schema)} | {row.doc} |" for row in rows)
+    return f"| id | schema | {heading} |\n|---|---|---|\n{table}\n"
+
+
+def page(rows, semantics):
+    tiers = {tier: [row for row in rows if row.tier == tier] for tier in ("minimal", "derived", "host")}
+    intro = (HERE / "opset_intro.md").read_text().format(
+        minimal=len(tiers["minimal"]), derived=len(tiers["derived"]), host=len(tiers["host"]))
+    return "\n".join([
+        intro,
+        *minimal_section(tiers["minimal"], semantics),
+        "## Derived ops\n\nDecomposed, in the end into the ops above, where a plugin does not claim them.\n",
+        listing(tiers["derived"], ""),
+        "## Host ops\n\nNever in a graph: the CPU runs them when they are called.\n",
+        listing(tiers["host"], "why"),
+    ])
+
+
+def main():
+    rows, semantics = read_rows(), read_semantics()
+    check(rows, semantics)
+    for path, text in ((HEADER, header(rows)), (PAGE, page(rows, semantics))):
+        if "--check" not in sys.argv[1:]:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            sys.exit(f"{path.relative_to(ROOT)} is out of date: run core/ops/generate.py")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,266 @@
+#include "plan.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+static const struct op* const tables[] = {unary_ops,    elementwise_ops, cast_ops,  movement_ops,
+                                          creation_ops, reduction_ops,   index_ops, matrix_ops};
+
+struct step {
+  const struct op* op;
+  kernel* run;
+  size_t in_count, out_count;
+  size_t *in, *out; /* value ids, or LTC_NONE */
+  struct attr attrs[MAX_ATTRS];
+};
+
+/* All that it points to, but for is_number, lies in one piece of memory. */
+struct plan {
+  atomic_int references;
+  size_t value_count, step_count, param_count, output_count;
+  struct array* values;
+  struct step* steps;
+  bool* is_number;          /* by value: a number that is passed by value */
+  size_t *params, *outputs; /* value ids */
+  size_t* last_step;        /* by value: the last that reads it, or makes it; LTC_NONE for params and outputs */
+};
+
+struct plan* plan_retain(struct plan* plan) {
+  atomic_fetch_add(&plan->references, 1);
+  return plan;
+}
+
+void plan_release(struct plan* plan) {
+  if (atomic_fetch_sub(&plan->references, 1) > 1) return;
+  free(plan->is_number);
+  free(plan);
+}
+
+size_t plan_param_count(const struct plan* plan) { return plan->param_count; }
+bool plan_param_is_number(const struct plan* plan, size_t param) { return plan->is_number[plan->params[param]]; }
+size_t plan_output_count(const struct plan* plan) { return plan->output_count; }
+uint64_t plan_output_bytes(const struct plan* plan, size_t output) {
+  const struct array* array = &plan->values[plan->outputs[output]];
+  return (uint64_t)array->count * element_bytes(array->dtype);
+}
+
+static bool same(ltc_string text, const char* name, size_t size) {
+  return text.size == size && memcmp(text.data, name, size) == 0;
+}
+
+/* The attribute of a row's entry, "name" or "name=1"; NULL where the node has none. */
+static const ltc_attr* find_attr(const ltc_node* node, const char* entry) {
+  for (size_t i = 0; i < node->attr_count; ++i) {
+    if (same(node->attrs[i]->name, entry, strcspn(entry, "="))) return node->attrs[i];
+  }
+  return NULL;
+}
+
+/* Whether each value is a number passed by value; NULL when out of memory. */
+static bool* find_numbers(const ltc_graph* graph) {
+  bool* is_number = calloc(graph->value_count + 1, sizeof *is_number);
+  for (size_t i = 0; is_number && i < graph->param_count; ++i) {
+    is_number[graph->params[i]->value] = (graph->params[i]->flags & LTC_PARAM_SCALAR) != 0;
+  }
+  return is_number;
+}
+
+/* Whether a value is of the kind that a row asks for; see struct op. */
+static bool fits(char kind, const ltc_type* type, bool is_number, ltc_dtype* shared) {
+  if (type->dtype >= DTYPES || type->rank > MAX_RANK || (is_number && kind != 'N') || kind == '-') return false;
+  if (kind == 'b') return type->dtype == LTC_BOOL;
+  if (kind == 'i') return type->dtype == LTC_I64;
+  if (kind == 'A') return true;
+  if (*shared == 0) *shared = type->dtype;
+  return *shared == type->dtype;
+}
+
+/* The kernel of the row that computes the node, or NULL. */
+static kernel* match(const struct op* op, const ltc_graph* graph, const bool* is_number, const ltc_node* node) {
+  ltc_dtype shared = 0;
+  size_t operand = 0, result = 0;
+  const char* kind = op->types;
+  while (*kind != ':') {
+    const bool given = operand < node->input_count;
+    const uint32_t value = given ? node->inputs[operand] : LTC_NONE;
+    if (*kind == '+' && !given) {
+      ++kind;
+    } else if (*kind == 's' || (*kind == '-' && value == LTC_NONE)) {
+      operand += *kind == '-' || (value != LTC_NONE && is_number[value]);
+      ++kind;
+    } else {
+      if (value == LTC_NONE || !fits(*kind, graph->types[value], is_number[value], &shared)) return NULL;
+      ++operand;
+      kind += *kind != '+';
+    }
+  }
+  while (*++kind && result < node->output_count) {
+    const uint32_t value = node->outputs[result++];
+    if (value != LTC_NONE && !fits(*kind, graph->types[value], false, &shared)) return NULL;
+  }
+  if (*kind || operand != node->input_count || result != node->output_count) return NULL;
+  for (size_t i = 0; i < MAX_ATTRS && op->attrs[i]; ++i) {
+    const ltc_attr* attr = strchr(op->attrs[i], '=') ? find_attr(node, op->attrs[i]) : NULL;
+    const bool is_one = attr && (attr->kind == LTC_ATTR_INT ? attr->value.ints[0] == 1 : attr->value.floats[0] == 1);
+    if (attr && !is_one) return NULL;
+  }
+  return op->kernels[shared];
+}
+
+static const struct op* find_op(const ltc_graph* graph, const bool* is_number, const ltc_node* node, kernel** run) {
+  for (size_t table = 0; table < sizeof tables / sizeof *tables; ++table) {
+    for (const struct op* op = tables[table]; op->name; ++op) {
+      if (!same(node->name, op->name, strlen(op->name))) continue;
+      *run = match(op, graph, is_number, node);
+      return *run ? op : NULL;
+    }
+  }
+  return NULL;
+}
+
+/* What a newer host may say and this plugin does not know is never ignored. */
+static bool knows_params(const ltc_graph* graph) {
+  bool known = true;
+  for (size_t i = 0; i < graph->param_count; ++i) known &= !(graph->params[i]->flags & ~(LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT));
+  return known;
+}
+static bool knows_attrs(const ltc_node* node) {
+  bool known = true;
+  for (size_t k = 0; k < node->attr_count; ++k) known &= node->attrs[k]->kind <= LTC_ATTR_STRINGS;
+  return known;
+}
+
+bool plan_claims(const ltc_graph* graph, uint32_t* claimed) {
+  bool* is_number = find_numbers(graph);
+  const bool known = knows_params(graph);
+  for (size_t i = 0; is_number && i < graph->node_count; ++i) {
+    kernel* run;
+    claimed[i] = known && knows_attrs(graph->nodes[i]) && find_op(graph, is_number, graph->nodes[i], &run) != NULL;
+  }
+  const bool enough = is_number != NULL;
+  free(is_number);
+  return enough;
+}
+
+static size_t plan_bytes(const ltc_graph* graph) {
+  size_t words = graph->value_count + graph->param_count + graph->output_count;
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    const ltc_node* node = graph->nodes[i];
+    words += node->input_count + node->output_count + MAX_ATTRS; /* no row lists more operands that may be absent */
+    for (size_t k = 0; k < node->attr_count; ++k) words += node->attrs[k]->count;
+  }
+  return sizeof(struct plan) + graph->value_count * sizeof(struct array) + graph->node_count * sizeof(struct step) +
+         words * sizeof(size_t);
+}
+
+static void* take(char** memory, size_t bytes) {
+  *memory += bytes;
+  return *memory - bytes;
+}
+
+/* The ids of `from`, and LTC_NONE behind them up to `count`. */
+static size_t* take_ids(char** memory, const uint32_t* from, size_t from_count, size_t count) {
+  size_t* ids = take(memory, count * sizeof *ids);
+  for (size_t i = 0; i < count; ++i) ids[i] = i < from_count ? from[i] : LTC_NONE;
+  return ids;
+}
+
+static struct array read_type(const ltc_type* type) {
+  struct array array = {type->dtype, type->rank, {0}, 1, NULL};
+  for (uint32_t dim = 0; dim < type->rank && dim < MAX_RANK; ++dim) array.count *= array.sizes[dim] = type->sizes[dim];
+  return array;
+}
+
+static struct step read_step(char** memory, const ltc_node* node, const struct op* op, kernel* run) {
+  const size_t listed = strcspn(op->types, ":"), in_count = node->input_count > listed ? node->input_count : listed;
+  struct step step = {op, run, in_count, node->output_count, NULL, NULL, {{0}}};
+  step.in = take_ids(memory, node->inputs, node->input_count, in_count);
+  step.out = take_ids(memory, node->outputs, node->output_count, node->output_count);
+  for (size_t i = 0; i < MAX_ATTRS && op->attrs[i]; ++i) {
+    const ltc_attr* attr = find_attr(node, op->attrs[i]);
+    if (!attr || attr->count == 0) continue;
+    step.attrs[i] = (struct attr){attr->kind, attr->count, take(memory, attr->count * sizeof(union number))};
+    memcpy(step.attrs[i].values, attr->value.ints, attr->count * sizeof(union number));
+  }
+  return step;
+}
+
+struct plan* plan_create(const ltc_graph* graph) {
+  char* memory = calloc(1, plan_bytes(graph));
+  bool* is_number = memory ? find_numbers(graph) : NULL;
+  if (!is_number) {
+    free(memory);
+    return NULL;
+  }
+  struct plan* plan = take(&memory, sizeof *plan);
+  *plan =
+      (struct plan){1, graph->value_count, graph->node_count, graph->param_count, graph->output_count, .is_number = is_number};
+  plan->values = take(&memory, graph->value_count * sizeof *plan->values);
+  for (size_t i = 0; i < graph->value_count; ++i) plan->values[i] = read_type(graph->types[i]);
+  plan->steps = take(&memory, graph->node_count * sizeof *plan->steps);
+  plan->last_step = take(&memory, graph->value_count * sizeof *plan->last_step);
+  for (size_t i = 0; i < graph->node_count; ++i) {
+    struct step* step = &plan->steps[i];
+    kernel* run = NULL;
+    const struct op* op = find_op(graph, is_number, graph->nodes[i], &run);
+    *step = read_step(&memory, graph->nodes[i], op, run);
+    for (size_t k = 0; k < step->in_count + step->out_count; ++k) {
+      const size_t value = k < step->in_count ? step->in[k] : step->out[k - step->in_count];
+      if (value != LTC_NONE) plan->last_step[value] = i;
+    }
+  }
+  plan->outputs = take_ids(&memory, graph->outputs, graph->output_count, graph->output_count);
+  plan->params = take(&memory, graph->param_count * sizeof *plan->params);
+  for (size_t i = 0; i < graph->param_count; ++i) plan->params[i] = graph->params[i]->value;
+  for (size_t i = 0; i < graph->param_count; ++i) plan->last_step[plan->params[i]] = LTC_NONE;
+  for (size_t i = 0; i < graph->output_count; ++i) plan->last_step[plan->outputs[i]] = LTC_NONE;
+  return plan;
+}
+
+/* ---- running it ---- */
+
+static void end_values(const struct plan* plan, size_t step, const size_t* ids, size_t count, struct array* values) {
+  for (size_t i = 0; i < count; ++i) {
+    if (ids[i] == LTC_NONE || plan->last_step[ids[i]] != step) continue;
+    free(values[ids[i]].data);
+    values[ids[i]].data = NULL;
+  }
+}
+
+static bool run_step(const struct step* step, struct array* values, char error[ERROR_BYTES]) {
+  const struct array* in[step->in_count + 1];
+  struct array* out[step->out_count + 1];
+  for (size_t i = 0; i < step->in_count; ++i) in[i] = step->in[i] == LTC_NONE ? NULL : &values[step->in[i]];
+  for (size_t i = 0; i < step->out_count; ++i) {
+    out[i] = step->out[i] == LTC_NONE ? NULL : &values[step->out[i]];
+    if (out[i] && !out[i]->data) out[i]->data = malloc((size_t)out[i]->count * element_bytes(out[i]->dtype) + 1);
+    if (out[i] && !out[i]->data) return false;
+  }
+  struct call call = {in, step->in_count, out, step->attrs, "out of memory"};
+  const bool good = step->run(&call);
+  if (!good) (void)snprintf(error, ERROR_BYTES, "%s: %.80s", step->op->name, call.error);
+  return good;
+}
+
+bool plan_run(const struct plan* plan, void* const* data, char error[ERROR_BYTES]) {
+  struct array* values = malloc((plan->value_count + 1) * sizeof *values);
+  (void)snprintf(error, ERROR_BYTES, "out of memory");
+  if (!values) return false;
+  memcpy(values, plan->values, plan->value_count * sizeof *values);
+  for (size_t i = 0; i < plan->param_count; ++i) {
+    struct array* value = &values[plan->params[i]];
+    value->data = data[i];
+    const bool is_flag = plan_param_is_number(plan, i) && value->dtype == LTC_BOOL; /* 8 bytes by value, one as an element */
+    if (is_flag) *(uint8_t*)data[i] = ((const ltc_scalar*)data[i])->i != 0;
+  }
+  for (size_t i = 0; i < plan->output_count; ++i) values[plan->outputs[i]].data = data[plan->param_count + i];
+  bool good = true;
+  for (size_t i = 0; i < plan->step_count; ++i) {
+    const struct step* step = &plan->steps[i];
+    good = good && run_step(step, values, error);
+    end_values(plan, i, step->in, step->in_count, values);
+    end_values(plan, i, step->out, step->out_count, values);
+  }
+  free(values);
+  return good;
+}

@@ -1,0 +1,24 @@
+/* A graph made ready to run: which kernel on which values, in order. Immutable once made; any thread may run it. */
+#ifndef MINIMAL_PLAN_H
+#define MINIMAL_PLAN_H
+
+#include "minimal.h"
+
+/* Per node of the graph 1 where the table of ops has a row that matches it, else 0. False when out of memory. */
+bool plan_claims(const ltc_graph* graph, uint32_t* claimed);
+
+struct plan;
+/* Of a graph all of whose nodes are claimed. One reference; NULL when out of memory. */
+struct plan* plan_create(const ltc_graph* graph);
+struct plan* plan_retain(struct plan* plan);
+void plan_release(struct plan* plan);
+
+size_t plan_param_count(const struct plan* plan);
+bool plan_param_is_number(const struct plan* plan, size_t param);
+size_t plan_output_count(const struct plan* plan);
+uint64_t plan_output_bytes(const struct plan* plan, size_t output);
+
+/* `data`: the elements of each param, and behind them room for those of each output. On failure false, and why in `error`. */
+bool plan_run(const struct plan* plan, void* const* data, char error[ERROR_BYTES]);
+
+#endif

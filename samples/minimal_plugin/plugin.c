@@ -1,0 +1,399 @@
+/* A plugin that computes the minimal opset with plain loops over host memory. Here: the 20 unary ops and the slots of the
+ * ABI. plan.c reads graphs and runs them; the other ops are tables like the first one, each in a file of its own.
+ *
+ * MINIMAL_ASYNC makes it asynchronous. */
+#include <stdio.h>
+#include <tgmath.h>
+
+#include "minimal.h"
+#include "plan.h"
+#include "queue.h"
+
+#ifdef MINIMAL_ASYNC
+#define NAME "minimal_async"
+#else
+#define NAME "minimal"
+#endif
+
+/* ---- the unary ops ---- */
+
+/* Kernel op_suffix on elements of type T, computed with as type C. */
+#define UNARY(T, suffix, op, C, expression)             \
+  static bool op##_##suffix(struct call* call) {        \
+    const T* from = call->in[0]->data;                  \
+    T* to = call->out[0]->data;                         \
+    for (int64_t i = 0; i < call->out[0]->count; ++i) { \
+      const C x = from[i];                              \
+      to[i] = (T)(expression);                          \
+    }                                                   \
+    return true;                                        \
+  }
+#define FLOAT_UNARY(T, suffix, op, expression) UNARY(T, suffix, op, T, expression)
+#define INT_UNARY(T, suffix, op, expression) UNARY(T, suffix, op, int64_t, expression)
+
+FOR_FLOATS(FLOAT_UNARY, neg, -x)
+FOR_FLOATS(FLOAT_UNARY, abs, fabs(x))
+FOR_FLOATS(FLOAT_UNARY, sign, (x > 0) - (x < 0))
+FOR_FLOATS(FLOAT_UNARY, floor, floor(x))
+FOR_FLOATS(FLOAT_UNARY, ceil, ceil(x))
+FOR_FLOATS(FLOAT_UNARY, trunc, trunc(x))
+FOR_FLOATS(FLOAT_UNARY, round, nearbyint(x))
+FOR_FLOATS(FLOAT_UNARY, exp, exp(x))
+FOR_FLOATS(FLOAT_UNARY, expm1, expm1(x))
+FOR_FLOATS(FLOAT_UNARY, log, log(x))
+FOR_FLOATS(FLOAT_UNARY, log1p, log1p(x))
+FOR_FLOATS(FLOAT_UNARY, sqrt, sqrt(x))
+FOR_FLOATS(FLOAT_UNARY, sin, sin(x))
+FOR_FLOATS(FLOAT_UNARY, cos, cos(x))
+FOR_FLOATS(FLOAT_UNARY, tan, tan(x))
+FOR_FLOATS(FLOAT_UNARY, tanh, tanh(x))
+FOR_FLOATS(FLOAT_UNARY, atan, atan(x))
+FOR_FLOATS(FLOAT_UNARY, erf, erf(x))
+FOR_FLOATS(FLOAT_UNARY, lgamma, lgamma(x))
+FOR_INTS(INT_UNARY, neg, 0 - (uint64_t)x) /* wraps, as all arithmetic of integers does */
+FOR_INTS(INT_UNARY, abs, x < 0 ? 0 - (uint64_t)x : (uint64_t)x)
+FOR_INTS(INT_UNARY, sign, (x > 0) - (x < 0))
+FOR_INTS(INT_UNARY, bitwise_not, ~x)
+UNARY(uint8_t, b8, bitwise_not, uint8_t, !x)
+
+const struct op unary_ops[] = {
+    {"aten::neg", "T:T", {0}, {FLOATS(neg), INTS(neg)}},
+    {"aten::abs", "T:T", {0}, {FLOATS(abs), INTS(abs)}},
+    {"aten::sign", "T:T", {0}, {FLOATS(sign), INTS(sign)}},
+    {"aten::floor", "T:T", {0}, {FLOATS(floor)}},
+    {"aten::ceil", "T:T", {0}, {FLOATS(ceil)}},
+    {"aten::trunc", "T:T", {0}, {FLOATS(trunc)}},
+    {"aten::round", "T:T", {0}, {FLOATS(round)}},
+    {"aten::exp", "T:T", {0}, {FLOATS(exp)}},
+    {"aten::expm1", "T:T", {0}, {FLOATS(expm1)}},
+    {"aten::log", "T:T", {0}, {FLOATS(log)}},
+    {"aten::log1p", "T:T", {0}, {FLOATS(log1p)}},
+    {"aten::sqrt", "T:T", {0}, {FLOATS(sqrt)}},
+    {"aten::sin", "T:T", {0}, {FLOATS(sin)}},
+    {"aten::cos", "T:T", {0}, {FLOATS(cos)}},
+    {"aten::tan", "T:T", {0}, {FLOATS(tan)}},
+    {"aten::tanh", "T:T", {0}, {FLOATS(tanh)}},
+    {"aten::atan", "T:T", {0}, {FLOATS(atan)}},
+    {"aten::erf", "T:T", {0}, {FLOATS(erf)}},
+    {"aten::lgamma", "T:T", {0}, {FLOATS(lgamma)}},
+    {"aten::bitwise_not", "T:T", {0}, {INTS(bitwise_not), BOOLS(bitwise_not)}},
+    {0},
+};
+
+/* ---- the ABI's objects and slots ---- */
+
+struct ltc_plugin {
+  const ltc_host_api* host;
+};
+struct ltc_device {
+  ltc_plugin* plugin;
+  struct queue* queue; /* NULL in the synchronous variant */
+};
+struct ltc_program {
+  struct plan* plan;
+};
+struct ltc_buffer {
+  struct work destroy;
+  ltc_device* device;
+  uint64_t bytes;
+  void* data;
+};
+struct ltc_executable {
+  struct work destroy;
+  ltc_device* device;
+  struct plan* plan;
+};
+
+static ltc_status* error(ltc_plugin* plugin, ltc_code code, size_t node, const char* text) {
+  return plugin->host->status_create(plugin->host->host, code, (uint32_t)node, text, strlen(text));
+}
+static ltc_status* out_of_memory(ltc_plugin* plugin) { return error(plugin, LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of memory"); }
+static ltc_string string(const char* text) { return (ltc_string){text, strlen(text)}; }
+
+static ltc_status* submit(ltc_device* device, struct work* work, ltc_event** done) {
+#ifdef MINIMAL_ASYNC
+  return queue_push(device->queue, work, done) ? NULL : out_of_memory(device->plugin);
+#else
+  (void)done;
+  char text[ERROR_BYTES];
+  return work->run(work, text) ? NULL : error(device->plugin, LTC_INTERNAL, LTC_NONE, text);
+#endif
+}
+
+static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
+  (void)plugin;
+  info->name = string(NAME);
+  info->version = string("1.0");
+  info->device_count = 1;
+#if defined(__SANITIZE_ADDRESS__)
+  info->sanitizers = LTC_SANITIZER_ADDRESS;
+#elif defined(__SANITIZE_THREAD__)
+  info->sanitizers = LTC_SANITIZER_THREAD;
+#endif
+  return NULL;
+}
+
+static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  if (args->ordinal != 0) return error(plugin, LTC_NOT_FOUND, LTC_NONE, "there is device 0 only");
+  if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
+  ltc_device* made = calloc(1, sizeof *made);
+  if (!made) return out_of_memory(plugin);
+  made->plugin = plugin;
+#ifdef MINIMAL_ASYNC
+  made->queue = queue_create(plugin->host);
+  if (!made->queue) {
+    free(made);
+    return out_of_memory(plugin);
+  }
+#endif
+  info->name = string("host memory");
+  info->fingerprint = string(NAME "-1");
+  for (ltc_dtype dtype = 1; dtype < 64; ++dtype) info->dtypes |= (uint64_t)(element_bytes(dtype) > 0) << dtype;
+  info->flags = LTC_DEVICE_HOST_VISIBLE;
+  *device = made;
+  return NULL;
+}
+
+static void device_close(ltc_device* device) {
+#ifdef MINIMAL_ASYNC
+  queue_destroy(device->queue);
+#endif
+  free(device);
+}
+
+/* ---- memory ---- */
+
+static ltc_buffer* new_buffer(ltc_device* device, uint64_t bytes) {
+  ltc_buffer* buffer = calloc(1, sizeof *buffer);
+  void* data = bytes < PTRDIFF_MAX ? malloc((size_t)bytes + 1) : NULL;
+  if (!buffer || !data) {
+    free(buffer);
+    free(data);
+    return NULL;
+  }
+  *buffer = (ltc_buffer){.device = device, .bytes = bytes, .data = data};
+  return buffer;
+}
+
+static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  uint64_t bytes = element_bytes(args->type->dtype);
+  if (bytes == 0) return error(device->plugin, LTC_UNSUPPORTED, LTC_NONE, "a dtype whose elements are no whole bytes");
+  for (uint32_t dim = 0; dim < args->type->rank; ++dim)
+    if (__builtin_mul_overflow(bytes, (uint64_t)args->type->sizes[dim], &bytes)) bytes = UINT64_MAX;
+  ltc_buffer* made = new_buffer(device, bytes);
+  if (!made) return out_of_memory(device->plugin);
+  *buffer = made;
+  return NULL;
+}
+
+static bool end_buffer(struct work* work, char text[ERROR_BYTES]) {
+  (void)text;
+  free(((ltc_buffer*)work)->data);
+  free(work);
+  return true;
+}
+
+static void buffer_destroy(ltc_buffer* buffer) {
+  buffer->destroy.run = end_buffer;
+  (void)submit(buffer->device, &buffer->destroy, NULL);
+}
+
+struct copy {
+  struct work work;
+  void* to;
+  const void* from;
+  uint64_t bytes;
+  void* staged; /* may be NULL */
+};
+
+static bool run_copy(struct work* work, char text[ERROR_BYTES]) {
+  (void)text;
+  struct copy* copy = (struct copy*)work;
+  if (copy->bytes) memcpy(copy->to, copy->from, copy->bytes);
+  free(copy->staged);
+  free(copy);
+  return true;
+}
+
+static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t bytes) {
+  return offset > buffer->bytes || bytes > buffer->bytes - offset;
+}
+
+static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
+  ltc_plugin* plugin = device->plugin;
+  const bool on_device = args->direction == LTC_ON_DEVICE, to_device = args->direction == LTC_TO_DEVICE;
+  if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE || (args->flags & ~LTC_HOST_DATA_UNTIL_RETURN))
+    return error(plugin, LTC_UNSUPPORTED, LTC_NONE, "unknown direction or flag");
+  if (outside(args->buffer, args->offset_bytes, args->size_bytes) ||
+      (on_device && outside(args->source, args->source_offset_bytes, args->size_bytes)))
+    return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "a range outside the buffer");
+  struct copy* copy = calloc(1, sizeof *copy);
+  if (!copy) return out_of_memory(plugin);
+  char* here = (char*)args->buffer->data + args->offset_bytes;
+  *copy = (struct copy){{NULL, run_copy, NULL}, here, args->from, args->size_bytes, NULL};
+  if (on_device) copy->from = (char*)args->source->data + args->source_offset_bytes;
+  if (!on_device && !to_device) copy->to = args->to, copy->from = here;
+#ifdef MINIMAL_ASYNC
+  const bool until_return = (args->flags & LTC_HOST_DATA_UNTIL_RETURN) != 0;
+  if (to_device && until_return && args->size_bytes) {
+    copy->staged = malloc(args->size_bytes);
+    copy->from = copy->staged ? memcpy(copy->staged, args->from, args->size_bytes) : NULL;
+  }
+#endif
+  ltc_status* failed = copy->bytes && !copy->from ? out_of_memory(plugin) : submit(device, &copy->work, done);
+  if (failed) {
+    free(copy->staged);
+    free(copy);
+  }
+#ifdef MINIMAL_ASYNC
+  if (!failed && !on_device && !to_device && until_return) {
+    bool finished;
+    ltc_event* event = *done;
+    failed = queue_event_wait(event, LTC_FOREVER, &finished);
+    queue_event_destroy(event);
+    *done = NULL;
+  }
+#endif
+  return failed;
+}
+
+/* ---- computing ---- */
+
+static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
+  return plan_claims(args->graph, cluster) ? NULL : out_of_memory(device->plugin);
+}
+
+static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
+  const ltc_graph* graph = args->graph;
+  uint32_t* claimed = calloc(graph->node_count + 1, sizeof *claimed);
+  bool good = claimed && plan_claims(graph, claimed);
+  size_t refused = 0;
+  while (good && refused < graph->node_count && claimed[refused]) ++refused;
+  free(claimed);
+  if (good && refused < graph->node_count) return error(device->plugin, LTC_UNSUPPORTED, refused, "not in the table of ops");
+  ltc_program* made = good ? calloc(1, sizeof *made) : NULL;
+  if (made) made->plan = plan_create(graph);
+  if (!made || !made->plan) {
+    free(made);
+    return out_of_memory(device->plugin);
+  }
+  *program = made;
+  return NULL;
+}
+
+static void program_destroy(ltc_program* program) {
+  plan_release(program->plan);
+  free(program);
+}
+
+static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
+  ltc_executable* made = calloc(1, sizeof *made);
+  if (!made) return out_of_memory(device->plugin);
+  made->device = device;
+  made->plan = plan_retain(args->program->plan);
+  *executable = made;
+  return NULL;
+}
+
+static bool end_executable(struct work* work, char text[ERROR_BYTES]) {
+  (void)text;
+  plan_release(((ltc_executable*)work)->plan);
+  free(work);
+  return true;
+}
+
+static void executable_destroy(ltc_executable* executable) {
+  executable->destroy.run = end_executable;
+  (void)submit(executable->device, &executable->destroy, NULL);
+}
+
+/* The executable and the buffers are destroyed in queue order, so what this points to is there when its turn comes. */
+struct run {
+  struct work work;
+  const struct plan* plan;
+  void* data[]; /* of the params, then of the outputs; numbers that are passed by value lie behind it */
+};
+
+static bool run_run(struct work* work, char text[ERROR_BYTES]) {
+  const bool good = plan_run(((struct run*)work)->plan, ((struct run*)work)->data, text);
+  free(work);
+  return good;
+}
+
+static struct run* new_run(const struct plan* plan, const ltc_execute_args* args) {
+  const size_t params = plan_param_count(plan), pointers = params + args->output_count;
+  struct run* run = calloc(1, sizeof *run + pointers * sizeof *run->data + args->scalar_count * sizeof *args->scalars);
+  if (!run) return NULL;
+  run->work.run = run_run;
+  run->plan = plan;
+  ltc_scalar* number = (ltc_scalar*)(void*)(run->data + pointers);
+  if (args->scalar_count) memcpy(number, args->scalars, args->scalar_count * sizeof *number);
+  for (size_t i = 0, input = 0; i < params; ++i) {
+    run->data[i] = plan_param_is_number(plan, i) ? (void*)number++ : args->inputs[input++]->data;
+  }
+  return run;
+}
+
+static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
+  const struct plan* plan = args->executable->plan;
+  if (args->input_count + args->scalar_count != plan_param_count(plan) || args->output_count != plan_output_count(plan))
+    return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "not as many inputs, scalars or outputs as the graph has");
+  struct run* run = new_run(plan, args);
+  ltc_buffer** made = calloc(args->output_count + 1, sizeof *made);
+  bool enough = run && made;
+  for (size_t i = 0; enough && i < args->output_count; ++i) {
+    made[i] = new_buffer(device, plan_output_bytes(plan, i));
+    enough = made[i] != NULL;
+    if (enough) run->data[plan_param_count(plan) + i] = made[i]->data;
+  }
+  ltc_status* failed = enough ? submit(device, &run->work, done) : out_of_memory(device->plugin);
+  for (size_t i = 0; failed && made && i < args->output_count; ++i) {
+    if (made[i]) (void)end_buffer(&made[i]->destroy, NULL);
+  }
+  if (!enough) free(run);
+  if (!failed) memcpy(outputs, made, args->output_count * sizeof *made);
+  for (size_t i = 0; !failed && args->donate && i < args->input_count; ++i) {
+    if (args->donate[i]) buffer_destroy(args->inputs[i]);
+  }
+  free(made);
+  return failed;
+}
+
+/* ---- the entry ---- */
+
+static void plugin_close(ltc_plugin* plugin) { free(plugin); }
+
+static const ltc_plugin_api api = {
+    .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .describe = describe,
+    .device_open = device_open,
+    .device_close = device_close,
+    .buffer_create = buffer_create,
+    .buffer_destroy = buffer_destroy,
+    .transfer = transfer,
+    .claims = claims,
+    .lower = lower,
+    .program_destroy = program_destroy,
+    .compile = compile,
+    .executable_destroy = executable_destroy,
+    .execute = execute,
+#ifdef MINIMAL_ASYNC
+    .event_wait = queue_event_wait,
+    .event_destroy = queue_event_destroy,
+#endif
+    .plugin_close = plugin_close,
+};
+
+bool ltc_plugin_entry(ltc_entry_args* args) {
+  const ltc_version host_oldest = args->oldest, host_newest = args->newest, spoken = {1, 0};
+  args->oldest = args->newest = spoken; /* on refusal too: the user reads both ranges */
+  if (host_oldest.major > 1 || (host_oldest.major == 1 && host_oldest.minor > 0) || host_newest.major < 1) return false;
+  ltc_plugin* plugin = calloc(1, sizeof *plugin);
+  if (!plugin) return false;
+  plugin->host = args->host;
+  args->agreed = spoken;
+  args->api = &api;
+  args->plugin = plugin;
+  return true;
+}

@@ -1,0 +1,15 @@
+# cmake -DBUILD=... -DSAMPLE=... -DNAME=... -DWORK=... -DCONFORMANCE=... -DGENERATOR=... -P build_sample.cmake
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(failed)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${output}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --component sdk --prefix ${WORK}/sdk)
+file(COPY ${SAMPLE}/ DESTINATION ${WORK}/source)
+run(${CMAKE_COMMAND} -S ${WORK}/source -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/sdk -DCMAKE_BUILD_TYPE=Debug)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${CONFORMANCE} --backend ${WORK}/build/plugins/libltc_${NAME}.so --tier loader)

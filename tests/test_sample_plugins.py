@@ -1,0 +1,66 @@
+"""The plugins in samples/: a process each, compared with the CPU, and who computed it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from comparing import output_of, run_program
+
+PROGRAM = (Path(__file__).parent / "sample_program.py").read_text()
+PLUGINS = ("null", "minimal", "minimal_async")
+
+
+def run_on(plugin):
+    return json.loads(output_of(PROGRAM, LTC_BACKEND=plugin, PYTHONPATH=python_path()))
+
+
+def python_path():
+    """The package that is tested, and the folder of comparing.py."""
+    import ltc
+
+    return f"{Path(ltc.__file__).parent.parent}:{Path(__file__).parent}"
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return {plugin: run_on(plugin) for plugin in PLUGINS}
+
+
+@pytest.mark.parametrize("plugin", ["minimal", "minimal_async"])
+def test_minimal_computes_everything(runs, plugin):
+    counters = runs[plugin]["counters"]
+    assert counters["ProgramRuns"] > 10
+    assert {name: count for name, count in counters.items() if name == "HostOps" or "::" in name} == {}
+
+
+def test_null_computes_nothing(runs):
+    """Every op that was recorded ran on the host; passes add or remove a few."""
+    counters = runs["null"]["counters"]
+    assert counters["HostOps"] == sum(count for name, count in counters.items() if "::" in name) > 250
+    assert counters["aten::convolution"] > 0 and counters["ltc::philox"] > 0
+
+
+def test_random_numbers_are_the_same(runs):
+    assert runs["minimal"]["randoms"] == runs["minimal_async"]["randoms"] == runs["null"]["randoms"]
+
+
+OUT_OF_RANGE = """
+import torch, ltc
+x = torch.arange(3.0).to("ltc")
+y = x.gather(0, torch.tensor([0, 7]).to("ltc"))
+try:
+    y.cpu()
+except RuntimeError as error:
+    print(error)
+print((x + 1).cpu().tolist())
+"""
+
+
+@pytest.mark.parametrize("plugin", ["minimal", "minimal_async"])
+def test_failing_run(plugin):
+    """A run that fails says why where its result is read, and the device goes on."""
+    run = run_program(OUT_OF_RANGE, LTC_BACKEND=plugin, PYTHONPATH=python_path())
+    assert run.returncode == 0, run.stderr
+    assert "aten::gather: index 7 is out of bounds for dimension 0 with size 3" in run.stdout
+    assert run.stdout.endswith("[1.0, 2.0, 3.0]\n")
