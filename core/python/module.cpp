@@ -9,6 +9,7 @@
 #include "core/python/source_lines.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
+#include "core/run/process_end.h"
 #include "core/run/timeline.h"
 #include "core/torch/device.h"
 #include "core/torch/generator.h"
@@ -28,6 +29,15 @@ void for_devices(std::optional<int> index, void (*visit)(ltc::LazyDevice&)) {
 void sync_devices(std::optional<int> index, bool wait) {
   for_devices(index, [](ltc::LazyDevice& device) { device.sync(ltc::metrics::kMarkStep); });
   if (wait) for_devices(index, [](ltc::LazyDevice& device) { device.wait(); });
+}
+
+// Python's exit: threads that still record, daemons, stop before Python ends them.
+void end_process() {
+  const auto release_gil = [] {
+    if (PyGILState_Check()) PyEval_SaveThread();
+  };
+  if (!ltc::forked()) ltc::stop_other_threads(release_gil, std::chrono::milliseconds(500));
+  ltc::shut_down();
 }
 
 py::list timeline_events(const std::vector<ltc::timeline::Event>& events) {
@@ -85,7 +95,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
-  m.def("shut_down", &ltc::shut_down, ReleaseGil());
+  m.def("end_process", &end_process, ReleaseGil());
   m.def(
       "graph_text", [](int device) { return ltc::LazyDevice::get(static_cast<uint32_t>(device)).trace_text(); }, ReleaseGil());
 

@@ -7,6 +7,7 @@
 #include "core/ir/text.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
+#include "core/run/process_end.h"
 #include "core/run/timeline.h"
 
 namespace ltc {
@@ -22,6 +23,13 @@ struct Devices {
   std::mutex mutex;
   std::vector<std::unique_ptr<LazyDevice>> by_ordinal;
 };
+
+// Every way to record or to wait begins here, with no lock held.
+void enter() {
+  if (process_is_ending()) [[unlikely]]
+    stop_this_thread();
+  refuse_after_fork();
+}
 
 // Leaked: storages may be destroyed after static objects.
 Devices& devices() {
@@ -74,7 +82,7 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
 void LazyDevice::sync(std::string_view reason) { run(reason); }
 
 std::vector<BufferRef> LazyDevice::run(std::string_view reason) {
-  refuse_after_fork();
+  enter();
   metrics::counter(reason) += 1;
   std::lock_guard order(submission_);
   timeline::Span span("barrier", run_id_ + 1);
@@ -228,7 +236,7 @@ void LazyDevice::forget(LazyStorage& storage) {
 LazyStorage::~LazyStorage() { device_.forget(*this); }
 
 Recorder::Recorder(LazyDevice& device) : device_(device), location_(current_location()) {
-  refuse_after_fork();
+  enter();
   lock_ = std::unique_lock(device.mutex_);
 }
 

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "core/host/registry.h"
+#include "core/run/process_end.h"
 #include "core/torch/device.h"
 #include "core/torch/memory.h"
 
@@ -84,7 +85,8 @@ class PooledTensor final : public c10::TensorImpl, public Pooled<PooledTensor> {
 // device costs more (35 us) than recording a small backward, and gains nothing. A thread that wants it back says
 // torch.autograd.set_multithreading_enabled(True).
 void keep_backward_in_this_thread() {
-  thread_local const bool once = (c10::AutogradState::get_tls_state().set_multithreading_enabled(false), true);
+  thread_local const bool once =
+      (c10::AutogradState::get_tls_state().set_multithreading_enabled(false), count_this_thread(), true);
   static_cast<void>(once);
 }
 

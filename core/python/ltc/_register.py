@@ -18,4 +18,4 @@ def register() -> None:
     torch._register_device_module("ltc", _device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _sharing.install()
-    atexit.register(_C.shut_down)
+    atexit.register(_C.end_process)

@@ -1,0 +1,22 @@
+// The end of the process while other threads still record. Python takes its lock away from them then and ends them in the middle
+// of C++ code, which aborts the process; so they are stopped before, where they hold nothing.
+#pragma once
+
+#include <chrono>
+
+#include "core/base/api.h"
+
+namespace ltc {
+
+// A thread that has made a tensor counts from here to its end. Once per thread.
+void count_this_thread();
+
+// From now on every other thread stops for ever at the next op that it records or barrier that it asks for. Returns when all
+// that were counted have stopped, or after `at_most`: some may be busy with something else. `before_stopping` is called in each
+// thread that stops, to give back what others wait for.
+LTC_API void stop_other_threads(void (*before_stopping)(), std::chrono::milliseconds at_most);
+
+bool process_is_ending();
+void stop_this_thread();  // unless it is the one that ends the process
+
+}  // namespace ltc
