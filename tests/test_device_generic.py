@@ -36,7 +36,7 @@ class TestGeneric(TestCase):
             self.assertEqual(op(sample.input, *sample.args, **sample.kwargs).device.type, "ltc")
 
 
-generated = {}
+generated = {"TestGeneric": TestGeneric}  # as a test module's globals()
 instantiate_device_type_tests(TestGeneric, generated, only_for="ltc")
 
 

@@ -176,8 +176,8 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, 
   program->graph = std::move(graph);
   run_passes(program->graph);
   Claims claims = ask_claims(program->graph, device, narrowing);
-  if (device.can_compute() &&
-      decompose::decompose(program->graph, [&](const Graph& trial) { return ask_claims(trial, device, narrowing).clusters; })) {
+  const auto clusters_of = [&](const Graph& trial) { return ask_claims(trial, device, narrowing).clusters; };
+  if (device.can_compute() && decompose::decompose(program->graph, clusters_of, must_stay_wide(program->graph, narrowing))) {
     run_passes(program->graph);
     claims = ask_claims(program->graph, device, narrowing);
   }

@@ -42,6 +42,17 @@ const Call::Argument& Call::find(std::string_view name) const {
   fail(Code::kInternal, row_.name, " has no argument '", name, "'");
 }
 
+const Type& Call::result(size_t index) const {
+  ensure(wants(index), row_.name, ": its rule asks for the type of result ", index, ", which nobody wants");
+  return builder_.graph().type(node_.outputs[index]);
+}
+
+const Type& Call::any_result() const {
+  size_t index = 0;
+  while (index < node_.outputs.size() && !wants(index)) ++index;
+  return result(index);
+}
+
 Val Call::operand(ValueId value) const {
   if (value == kNone) return {};
   for (const Param& param : builder_.graph().params) {

@@ -37,7 +37,8 @@ class Call {
 
   // What is to be computed.
   bool wants(size_t result) const { return result < node_.outputs.size() && node_.outputs[result] != kNone; }
-  const Type& result(size_t index = 0) const { return builder_.graph().type(node_.outputs[index]); }
+  const Type& result(size_t index = 0) const;  // of one that is wanted
+  const Type& any_result() const;              // of the first that is wanted, where all have the same sizes
 
  private:
   struct Argument {

@@ -5,15 +5,26 @@ namespace ltc::decompose {
 namespace {
 
 Convolution settings(const Call& call) {
-  Convolution how{call.ints("stride"),     call.ints("padding"),        call.ints("dilation"),
-                  call.flag("transposed"), call.ints("output_padding"), call.integer("groups")};
+  // One number stands for all dims.
+  const size_t dims = static_cast<size_t>(call.tensor("weight").rank()) - 2;
+  const auto per_dim = [&](const char* name) {
+    Ints values = call.ints(name);
+    if (values.size() == 1) values.resize(dims, values[0]);
+    return values;
+  };
+  Convolution how{per_dim("stride"), per_dim("padding"), per_dim("dilation"), call.flag("transposed")};
+  how.output_padding = per_dim("output_padding");
+  how.groups = call.integer("groups");
   return how;
 }
 
 Results convolve(const Call& call) {
   const Val x = call.tensor("input"), bias = call.math("bias");
-  if (!bias && x.dtype() == math_dtype(x.dtype())) return nothing();
-  Val y = convolution(call.math("input"), call.math("weight"), settings(call));
+  const Convolution how = settings(call);
+  const bool written_out = how.stride == call.ints("stride") && how.padding == call.ints("padding") &&
+                           how.dilation == call.ints("dilation") && how.output_padding == call.ints("output_padding");
+  if (!bias && x.dtype() == math_dtype(x.dtype()) && written_out) return nothing();
+  Val y = convolution(call.math("input"), call.math("weight"), how);
   if (!bias) return y;
   Ints per_channel(static_cast<size_t>(y.rank()), 1);
   per_channel[1] = bias.count();
@@ -57,6 +68,8 @@ Results convolve_backward(const Call& call) {
   Val dx, dweight, dbias;
   if (call.wants(0)) {
     dx = how.transposed ? convolution(g, weight, ordinary) : ordinary_input_gradient(g, weight, x.sizes(), ordinary);
+    // An output padding of a whole stride and more makes one window too many.
+    for (int64_t dim = 2; dim < x.rank(); ++dim) dx = slice(dx, dim, 0, x.size(dim));
   }
   if (call.wants(1)) {
     dweight = how.transposed ? ordinary_weight_gradient(g, x, weight.sizes(), ordinary)

@@ -13,9 +13,10 @@ namespace ltc::decompose {
 using Claims = std::function<std::vector<uint32_t>(const Graph&)>;
 
 // The graph with each unclaimed node replaced for which there are rules that lead, in as many steps as it takes, to claimed ones
-// only. Any other node is left as it is: the host runs an op whole rather than its parts. Asks for claims once per step.
-// Returns whether anything was replaced. Throws Error(kInternal) for a rule that yields other sizes than its op.
-bool decompose(Graph& graph, const Claims& claims);
+// only. Any other node is left as it is: the host runs an op whole rather than its parts; so are the `kept` ones, by node (empty:
+// none). Asks for claims once per step. Returns whether anything was replaced. Throws Error(kInternal) for a rule that yields
+// other sizes than its op.
+bool decompose(Graph& graph, const Claims& claims, std::vector<bool> kept = {});
 
 // Whether the node is of the minimal opset, in canonical form.
 bool is_minimal(const Graph& graph, const Node& node);

@@ -31,7 +31,12 @@ Results addmv(const Call& call) {
 }
 Results addr(const Call& call) { return add_product(call, unsqueeze(call.math("vec1"), 1) * unsqueeze(call.math("vec2"), 0)); }
 Results baddbmm(const Call& call) { return add_product(call, bmm(call.math("batch1"), call.math("batch2"))); }
-Results addbmm(const Call& call) { return add_product(call, sum(bmm(call.math("batch1"), call.math("batch2")), {0})); }
+// The batch is one more part of the dim that is summed over.
+Results addbmm(const Call& call) {
+  const Val a = call.math("batch1"), b = call.math("batch2");
+  const int64_t inner = a.size(0) * a.size(2);
+  return add_product(call, matmul2(reshape(permute(a, {1, 0, 2}), {a.size(1), inner}), reshape(b, {inner, b.size(2)})));
+}
 
 Val row_softmax(Val x, int64_t dim) {
   const Val e = exp(x - amax(x, {dim}, true));

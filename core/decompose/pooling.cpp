@@ -90,8 +90,8 @@ Val position_of(Builder& b, const Windows& w, const Ints& place) {
 template <size_t kDims>
 Results max_pool(const Call& call) {
   const Val x = call.math("self");
-  if (call.result().element_count == 0) return nothing();
-  Windows w = windows_of(call, x.sizes(), call.result().sizes, kDims);
+  if (call.any_result().element_count == 0) return nothing();
+  Windows w = windows_of(call, x.sizes(), call.any_result().sizes, kDims);
   w.dilation = per_dim(call.ints("dilation"), kDims, 1);
   const double lowest = is_floating(x.dtype()) ? -std::numeric_limits<double>::infinity() : 0;
   if (!is_floating(x.dtype())) return nothing();

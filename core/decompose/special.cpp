@@ -1,6 +1,5 @@
 // Special functions. Sources: Cephes (Moshier, Methods and programs for mathematical functions, 1989), which PyTorch's own
 // kernels follow too, unless a function says otherwise.
-#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -119,43 +118,13 @@ Val i1(Val x) { return exp(abs(x)) * i1e(x); }
 
 Val entropy(Val x) { return where(is_nan(x), x, where(x > 0, -x * log(x), where(x == 0, zeros_like(x), full_like(x, -kInf)))); }
 
-// Hurwitz's zeta: nine terms and Euler and Maclaurin's remainder.
-Val zeta(Val s, Val q) {
-  constexpr double kBernoulli[] = {12.0,
-                                   -720.0,
-                                   30240.0,
-                                   -1209600.0,
-                                   47900160.0,
-                                   -1.8924375803183791606e9,
-                                   7.47242496e10,
-                                   -2.950130727918164224e12,
-                                   1.1646782814350067249e14,
-                                   -4.5979787224074726105e15,
-                                   1.8152105401943546773e17,
-                                   -7.1661652561756670113e18};
-  Val total = pow(q, -s), a = q;
-  for (int i = 0; i < 9; ++i) {
-    a = a + 1;
-    total = total + pow(a, -s);
-  }
-  Val power = pow(a, -s);
-  total = total + power * a / (s - 1) - power * 0.5;
-  Val factor = ones_like(s), k = zeros_like(s);
-  for (const double b : kBernoulli) {
-    factor = factor * (s + k), power = power / a;
-    total = total + factor * power / b;
-    k = k + 1, factor = factor * (s + k), power = power / a, k = k + 1;
-  }
-  return where(s == 1, full_like(total, kInf), where(s < 1, full_like(total, kNan), total));
-}
-
 Results polygamma(const Call& call) {
   const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
   const int64_t n = call.integer("n");
   if (n == 0) return digamma(x);
   if (n == 1) {  // reflection, recurrence and series, as PyTorch's trigamma
     const Val negative = x < 0.5, s = sin(x * std::numbers::pi);
-    Val y = where(negative, 1 - x, x), total = where(negative, -(std::numbers::pi * std::numbers::pi) / (s * s), zeros_like(x));
+    Val y = where(negative, 1 - x, x), total = where(negative, (std::numbers::pi * std::numbers::pi) / (s * s), zeros_like(x));
     Val series = zeros_like(x);
     for (int i = 0; i < 6; ++i) {
       series = series + 1 / (y * y);
@@ -165,8 +134,7 @@ Results polygamma(const Call& call) {
     series = series + (1 + 0.5 / y + z * (1.0 / 6 - z * (1.0 / 30 - z * (1.0 / 42)))) / y;
     return total + where(negative, -series, series);
   }
-  const double sign = n % 2 ? 1 : -1;
-  return zeta(full_like(x, static_cast<double>(n + 1)), x) * (sign * std::tgamma(static_cast<double>(n + 1)));
+  return nothing();  // higher ones are zeta functions: as many terms as the value is negative
 }
 
 constexpr Decomposition kRules[] = {

@@ -202,7 +202,9 @@ class HostSegment {
       const c10::Argument& arg = op.schema().arguments()[i];
       const Attr* attr = find_attr(attrs_of(node.attrs), arg.name());
       if (entry.args[i].kind == ArgKind::kTensor) {
-        stack.emplace_back(tensor(node.inputs[next++]));
+        const bool absent = node.inputs[next] == kNone && arg.type()->kind() == c10::TypeKind::OptionalType;
+        stack.push_back(absent ? c10::IValue() : c10::IValue(tensor(node.inputs[next])));
+        ++next;
       } else if (entry.args[i].kind == ArgKind::kTensorList) {
         stack.push_back(list(node, arg, next));
       } else if (attr) {
