@@ -95,7 +95,8 @@ def out_view(op, arguments):
 def _into(op, arguments, shape_out):
     with torch.no_grad():
         first, args, kwargs = arguments.tree
-        outputs = map_tensors(shape_out, _plain(op.op(first, *args, **kwargs)))
+        functional = _plain(op.op(first, *args, **kwargs))
+        outputs = map_tensors(shape_out, functional)
 
     def program(place):
         first, args, kwargs = place(arguments.tree)
@@ -103,6 +104,7 @@ def _into(op, arguments, shape_out):
         result = op.op(first, *args, **kwargs, out=placed)
         return result, [one is other for one, other in zip(tensors_in(result), tensors_in(placed))], placed, list(place.bases.values())
 
+    program.functional = functional
     return program
 
 

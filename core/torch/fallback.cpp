@@ -1,6 +1,7 @@
 #include "core/torch/fallback.h"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/MemoryOverlap.h>
 #include <ATen/ScalarOps.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/from_blob.h>
@@ -23,6 +24,7 @@ class EagerCall {
   void run(const c10::OperatorHandle& op) {
     const size_t count = schema_.arguments().size();
     const size_t begin = stack_.size() - count;
+    check_overlap(begin);
     for (size_t i = 0; i < count; ++i) {
       const auto* alias = schema_.arguments()[i].alias_info();
       fetch(stack_[begin + i], alias && alias->isWrite());
@@ -39,6 +41,17 @@ class EagerCall {
   int64_t moved_bytes() const { return moved_bytes_; }
 
  private:
+  // The kernel sees copies, and cannot find out itself that it is to write what it reads.
+  void check_overlap(size_t begin) const {
+    for (size_t i = 0; i < schema_.arguments().size(); ++i) {
+      if (!schema_.arguments()[i].is_out() || !stack_[begin + i].isTensor()) continue;
+      for (size_t j = 0; j < i; ++j) {
+        if (!schema_.arguments()[j].is_out() && stack_[begin + j].isTensor())
+          at::assert_no_overlap(stack_[begin + i].toTensor(), stack_[begin + j].toTensor());
+      }
+    }
+  }
+
   at::Tensor fetch(const at::Tensor& tensor, bool is_written) {
     if (!tensor.defined() || !is_lazy(tensor)) return tensor;
     if (!device_) device_ = &lazy_device(tensor);

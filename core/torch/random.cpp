@@ -291,6 +291,16 @@ at::Tensor& normal_out(Mean mean, Std std, OptGenerator generator, at::Tensor& o
   return out.copy_(drawn);
 }
 
+// As the CPU: weights are read once, whatever the draw.
+void check_weights(const at::Tensor& weights) {
+  constexpr int64_t kMostCategories = 1 << 24;
+  TORCH_CHECK(weights.size(-1) <= kMostCategories, "number of categories cannot exceed 2^24");
+  const at::Tensor unsound = weights.lt(0).logical_or(weights.isfinite().logical_not()).any();
+  const at::Tensor faults = at::stack({unsound, weights.sum(-1).le(0).any()}).cpu();  // one read for both
+  TORCH_CHECK(!faults[0].item<bool>(), "probability tensor contains either `inf`, `nan` or element < 0");
+  TORCH_CHECK(!faults[1].item<bool>(), "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+
 // Without replacement: the categories that finish first when each waits for a time with its own rate. With it: where uniform
 // numbers fall in the running sum.
 at::Tensor multinomial(const at::Tensor& weights, c10::SymInt symbolic, bool replacement, OptGenerator generator) {
@@ -301,6 +311,7 @@ at::Tensor multinomial(const at::Tensor& weights, c10::SymInt symbolic, bool rep
   TORCH_CHECK(count > 0, "cannot sample n_sample <= 0 samples");
   TORCH_CHECK(replacement || count <= weights.size(-1),
               "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+  check_weights(weights);
   if (!replacement || count == 1) {
     const at::Tensor times = uniform10(weights, generator).log().neg().div(weights);
     return std::get<1>(times.topk(count, -1, /*largest=*/false));
