@@ -27,6 +27,6 @@ def test_schema(row):
     _, name, schema, tier = row
     assert schema.startswith(name + "(")
     assert tier in (0, 1, 2)
-    if not name.startswith("ltc::"):
+    if name != "ltc::philox":  # known to plugins alone
         base, _, overload = name.partition(".")
         assert schema.replace('"', "'") == str(torch._C._get_schema(base, overload)).replace('"', "'")

@@ -88,17 +88,6 @@ def check_training(model, make_optimizer, rtol=1e-4, atol=2e-5):
         assert_close(state[name], expected_state[name], rtol=rtol, atol=atol)
 
 
-@pytest.mark.parametrize("foreach", [None, False], ids=["default", "single"])
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_optimizers(name, foreach):
-    check_training(mlp, lambda parameters: OPTIMIZERS[name](parameters, foreach=foreach))
-
-
-@pytest.mark.parametrize("name", ["sgd", "adam", "adamw"])
-def test_fused_optimizers(name):
-    check_training(mlp, lambda parameters: OPTIMIZERS[name](parameters, fused=True))
-
-
 @pytest.mark.parametrize("model", [cnn, Embedder])
 @pytest.mark.parametrize("name", ["momentum", "adamw", "adadelta"])
 def test_models(model, name):

@@ -3,17 +3,14 @@
 
 #include <memory>
 
+#include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 
 namespace ltc {
 
-namespace host {
-class PluginDevice;
-}
-
 // Passes, claims, partition, lowering, compiling. What the plugin does not claim, or refuses when it is lowered, becomes host
-// steps; a plugin that cannot compute gets one host step. `device` outlives the program. Throws what the plugin throws, but for
-// the refusal of a single node.
-std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device);
+// steps; a plugin that cannot compute gets one host step. The plugin's part is narrowed, the types in the program are not.
+// `device` outlives the program. Throws what the plugin throws, but for the refusal of a single node.
+std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing = {});
 
 }  // namespace ltc

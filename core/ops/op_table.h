@@ -16,8 +16,9 @@ enum class Tier : uint8_t {
 };
 
 enum OpFlags : uint32_t {
-  kKeepWhole = 1,   // recorded as one node although PyTorch would take it apart before it reaches the device
-  kCpuIndices = 2,  // index tensors may be on the CPU, as PyTorch allows for every device
+  kKeepWhole = 1,    // recorded as one node although PyTorch would take it apart before it reaches the device
+  kCpuIndices = 2,   // index tensors may be on the CPU, as PyTorch allows for every device
+  kTraceTagged = 4,  // recorded although PyTorch tags it as random or of sizes that depend on values: its kernel sees to that
 };
 
 struct OpRow {

@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "core/base/log.h"
+#include "core/compile/blame.h"
+#include "core/run/convert.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/metrics.h"
 #include "core/run/queue.h"
@@ -23,24 +25,25 @@ ltc_type abi_type(TypeId id) {
   return result;
 }
 
-ltc_transfer_args transfer_args(ltc_direction direction, const Buffer& buffer) {
+ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, TypeId kept) {
   ltc_transfer_args args{};
   args.struct_size = LTC_SIZE_TO(ltc_transfer_args, source_offset_bytes);
   args.direction = direction;
-  args.buffer = buffer.handle;
-  args.size_bytes = type_of(buffer.type).size_bytes();
+  args.buffer = buffer;
+  args.size_bytes = type_of(kept).size_bytes();
   return args;
 }
 
 }  // namespace
 
 void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
+  const HostValue sent = convert(value, narrowing_.kept(value.type));
   Buffer made(*this, value.type);  // gives the handle back if the bytes do not arrive
-  made.own(device_->create_buffer(abi_type(value.type)));
-  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, made);
+  made.own(device_->create_buffer(abi_type(sent.type)));
+  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, made.handle, sent.type);
   if (args.size_bytes > 0) {
-    args.from = value.data.get();
-    // Waited for here: `value` may then go, and in-order execution makes later work see the bytes.
+    args.from = sent.data.get();
+    // Waited for here: `sent` may then go, and in-order execution makes later work see the bytes.
     Completion(*this, device_->transfer(args), {}).wait();
     metrics::counter(metrics::kBytesToDevice) += static_cast<int64_t>(args.size_bytes);
   }
@@ -55,13 +58,21 @@ void DeviceQueue::require(Buffer& buffer) {
   ensure(buffer.handle != nullptr, "a buffer is read before the submission that makes it");
 }
 
+void DeviceQueue::check(const Buffer& buffer) {
+  if (buffer.error) std::rethrow_exception(buffer.error);
+  if (buffer.completion) buffer.completion->wait();
+}
+
 void DeviceQueue::copy_out(Buffer& buffer, void* to) {
   require(buffer);
   if (buffer.completion) buffer.completion->wait();  // throws the error of the run that made it
-  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer);
+  const TypeId kept = narrowing_.kept(buffer.type);
+  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer.handle, kept);
   if (args.size_bytes == 0) return;
-  args.to = to;
+  const HostValue received = kept == buffer.type ? HostValue{} : allocate_host_value(kept);
+  args.to = received.data ? received.data.get() : to;
   Completion(*this, device_->transfer(args), {}).wait();
+  if (received.data) convert_elements(received, type_of(buffer.type).dtype, to);
   metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(args.size_bytes);
 }
 
@@ -139,7 +150,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   };
   ltc_event* event = nullptr;
   try {
-    event = device_->execute(args, outputs.data());
+    event = blaming(step, [&] { return device_->execute(args, outputs.data()); });
   } catch (const host::BrokenContract&) {
     forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
@@ -148,7 +159,8 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
 
   std::shared_ptr<Completion> completion;
   if (event || !parents.empty()) {
-    completion = std::make_shared<Completion>(*this, event, std::move(parents));
+    const std::shared_ptr<const Step> submitted(run.program, &step);
+    completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted);
     pending_.push_back(completion);
     limit_pending(window_);
   }
@@ -182,7 +194,7 @@ void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots,
   const std::vector<HostValue> outputs = host_runner()(step.graph, inputs, scalars);
   ensure(outputs.size() == step.outputs.size(), "the host runner gave ", outputs.size(), " outputs for ", step.outputs.size());
   metrics::counter(metrics::kHostOps) += static_cast<int64_t>(step.graph.nodes.size());
-  for (const Node& node : step.graph.nodes) count_fallback(op_name(node.op));
+  count_host_step(step.graph);
   for (size_t i = 0; i < outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
     if (!slot) slot = std::make_shared<Buffer>(*this, outputs[i].type);

@@ -23,7 +23,7 @@ RunsHere g_runs_here = nullptr;
 void set_runs_here(RunsHere may_run) { g_runs_here = may_run; }
 
 DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
-    : device_(std::move(device)), window_(window) {}
+    : device_(std::move(device)), narrowing_(Narrowing::of(*device_)), window_(window) {}
 
 DeviceQueue::~DeviceQueue() { stop(); }
 

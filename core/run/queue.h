@@ -15,6 +15,7 @@
 #include <functional>
 #include <thread>
 
+#include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 #include "core/run/buffer.h"
 #include "core/run/host_ops.h"
@@ -43,7 +44,8 @@ class DeviceQueue {
   ~DeviceQueue();
 
   host::PluginDevice& device() { return *device_; }
-  MemoryAccount& memory() { return memory_; }  // of the buffers that came from it
+  const Narrowing& narrowing() const { return narrowing_; }  // of what the device keeps
+  MemoryAccount& memory() { return memory_; }                // of the buffers that came from it
 
   // A buffer of `value`. The bytes are kept until they were sent: a long value at its place in the order, a short one when it is
   // first read, so that it wakes nobody. Returns at once, unless so many bytes wait already that the host would come to hold
@@ -58,6 +60,8 @@ class DeviceQueue {
 
   // This place in the queue's order. A timed one has the device finish what came before, so that its time is exact.
   std::shared_ptr<Marker> mark(bool timed = false);
+  // Throws the error of what was to produce the buffer. After a drain.
+  static void check(const Buffer& buffer);
 
   void drain();  // returns when all that was submitted before is done on the device; throws nothing
   void stop();   // drains, ends the thread; afterwards every submission throws Error(kCancelled)
@@ -86,6 +90,7 @@ class DeviceQueue {
   void copy_in(const HostValue& value, Buffer& buffer);
 
   std::unique_ptr<host::PluginDevice> device_;
+  const Narrowing narrowing_;
   const size_t window_;
   MemoryAccount memory_;
 

@@ -28,6 +28,14 @@ bool test_plan_run(const test_plan* plan, const void* const* inputs, const ltc_s
 /* "%3 = aten::neg(%2)", a line per node. False when the sink takes no more. */
 bool test_plan_write(const test_plan* plan, const ltc_sink* sink);
 
+/* The dtypes of buffers, a bit each: those of the ops, or with LTC_TEST_DTYPES more, all but some. */
+#ifdef LTC_TEST_DTYPES
+#define TEST_DTYPES ((UINT64_C(1) << (LTC_C128 + 1)) - 2 - (LTC_TEST_DTYPES))
+#else
+#define TEST_DTYPES (UINT64_C(1) << LTC_F32 | UINT64_C(1) << LTC_I64)
+#endif
+bool test_has_dtype(ltc_dtype dtype);
+
 /* Bytes of a dense array of this type; 0 for a type that the plugin does not have. */
 uint64_t test_element_bytes(ltc_dtype dtype);
 uint64_t test_type_bytes(const ltc_type* type);

@@ -5,6 +5,7 @@
  *   LTC_TEST_ASYNC        a worker thread per device, and events that are pending for real
  *   LTC_TEST_SLEEP_MS     each run takes this much longer
  *   LTC_TEST_FAILS        every second run of a device fails with INTERNAL, through its event
+ *   LTC_TEST_DTYPES       buffers may have any dtype up to C128, but for the bits of this
  *   LTC_TEST_DEVICES      how many devices; else 1
  *   LTC_TEST_FAULT        one fault of the list below
  *   LTC_TEST_ENTRY        exports the entry under this name, for a wrapper */
@@ -74,7 +75,7 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   if (!made) return test_out_of_memory(plugin);
   info->name = string("host memory");
   info->fingerprint = string(LTC_TEST_NAME "-1");
-  info->dtypes = UINT64_C(1) << LTC_F32 | UINT64_C(1) << LTC_I64;
+  info->dtypes = TEST_DTYPES;
   info->flags = LTC_DEVICE_HOST_VISIBLE;
   *device = made;
   return NULL;
@@ -82,7 +83,8 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
 
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
   if (FAULT == NULL_BUFFER) return NULL;
-  if (test_element_bytes(args->type->dtype) == 0) return error(device->plugin, LTC_UNSUPPORTED, "a dtype other than F32 and I64");
+  if (test_element_bytes(args->type->dtype) == 0)
+    return error(device->plugin, LTC_UNSUPPORTED, "a dtype that this plugin does not have");
   ltc_buffer* made = test_buffer_create(device, test_type_bytes(args->type));
   if (!made) return test_out_of_memory(device->plugin);
   *buffer = made;

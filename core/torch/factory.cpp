@@ -2,9 +2,12 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/as_strided_copy_native.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
+#include <ATen/ops/as_strided_scatter_native.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/set_native.h>
+#include <ATen/ops/tensor_split_native.h>
 #include <ATen/ops/unfold_native.h>
 #include <ATen/ops/view_as_complex_native.h>
 #include <ATen/ops/view_as_real_native.h>
@@ -102,10 +105,14 @@ at::Tensor& set_nothing(at::Tensor& self) {
 
 at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
   auto* impl = self.unsafeGetTensorImpl();
-  Recorder recorder(lazy_device(self));
-  const TypeId geometry = geometry_of(impl);
-  const TypeId type = type_of(geometry).dense ? geometry : intern_contiguous(type_of(geometry).dtype, type_of(geometry).sizes);
-  write(recorder, impl, emit_full(recorder, type, value));
+  LazyDevice& device = lazy_device(self);
+  {
+    Recorder recorder(device);
+    const TypeId geometry = geometry_of(impl);
+    const TypeId type = type_of(geometry).dense ? geometry : intern_contiguous(type_of(geometry).dtype, type_of(geometry).sizes);
+    write(recorder, impl, emit_full(recorder, type, value));
+  }
+  device.end_op();
   return self;
 }
 
@@ -122,10 +129,11 @@ bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& 
   return is_plain(self) && is_plain(from);
 }
 
-// PyTorch makes these from an empty tensor and their .out form; the op table keeps the functional form whole.
+// PyTorch makes these from an empty tensor and their .out form; the op table keeps the functional form whole. An output with the
+// right number of elements keeps its sizes.
 at::Tensor& replace(at::Tensor& out, const at::Tensor& value) {
-  out.resize_(value.sizes());
-  return out.copy_(value);
+  if (out.numel() != value.numel()) out.resize_(value.sizes());
+  return out.copy_(value.view(out.sizes()));
 }
 at::Tensor& arange_out(const at::Scalar& start, const at::Scalar& end, const at::Scalar& step, at::Tensor& out) {
   return replace(out, at::arange(start, end, step, out.options()));
@@ -135,6 +143,16 @@ at::Tensor& linspace_out(const at::Scalar& start, const at::Scalar& end, int64_t
 }
 
 at::Tensor& zero(at::Tensor& self) { return fill_number(self, 0); }
+
+// These depend on where elements lie in memory; recorded by schema, they would see row-major contents.
+at::Tensor as_strided_copy(const at::Tensor& self, SymIntArrayRef sizes, SymIntArrayRef strides,
+                           std::optional<c10::SymInt> offset) {
+  return at::native::as_strided_copy_symint(self, sizes, strides, std::move(offset));
+}
+at::Tensor as_strided_scatter(const at::Tensor& self, const at::Tensor& source, SymIntArrayRef sizes, SymIntArrayRef strides,
+                              std::optional<c10::SymInt> offset) {
+  return at::native::as_strided_scatter_symint(self, source, sizes, strides, std::move(offset));
+}
 
 // Autograd's stand-in for a gradient that is zero has no storage on other devices; here zeros cost one node.
 at::Tensor efficient_zeros(SymIntArrayRef sizes, OptDtype dtype, OptLayout layout, OptDevice device, std::optional<bool> pin) {
@@ -157,6 +175,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_", set_nothing);
   m.impl("fill_.Scalar", fill_number);
   m.impl("zero_", zero);
+  m.impl("as_strided_copy", as_strided_copy);
+  m.impl("as_strided_scatter", as_strided_scatter);
   m.impl("_efficientzerotensor", efficient_zeros);
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
   m.impl("arange.start_out", arange_out);
@@ -164,8 +184,16 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", copy_from);
   m.impl("_copy_from_and_resize", copy_from_and_resize);
   m.impl("_local_scalar_dense", local_scalar_dense);
+  m.impl("equal", equal);
   m.impl("record_stream", record_stream);
 }
+
+// The places to split at are numbers that the program needs now.
+std::vector<at::Tensor> tensor_split(const at::Tensor& self, const at::Tensor& where, int64_t dim) {
+  return at::native::tensor_split(self, where.cpu(), dim);
+}
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("tensor_split.tensor_indices_or_sections", tensor_split); }
+TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { m.impl("tensor_split.tensor_indices_or_sections", tensor_split); }
 
 // torch.device("lazy") names PyTorch's own, unused, Lazy key: its factories make ltc tensors.
 TORCH_LIBRARY_IMPL(aten, Lazy, m) {

@@ -73,7 +73,7 @@ struct Hot {
   // At its autograd key: straight on where there is nothing to differentiate and no mode that wants to see the call.
   static at::Tensor autograd_kernel(c10::DispatchKeySet keys, const Args&... args) {
     const bool grad_mode = c10::GradMode::is_enabled();
-    if (is_plain(keys) && (... && needs_no_gradient(args, grad_mode))) [[likely]]
+    if (reaches_device(keys) && (... && needs_no_gradient(args, grad_mode))) [[likely]]
       return kernel(args...);
     // PyTorch's own autograd kernel still stands at the key of backends without one of their own. What is above has been here.
     const auto own = (keys & c10::after_autograd_keyset).add(c10::DispatchKey::AutogradOther);
@@ -85,12 +85,6 @@ struct Hot {
   static bool needs_no_gradient(const at::Tensor& tensor, bool grad_mode) {
     const auto* meta = static_cast<torch::autograd::AutogradMeta*>(tensor.unsafeGetTensorImpl()->autograd_meta());
     return !meta || (!meta->fw_grad_ && !(grad_mode && meta->requires_grad()));
-  }
-
-  // Whether nothing stands between autograd and the device: no dispatch mode, no functionalization, no bits to resolve.
-  static bool is_plain(c10::DispatchKeySet keys) {
-    const auto below = (keys & c10::after_autograd_keyset).remove(c10::DispatchKey::ADInplaceOrView);
-    return below.highestFunctionalityKey() == c10::DispatchKey::Dense;
   }
 };
 

@@ -1,7 +1,11 @@
 #include "core/torch/infer.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/zeros.h>
+
+#include <unordered_map>
 
 #include "core/base/log.h"
 
@@ -19,61 +23,133 @@ struct InferringScope {
 // nothing meanwhile. A backend key without kernels is the way to reach that composite from below our own kernel.
 torch::jit::Stack infer_structured(const OpEntry& entry, torch::jit::Stack stack) {
   InferringScope scope;
-  entry.functional->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse3), &stack);
+  entry.recorded->redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse3), &stack);
   return stack;
 }
 
-at::Tensor zeros_like(const at::Tensor& tensor, c10::DeviceType device) {
-  if (!tensor.defined() || !is_lazy(tensor)) return tensor;
-  return at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options().device(device)).zero_();
-}
+// What the stand-ins hold. Zeros are a legal input of nearly everything; some ops want a regular matrix or a divisor.
+enum class Fill { kZeros, kRegular, kOnes };
 
-// The argument with zeros on another device in the place of lazy tensors.
-c10::IValue placed(const c10::IValue& value, c10::DeviceType device) {
-  if (value.isTensor()) return zeros_like(value.toTensor(), device);
-  if (value.isDevice()) return c10::Device(device);
-  if (value.isTensorList()) {
-    auto tensors = value.toTensorVector();
-    for (at::Tensor& tensor : tensors) tensor = zeros_like(tensor, device);
-    return tensors;
-  }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> tensors;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-      tensors.push_back(tensor ? std::optional(zeros_like(*tensor, device)) : std::nullopt);
+// Tensors of the geometries of lazy ones, on the CPU or without data; on request those that share a storage do so afterwards too.
+class StandIns {
+ public:
+  StandIns(Fill fill, bool share, c10::DeviceType device) : fill_(fill), share_(share), device_(device) {}
+
+  c10::IValue operator()(const c10::IValue& value) {
+    if (value.isTensor()) return for_tensor(value.toTensor());
+    if (value.isDevice()) return c10::Device(device_);
+    if (value.isTensorList()) {
+      auto tensors = value.toTensorVector();
+      for (at::Tensor& tensor : tensors) tensor = for_tensor(tensor);
+      return tensors;
     }
-    return tensors;
+    if (value.isOptionalTensorList()) {
+      c10::List<std::optional<at::Tensor>> tensors;
+      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
+        tensors.push_back(tensor ? std::optional(for_tensor(*tensor)) : std::nullopt);
+      }
+      return tensors;
+    }
+    return value;
   }
-  return value;
+
+ private:
+  at::Tensor for_tensor(const at::Tensor& tensor) {
+    if (!tensor.defined() || !is_lazy(tensor)) return tensor;
+    if (!share_) return filled(at::empty_strided(tensor.sizes(), tensor.strides(), options_for(tensor)));
+    at::Tensor& memory = of_storage_[tensor.storage().unsafeGetStorageImpl()];
+    const auto bytes = static_cast<int64_t>(tensor.storage().nbytes());
+    if (!memory.defined()) memory = at::zeros({bytes}, options_for(tensor).dtype(at::kByte));
+    at::Tensor result = at::empty({0}, options_for(tensor));
+    return filled(result.set_(memory.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides()));
+  }
+
+  at::TensorOptions options_for(const at::Tensor& tensor) const { return tensor.options().device(device_); }
+
+  at::Tensor filled(at::Tensor tensor) const {
+    if (fill_ == Fill::kOnes) return tensor.fill_(1);
+    tensor.zero_();
+    const bool is_number = tensor.is_floating_point() || tensor.is_complex();
+    if (fill_ == Fill::kRegular && is_number) tensor.dim() < 2 ? tensor.fill_(1) : tensor.diagonal(0, -2, -1).fill_(1);
+    return tensor;
+  }
+
+  const Fill fill_;
+  const bool share_;
+  const c10::DeviceType device_;
+  std::unordered_map<c10::StorageImpl*, at::Tensor> of_storage_;
+};
+
+torch::jit::Stack stand_ins(const torch::jit::Stack& stack, Fill fill, bool share, c10::DeviceType device = at::kCPU) {
+  StandIns stand_in(fill, share, device);
+  torch::jit::Stack result;
+  for (const c10::IValue& value : stack) result.push_back(stand_in(value));
+  return result;
 }
 
-std::optional<torch::jit::Stack> try_call(const c10::OperatorHandle& op, torch::jit::Stack stack) {
+TypeId type_of_result(const at::Tensor& result) {
+  TORCH_CHECK(result.layout() == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", result.layout());
+  const TypeId id = intern_type(to_dtype(result.scalar_type()), as_span(result.sizes()), as_span(result.strides()));
+  return type_of(id).dense ? id : intern_contiguous(type_of(id).dtype, type_of(id).sizes);
+}
+
+// The results of a call, on its stack, as outputs of a node.
+void add_results(const torch::jit::Stack& results, const std::vector<size_t>& returns, std::vector<TypeId>& outputs) {
+  const auto add = [&](const at::Tensor& tensor) { outputs.push_back(tensor.defined() ? type_of_result(tensor) : kNoType); };
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (i < returns.size() && returns[i] != OpEntry::kFresh) continue;
+    if (!results[i].isTensorList()) {
+      add(results[i].isTensor() ? results[i].toTensor() : at::Tensor());
+      continue;
+    }
+    for (const at::Tensor& tensor : results[i].toTensorVector()) add(tensor);
+  }
+}
+
+// The CPU kernel itself, once, on stand-ins. Exact by construction, strides included, and costs one eager run of the op per new
+// combination of types. Where no filling suits it, the op runs eagerly on the values, which also raises the user's error in the
+// op's own words.
+std::optional<std::vector<TypeId>> infer_on_cpu(const OpEntry& entry, const torch::jit::Stack& stack) {
+  const bool is_writing = entry.kind == OpKind::kWriting;
+  for (const Fill fill : {Fill::kZeros, Fill::kRegular, Fill::kOnes}) {
+    const torch::jit::Stack args = stand_ins(stack, fill, false);
+    torch::jit::Stack results = args;
+    try {
+      entry.recorded->callBoxed(&results);
+    } catch (const std::exception& error) {
+      log::debug("the shape of ", entry.recorded->operator_name(), " is not known from stand-ins: ", error.what());
+      continue;
+    }
+    std::vector<TypeId> outputs;
+    if (is_writing) {
+      for (const at::Tensor& tensor : written_tensors(entry, args.data())) outputs.push_back(type_of_result(tensor));
+    }
+    add_results(results, is_writing ? entry.returns : std::vector<size_t>(), outputs);
+    return outputs;
+  }
+  return std::nullopt;
+}
+
+bool is_of_other_library(const OpEntry& entry) {
+  const std::string& name = entry.recorded->operator_name().name;
+  return !name.starts_with("aten::") && !name.starts_with("ltc::");
+}
+
+// Ops of other libraries: what they give for stand-ins says nothing, as sizes may depend on values. Their shape function does
+// (register_fake, a Meta kernel); one without runs eagerly.
+std::optional<std::vector<TypeId>> infer_by_meta(const OpEntry& entry, const torch::jit::Stack& stack) {
+  if (entry.kind == OpKind::kWriting || !entry.recorded->hasKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
+  torch::jit::Stack results = stand_ins(stack, Fill::kZeros, false, at::kMeta);
   try {
-    op.callBoxed(&stack);
-    return stack;
+    entry.recorded->callBoxed(&results);
   } catch (const std::exception& error) {
-    log::debug("the shape of ", op.operator_name(), " is not known from zeros: ", error.what());
+    log::debug("the shape function of ", entry.recorded->operator_name(), " fails: ", error.what());
     return std::nullopt;
   }
+  std::vector<TypeId> outputs;
+  add_results(results, {}, outputs);
+  return outputs;
 }
-
-// All others: the CPU kernel itself, once, on zeros of the same geometry. Exact by construction, strides included, and costs one
-// eager run of the op per new combination of types. Zeros are a legal input of nearly everything; where they are not (a singular
-// matrix), the op runs eagerly on the values, which also raises the user's error in the op's own words.
-std::optional<torch::jit::Stack> infer_on_cpu(const OpEntry& entry, torch::jit::Stack stack) {
-  for (c10::IValue& value : stack) value = placed(value, at::kCPU);
-  return try_call(*entry.functional, std::move(stack));
-}
-
-// Ops of other libraries: what they give for zeros says nothing, as sizes may depend on values. Their shape function does
-// (register_fake, a Meta kernel); one without runs eagerly.
-std::optional<torch::jit::Stack> infer_by_meta(const OpEntry& entry, torch::jit::Stack stack) {
-  if (!entry.functional->hasKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
-  for (c10::IValue& value : stack) value = placed(value, at::kMeta);
-  return try_call(*entry.functional, std::move(stack));
-}
-
-bool is_of_pytorch(const OpEntry& entry) { return entry.functional->operator_name().name.starts_with("aten::"); }
 
 Attr constant_attr(const Arg& arg, const c10::IValue& value) {
   Attr attr{arg.name};
@@ -116,12 +192,6 @@ AttrsId node_attrs(const OpEntry& entry, const c10::IValue* args) {
   return intern_attrs(attrs);
 }
 
-TypeId type_of_result(const at::Tensor& result) {
-  TORCH_CHECK(result.layout() == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", result.layout());
-  const TypeId id = intern_type(to_dtype(result.scalar_type()), as_span(result.sizes()), as_span(result.strides()));
-  return type_of(id).dense ? id : intern_contiguous(type_of(id).dtype, type_of(id).sizes);
-}
-
 // PyTorch's shape functions leave it to the kernels to refuse a product of float and double.
 bool mixes_precisions(const OpEntry& entry, const c10::IValue* args) {
   std::optional<c10::ScalarType> met;
@@ -151,22 +221,52 @@ bool is_default_number(const Arg& arg, const c10::IValue& value) {
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   torch::jit::Stack stack(args, args + entry.args.size());
-  std::optional<torch::jit::Stack> results;
-  if (!is_of_pytorch(entry)) {
-    results = infer_by_meta(entry, std::move(stack));
-  } else if (entry.structured && !mixes_precisions(entry, args)) {
-    results = infer_structured(entry, std::move(stack));
-  } else {
-    results = infer_on_cpu(entry, std::move(stack));
-  }
-  if (!results) return std::nullopt;
   Signature signature;
-  for (const c10::IValue& result : *results) {
-    const bool defined = result.isTensor() && result.toTensor().defined();
-    signature.outputs.push_back(defined ? type_of_result(result.toTensor()) : kNoType);
+  if (entry.structured && !mixes_precisions(entry, args)) {
+    add_results(infer_structured(entry, std::move(stack)), {}, signature.outputs);
+  } else if (auto outputs = is_of_other_library(entry) ? infer_by_meta(entry, stack) : infer_on_cpu(entry, stack)) {
+    signature.outputs = std::move(*outputs);
+  } else {
+    return std::nullopt;
   }
   signature.attrs = node_attrs(entry, args);
   return signature;
+}
+
+std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args) {
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  const torch::jit::Stack stack(args, args + entry.args.size() + entry.out_count);
+  std::exception_ptr first;
+  for (const Fill fill : {Fill::kZeros, Fill::kRegular, Fill::kOnes}) {
+    const torch::jit::Stack stand_in = stand_ins(stack, fill, true);
+    torch::jit::Stack results = stand_in;
+    try {
+      entry.called.callBoxed(&results);
+    } catch (...) {
+      if (!first) first = std::current_exception();
+      continue;
+    }
+    std::vector<TypeId> geometries;
+    for (const at::Tensor& tensor : written_tensors(entry, stand_in.data())) geometries.push_back(type_of_result(tensor));
+    return geometries;
+  }
+  std::rethrow_exception(first);
+}
+
+c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args) {
+  c10::SmallVector<at::Tensor, 2> tensors;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (tensor.defined()) tensors.push_back(tensor);
+  };
+  for (size_t i = 0; i < entry.args.size() + entry.out_count; ++i) {
+    if (i < entry.args.size() && !entry.args[i].written) continue;
+    if (args[i].isTensor()) {
+      add(args[i].toTensor());
+    } else if (args[i].isTensorList()) {
+      for (const at::Tensor& tensor : args[i].toTensorVector()) add(tensor);
+    }
+  }
+  return tensors;
 }
 
 }  // namespace ltc

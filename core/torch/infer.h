@@ -12,14 +12,23 @@ namespace ltc {
 
 // What a call with these operand types and constants gives.
 struct Signature {
-  std::vector<TypeId> outputs;  // kNoType: undefined (a masked gradient)
-  AttrsId attrs = kNoAttrs;     // of the node
+  // Of the node. kNoType: undefined (a masked gradient). Of a writing op, first the geometries that what it writes has then.
+  std::vector<TypeId> outputs;
+  AttrsId attrs = kNoAttrs;  // of the node
 };
 
-// Works it out, without looking at any value. `args` are the arguments of `entry.functional`; lazy tensors among them are used
+// Works it out, without looking at any value. `args` are the arguments of `entry.recorded`; lazy tensors among them are used
 // for their geometry only. Empty if it cannot be known without running the op on the values (the caller then runs it eagerly).
 // Throws what the op throws for these shapes. Calls dispatcher kernels: hold no lock.
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args);
+
+// Runs `entry.called` on CPU stand-ins for its `args`, which share memory as the arguments do, and throws what it throws: for the
+// errors that depend on more than operand types (an output of another dtype or size, or one that overlaps an operand). Returns
+// the geometries that what it writes then has, in order.
+std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args);
+
+// The tensors that a call writes, in order: `args` are those of `entry.called`. Not given ones are left out.
+c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args);
 
 // A number that is absent or has its schema default is part of the graph: it is not expected to change.
 bool is_default_number(const Arg& arg, const c10::IValue& value);

@@ -34,8 +34,11 @@ bool is_placement(const std::string& name) {
   return std::ranges::find(names, name) != std::end(names);
 }
 
+bool aliases(const c10::Argument& arg) { return arg.alias_info() != nullptr; }
+bool is_written(const c10::Argument& arg) { return arg.alias_info() && arg.alias_info()->isWrite(); }
+
 Arg describe(const c10::Argument& arg, const OpRow* row) {
-  Arg result{arg.name(), ArgKind::kConstant, is_dtype(arg.real_type()), {}};
+  Arg result{arg.name(), ArgKind::kConstant, is_dtype(arg.real_type()), is_written(arg), {}};
   if (arg.default_value()) result.default_value = *arg.default_value();
   if (is_tensor_like(arg.type())) {
     result.kind = ArgKind::kTensor;
@@ -49,13 +52,15 @@ Arg describe(const c10::Argument& arg, const OpRow* row) {
   return result;
 }
 
+// Tensors or one list of tensors, what is written and returned aside.
 bool returns_tensors(const c10::FunctionSchema& schema) {
-  const auto& returns = schema.returns();
-  return !returns.empty() && std::ranges::all_of(returns, [](const c10::Argument& r) { return is_tensor_like(r.type()); });
+  size_t tensors = 0, lists = 0, others = 0;
+  for (const c10::Argument& result : schema.returns()) {
+    if (is_written(result)) continue;
+    ++(is_tensor_like(result.type()) ? tensors : is_list_of(result.type(), is_tensor_like) ? lists : others);
+  }
+  return others == 0 && (lists == 0 || (lists == 1 && tensors == 0)) && (tensors + lists > 0 || writes(schema));
 }
-
-bool aliases(const c10::Argument& arg) { return arg.alias_info() != nullptr; }
-bool is_written(const c10::Argument& arg) { return arg.alias_info() && arg.alias_info()->isWrite(); }
 
 // Whether the arguments are the same, out arguments aside.
 bool same_arguments(const c10::FunctionSchema& a, const c10::FunctionSchema& b, size_t count) {
@@ -103,56 +108,93 @@ bool is_structured(const c10::OperatorHandle& op) {
   return false;
 }
 
-// Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema.
-bool can_be_traced(const c10::OperatorHandle& op, const OpRow* row) {
-  if (row && row->tier == Tier::kHost) return false;
-  return returns_tensors(op.schema()) && !op.hasTag(at::Tag::dynamic_output_shape) &&
-         !op.hasTag(at::Tag::data_dependent_output) && !op.hasTag(at::Tag::nondeterministic_seeded);
+// Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema. Null if `op` can.
+const char* why_not_traced(const std::optional<c10::OperatorHandle>& op, const OpRow* row) {
+  if (!op) return "it has no functional form";
+  if (row && row->tier == Tier::kHost) return "the op table keeps it on the host";
+  if (row && row->flags & kTraceTagged) return nullptr;
+  if (!returns_tensors(op->schema())) return "its results are no tensors";
+  if (op->hasTag(at::Tag::dynamic_output_shape)) return "the size of its result depends on values";
+  if (op->hasTag(at::Tag::data_dependent_output)) return "its result depends on values in a way that cannot be traced";
+  if (op->hasTag(at::Tag::nondeterministic_seeded)) return "it is random and has no recipe";
+  return nullptr;
+}
+
+// By result: the argument that it is.
+std::vector<size_t> returned_arguments(const c10::FunctionSchema& schema) {
+  std::vector<size_t> returns;
+  for (const c10::Argument& result : schema.returns()) {
+    size_t argument = OpEntry::kFresh;
+    for (size_t i = 0; is_written(result) && i < schema.arguments().size(); ++i) {
+      const c10::Argument& arg = schema.arguments()[i];
+      if (is_written(arg) && arg.alias_info()->beforeSets() == result.alias_info()->beforeSets()) argument = i;
+    }
+    returns.push_back(argument);
+  }
+  return returns;
 }
 
 }  // namespace
 
-OpEntry::OpEntry(const c10::OperatorHandle& handle) : called(handle) {
+bool writes(const c10::FunctionSchema& schema) { return std::ranges::any_of(schema.arguments(), is_written); }
+
+OpEntry::OpEntry(const c10::OperatorHandle& handle, bool as_writing) : called(handle) {
   const auto& schema = handle.schema();
   const auto& arguments = schema.arguments();
-  out_count = std::ranges::count_if(arguments, [](const c10::Argument& arg) { return arg.is_out(); });
-  const size_t count = arguments.size() - out_count;
+  const size_t outs = std::ranges::count_if(arguments, [](const c10::Argument& arg) { return arg.is_out(); });
+  const size_t written = std::ranges::count_if(arguments, is_written);
 
   if (std::ranges::none_of(arguments, aliases)) {
-    functional = handle;
+    recorded = handle;
     kind = OpKind::kFunctional;
-  } else if (out_count > 0 && out_count == schema.returns().size()) {
-    functional = find_functional(schema, schema.name(), count);
+  } else if (!as_writing && outs > 0 && outs == schema.returns().size()) {
+    recorded = find_functional(schema, schema.name(), arguments.size() - outs);
     kind = OpKind::kOut;
-  } else if (schema.name().ends_with('_') && schema.returns().size() == 1 && std::ranges::count_if(arguments, is_written) == 1 &&
+  } else if (!as_writing && schema.name().ends_with('_') && schema.returns().size() == 1 && written == 1 &&
              is_written(arguments[0])) {
-    functional = find_functional(schema, schema.name().substr(0, schema.name().size() - 1), count);
+    recorded = find_functional(schema, schema.name().substr(0, schema.name().size() - 1), arguments.size());
     kind = OpKind::kInPlace;
   }
+  const bool is_view = std::ranges::any_of(arguments, [](const c10::Argument& arg) { return aliases(arg) && !is_written(arg); });
+  if (!recorded && written > 0 && !is_view) {
+    recorded = handle;
+    kind = OpKind::kWriting;
+  }
 
-  const std::string name = functional ? toString(functional->operator_name()) : toString(handle.operator_name());
+  const std::string name = recorded ? toString(recorded->operator_name()) : toString(handle.operator_name());
   const OpRow* row = find_op_row(name);
-  if (!functional || !can_be_traced(*functional, row)) {
+  why_eager = why_not_traced(recorded, row);
+  if (why_eager) {
     kind = OpKind::kEager;
-    functional.reset();
+    recorded.reset();
   } else {
-    structured = is_structured(*functional);
+    structured = kind != OpKind::kWriting && is_structured(*recorded);
   }
   id = intern_op(name);
   flags = row ? row->flags : 0;
-  for (size_t i = 0; i < count; ++i) args.push_back(describe(arguments[i], row));
+  returns = returned_arguments(schema);
+  if (kind == OpKind::kOut) out_count = outs;
+  for (size_t i = 0; i < arguments.size() - out_count; ++i) args.push_back(describe(arguments[i], row));
 }
 
-OpEntry& OpEntry::of(const c10::OperatorHandle& handle) {
+namespace {
+
+OpEntry& find_entry(const c10::OperatorHandle& handle, bool as_writing) {
   struct Table {
     std::mutex mutex;
-    std::unordered_map<const c10::FunctionSchema*, std::unique_ptr<OpEntry>> entries;
+    std::unordered_map<const c10::FunctionSchema*, std::unique_ptr<OpEntry>> entries[2];
   };
   static auto* table = new Table();
   std::lock_guard lock(table->mutex);
-  auto& entry = table->entries[&handle.schema()];
-  if (!entry) entry = std::make_unique<OpEntry>(handle);
+  auto& entry = table->entries[as_writing][&handle.schema()];
+  if (!entry) entry = std::make_unique<OpEntry>(handle, as_writing);
   return *entry;
 }
+
+}  // namespace
+
+OpEntry& OpEntry::of(const c10::OperatorHandle& handle) { return find_entry(handle, false); }
+
+OpEntry& OpEntry::writing(const c10::OperatorHandle& handle) { return find_entry(handle, true); }
 
 }  // namespace ltc

@@ -24,6 +24,7 @@ struct Arg {
   std::string name;
   ArgKind kind;
   bool is_dtype = false;  // a ScalarType among the constants
+  bool written = false;   // a tensor, or the tensors of a list, that the op changes
   std::optional<c10::IValue> default_value;
 };
 
@@ -31,23 +32,32 @@ enum class OpKind : uint8_t {
   kFunctional,  // recorded as it is
   kInPlace,     // op_(self, ...): recorded as its functional twin, whose result is bound to self's storage
   kOut,         // op.out(..., out): the same, bound to the storages of the out arguments
-  kEager,  // runs on the CPU at once: data-dependent, random without a recipe, results that are no tensors, no functional form
+  kWriting,     // recorded as it is; its results are the new contents of what it writes, then its own (ltc/plugin.h, Ops)
+  kEager,       // runs on the CPU at once: data-dependent, random without a recipe, results that are no tensors
 };
 
 struct OpEntry {
-  explicit OpEntry(const c10::OperatorHandle& handle);
+  OpEntry(const c10::OperatorHandle& handle, bool as_writing);
 
   // The entry of an op, made at its first use. Any thread.
   static OpEntry& of(const c10::OperatorHandle& handle);
+  // The same for an op that is to be recorded as kWriting although it has a functional twin (or as kEager, if it cannot be).
+  static OpEntry& writing(const c10::OperatorHandle& handle);
 
   c10::OperatorHandle called;
   OpKind kind = OpKind::kEager;
-  std::optional<c10::OperatorHandle> functional;  // what is recorded; empty for kEager
-  OpId id = 0;                                    // of `functional`
-  uint32_t flags = 0;                             // OpFlags
-  bool structured = false;                        // PyTorch's own shape function can be asked
-  std::vector<Arg> args;                          // of `called`, without the out arguments
-  size_t out_count = 0;                           // trailing out arguments
+  const char* why_eager = nullptr;              // of kEager: the end of a sentence
+  std::optional<c10::OperatorHandle> recorded;  // the op of the node, `called` or its functional twin; empty for kEager
+  OpId id = 0;                                  // of `recorded`
+  uint32_t flags = 0;                           // OpFlags
+  bool structured = false;                      // PyTorch's own shape function can be asked
+  std::vector<Arg> args;                        // of `recorded`: without the out arguments of a kOut
+  size_t out_count = 0;                         // trailing out arguments that are not among `args`
+  std::vector<size_t> returns;                  // by result of `called`: the argument that it is, or kFresh
+  static constexpr size_t kFresh = SIZE_MAX;
 };
+
+// Whether the op changes any of its arguments.
+bool writes(const c10::FunctionSchema& schema);
 
 }  // namespace ltc

@@ -17,7 +17,9 @@ namespace {
 class Call {
  public:
   Call(OpEntry& entry, torch::jit::Stack& stack)
-      : entry_(entry), stack_(stack), args_(stack.data() + (stack.size() - entry.args.size() - entry.out_count)) {}
+      : entry_(entry), stack_(stack), args_(stack.data() + (stack.size() - entry.args.size() - entry.out_count)) {
+    if (entry.kind != OpKind::kFunctional) targets_ = written_tensors(entry, args_);
+  }
 
   // Tries until nothing stands in the way: a stranger among the tensors, a signature not known yet, an output to be resized.
   void run() {
@@ -31,22 +33,22 @@ class Call {
     collect(recording);
     if (recording.has_foreign() || !recording.device()) return admit_foreign(recording.device()), false;
     const Signature* signature;
-    bool is_long;
+    bool is_recorded, is_long;
     {
       Recorder recorder(*recording.device());
       signature = recording.find_signature(recorder);
-      const bool recorded = signature && targets_fit(*signature);
-      if (recorded) emit(recording, recorder, *signature);
-      is_long = recorded && recorder.is_long();
+      is_recorded = signature && targets_fit(*signature);
+      if (is_recorded) emit(recording, recorder, *signature);
+      is_long = is_recorded && recorder.is_long();
     }
-    if (!results_.empty()) {
+    if (is_recorded) {
       finish();
-      if (is_long) recording.device()->sync(metrics::kTraceLimit);
+      if (is_long) recording.device()->end_trace();
       return true;
     }
-    if (signature) return resize_targets(*signature), false;
+    if (signature) return adapt(*signature);
     std::optional<Signature> inferred = infer(entry_, args_);
-    if (!inferred) return run_eagerly(entry_, stack_), true;
+    if (!inferred) return run_eagerly(entry_, stack_, "what it gives is not known without its values"), true;
     return recording.remember(std::move(*inferred)), false;
   }
 
@@ -63,8 +65,7 @@ class Call {
         case ArgKind::kConstant: recording.add_constant(value);
       }
     }
-    for (size_t i = 0; i < entry_.out_count; ++i) {
-      const at::Tensor& out = target(i);
+    for (const at::Tensor& out : targets_) {
       TORCH_CHECK(is_lazy(out), "Expected out tensor to have device ", kDeviceName, ", but got ", out.device(), " instead");
       recording.set_device(lazy_device(out));
     }
@@ -119,63 +120,109 @@ class Call {
   // ---- results
 
   void emit(const Recording& recording, Recorder& recorder, const Signature& signature) {
+    if (signature.outputs.empty()) return;
     const ValueId node = recording.emit(recorder, signature);
     for (size_t i = 0; i < signature.outputs.size(); ++i) {
       const auto value = static_cast<ValueId>(node + i);
       const TypeId type = signature.outputs[i];
-      if (i < target_count()) {
-        const at::Tensor& to = target(i);
+      if (i < targets_.size()) {
+        const at::Tensor& to = targets_[i];
         write(recorder, to.unsafeGetTensorImpl(), emit_cast(recorder, value, to_dtype(to.scalar_type())));
-        results_.push_back(to);
       } else {
-        results_.push_back(type == kNoType ? at::Tensor() : recording.bind_fresh(recorder, value, type));
+        fresh_.push_back(type == kNoType ? at::Tensor() : recording.bind_fresh(recorder, value, type));
       }
     }
   }
 
+  // What the schema returns: arguments that were written, fresh tensors, or one list of all fresh ones.
   void finish() {
+    c10::SmallVector<c10::IValue, 3> results;
+    size_t next = 0;
+    for (size_t i = 0; i < entry_.returns.size(); ++i) {
+      if (entry_.returns[i] != OpEntry::kFresh) {
+        results.push_back(args_[entry_.returns[i]]);
+      } else if (entry_.called.schema().returns()[i].type()->kind() == c10::TypeKind::ListType) {
+        results.emplace_back(std::vector<at::Tensor>(fresh_.begin(), fresh_.end()));
+      } else {
+        results.emplace_back(std::move(fresh_[next++]));
+      }
+    }
     torch::jit::drop(stack_, entry_.args.size() + entry_.out_count);
-    for (at::Tensor& result : results_) stack_.emplace_back(std::move(result));
+    for (c10::IValue& result : results) stack_.push_back(std::move(result));
   }
 
   // ---- ops that write their arguments
 
-  size_t target_count() const { return entry_.kind == OpKind::kInPlace ? 1 : entry_.out_count; }
-
-  const at::Tensor& target(size_t i) const {
-    return entry_.kind == OpKind::kInPlace ? args_[0].toTensor() : args_[entry_.args.size() + i].toTensor();
-  }
-
-  // Whether the results can be written as they are; throws where they never can.
+  // Whether the results can be written as they are. Where a kernel of PyTorch would cast them on the way, so does recording.
   bool targets_fit(const Signature& signature) const {
-    bool fit = true;
-    for (size_t i = 0; i < target_count(); ++i) {
-      const at::Tensor& to = target(i);
+    for (size_t i = 0; i < targets_.size(); ++i) {
       const Type& type = type_of(signature.outputs[i]);
-      const c10::ScalarType dtype = to_scalar_type(type.dtype);
-      TORCH_CHECK(c10::canCast(dtype, to.scalar_type()), "result type ", dtype, " can't be cast to the desired output type ",
-                  to.scalar_type());
-      if (entry_.kind == OpKind::kOut || entry_.structured) at::assert_no_internal_overlap(to);
-      if (std::ranges::equal(to.sizes(), type.sizes)) continue;
-      TORCH_CHECK(entry_.kind == OpKind::kOut, "output with shape ", to.sizes(), " doesn't match the broadcast shape ",
-                  c10::IntArrayRef(type.sizes));
-      fit = false;
+      if (!std::ranges::equal(targets_[i].sizes(), type.sizes)) return false;
+      if (to_dtype(targets_[i].scalar_type()) != type.dtype && !casts_to(targets_[i], type)) return false;
     }
-    return fit;
+    return entry_.kind == OpKind::kWriting || is_rehearsed_ || !overlaps();
   }
 
-  void resize_targets(const Signature& signature) const {
-    for (size_t i = 0; i < target_count(); ++i) {
-      const Type& type = type_of(signature.outputs[i]);
-      if (at::native::resize_output(target(i), type.sizes))
-        target(i).unsafeGetTensorImpl()->set_sizes_and_strides(type.sizes, type.strides);
+  bool casts_to(const at::Tensor& to, const Type& type) const {
+    return entry_.structured && (is_rehearsed_ || entry_.kind == OpKind::kInPlace) &&
+           c10::canCast(to_scalar_type(type.dtype), to.scalar_type());
+  }
+
+  // Whether it is for PyTorch to say that this memory may be written.
+  bool overlaps() const {
+    for (const at::Tensor& to : targets_) {
+      if ((entry_.kind == OpKind::kOut || entry_.structured) && at::has_internal_overlap(to) == at::MemOverlap::Yes) return true;
+      if (entry_.kind != OpKind::kOut) continue;
+      for (size_t i = 0; i < entry_.args.size(); ++i) {
+        if (args_[i].isTensor() && args_[i].toTensor().defined() && args_[i].toTensor().is_alias_of(to)) return true;
+        if (args_[i].isTensorList()) {
+          for (const at::Tensor& tensor : args_[i].toTensorVector()) {
+            if (tensor.is_alias_of(to)) return true;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  // The targets are not simply what the op gives. PyTorch says on stand-ins what it makes of them. Kernels that do not cast their
+  // results on the way out may compute in the output's dtype: then the op is recorded as it was called.
+  bool adapt(const Signature& signature) {
+    if (entry_.kind == OpKind::kWriting) return resize_targets(signature.outputs), false;
+    if (is_rehearsed_ || computes_in_other_dtype(signature)) return record(OpEntry::writing(entry_.called), stack_), true;
+    const std::vector<TypeId> geometries = rehearse(entry_, args_);
+    is_rehearsed_ = true;
+    return resize_targets(geometries), false;
+  }
+
+  bool computes_in_other_dtype(const Signature& signature) const {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const bool casts = entry_.structured && !has_dtype_argument();
+      if (!casts && to_dtype(targets_[i].scalar_type()) != type_of(signature.outputs[i]).dtype) return true;
+    }
+    return false;
+  }
+
+  bool has_dtype_argument() const {
+    return std::ranges::any_of(entry_.args, [](const Arg& arg) { return arg.is_dtype; });
+  }
+
+  void resize_targets(const std::vector<TypeId>& geometries) const {
+    for (size_t i = 0; i < targets_.size(); ++i) {
+      const Type& type = type_of(geometries[i]);
+      if (std::ranges::equal(targets_[i].sizes(), type.sizes)) continue;
+      if (at::native::resize_output(targets_[i], type.sizes)) {
+        targets_[i].unsafeGetTensorImpl()->set_sizes_and_strides(type.sizes, type.strides);
+      }
     }
   }
 
   OpEntry& entry_;
   torch::jit::Stack& stack_;
   c10::IValue* args_;
-  c10::SmallVector<at::Tensor, 2> results_;
+  c10::SmallVector<at::Tensor, 2> targets_;  // what the op writes
+  c10::SmallVector<at::Tensor, 2> fresh_;    // what else it returns
+  bool is_rehearsed_ = false;                // PyTorch has accepted the targets
 };
 
 // While PyTorch's structured kernels compute a geometry, .out has nothing to do: the outputs are allocated.
@@ -192,7 +239,7 @@ void answer_inference(const OpEntry& entry, torch::jit::Stack& stack) {
 void record(OpEntry& entry, torch::jit::Stack& stack) {
   if (is_inferring()) [[unlikely]]
     return answer_inference(entry, stack);
-  if (entry.kind == OpKind::kEager) return run_eagerly(entry, stack);
+  if (entry.kind == OpKind::kEager) return run_eagerly(entry, stack, entry.why_eager);
   Call(entry, stack).run();
 }
 

@@ -10,6 +10,12 @@ namespace ltc {
 // Pops the op's arguments and pushes its results: lazy tensors, or the arguments that it writes. Throws what PyTorch would.
 void record(OpEntry& entry, torch::jit::Stack& stack);
 
+// Whether nothing stands between autograd and the device: no dispatch mode, no functionalization, no bits to resolve.
+inline bool reaches_device(c10::DispatchKeySet keys) {
+  const auto below = (keys & c10::after_autograd_keyset).remove(c10::DispatchKey::ADInplaceOrView);
+  return below.highestFunctionalityKey() == c10::DispatchKey::Dense;
+}
+
 // The kernel for one op: keeps the op's entry, so that a call looks nothing up.
 class BoxedKernel final : public c10::OperatorKernel {
  public:

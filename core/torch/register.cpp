@@ -1,7 +1,10 @@
 // The boxed recorder for all ops, those of other libraries included.
 #include <torch/library.h>
 
+#include <algorithm>
+
 #include "core/torch/record.h"
+#include "core/torch/tensor.h"
 
 namespace ltc {
 namespace {
@@ -13,14 +16,24 @@ bool is_view(const c10::FunctionSchema& schema) {
   return false;
 }
 
+// Their composite kernels ask for a tensor of the CPU or of CUDA.
+constexpr std::string_view kWithoutComposite[] = {"aten::mode.values", "aten::conj_physical_"};
+
 // Ops with a kernel of their own (the files before this one in the build: static objects are made in link order) are left alone.
 // An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table
-// wants whole has a composite kernel too. All others come through the fallback below.
+// wants whole has a composite kernel too, and where the CPU has a kernel beside it, the two differ in rounding. All others come
+// through the fallback below.
 bool needs_own_kernel(const c10::OperatorHandle& op) {
   if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || is_view(op.schema())) return false;
   if (op.hasTag(at::Tag::inplace_view)) return false;  // changes what the tensor looks at, computes nothing
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return true;
-  const OpRow* row = find_op_row(toString(op.operator_name()));
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
+      op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
+    return true;
+  }
+  const std::string name = toString(op.operator_name());
+  if (std::ranges::find(kWithoutComposite, name) != std::end(kWithoutComposite)) return true;
+  const OpRow* row = find_op_row(name);
   return row && row->flags & kKeepWhole;
 }
 
@@ -33,6 +46,12 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
     m.impl(toString(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedKernel>(*op)));
   }
 }
+
+void refuse_sparse(const c10::OperatorHandle& op, torch::jit::Stack*) {
+  TORCH_CHECK(false, "device ", kDeviceName, " has strided tensors only, and ", op.operator_name(), " is for a sparse one");
+}
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>()); }
+TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>()); }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&record_any>()); }
 

@@ -9,6 +9,7 @@
 #include <ATen/ops/_neg_view.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/eq.h>
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/neg.h>
 #include <ATen/ops/resize_native.h>
@@ -143,12 +144,18 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
   } else {
     copy_on_device(from, to);
   }
+  if (is_lazy(to)) lazy_device(to).end_op();
   return to;
 }
 
 at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
   if (to.sizes() != from.sizes()) at::native::resize_(to, from.sizes());
   return copy_from(from, to, false);
+}
+
+bool equal(const at::Tensor& self, const at::Tensor& other) {
+  if (self.sizes() != other.sizes()) return false;
+  return self.numel() == 0 || at::eq(self, other).all().item<bool>();
 }
 
 at::Scalar local_scalar_dense(const at::Tensor& tensor) { return at::_local_scalar_dense(to_cpu(tensor, metrics::kReadBarrier)); }

@@ -22,4 +22,6 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_bloc
 at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to);
 at::Scalar local_scalar_dense(const at::Tensor& tensor);
 
+bool equal(const at::Tensor& self, const at::Tensor& other);  // waits
+
 }  // namespace ltc

@@ -53,7 +53,12 @@ class Executable::Compiler {
       const Origin& origin = program_.origins.at(&node);
       instruction.op = origin.op;
       instruction.node = origin.node;
-      instruction.twin = plan_in_place(node, origin.op);
+      instruction.row_major = needs_row_major(origin.op);
+      if (writes(origin.op.schema())) {
+        instruction.kind = Kind::kWritingCall;
+      } else {
+        instruction.twin = plan_in_place(node, origin.op);
+      }
     }
     bind(instruction, node);
     out_.instructions_.push_back(std::move(instruction));

@@ -32,7 +32,7 @@ class Executable {
   void clear() noexcept;
 
  private:
-  enum class Kind : uint8_t { kCall, kNumber, kTensorList, kOptionalTensorList, kUnpack };
+  enum class Kind : uint8_t { kCall, kWritingCall, kNumber, kTensorList, kOptionalTensorList, kUnpack };
   static constexpr uint32_t kUnwanted = UINT32_MAX;  // as a result slot
 
   struct Operand {
@@ -41,6 +41,7 @@ class Executable {
   };
   struct Instruction {
     Kind kind = Kind::kCall;
+    bool row_major = false;    // so must the operands be
     uint32_t node = LTC_NONE;  // of the C graph
     uint32_t first_operand = 0, operand_count = 0, first_result = 0, result_count = 0;
     std::optional<c10::OperatorHandle> op, twin;
@@ -49,6 +50,7 @@ class Executable {
 
   void step(const Instruction& instruction);
   void call(const Instruction& instruction);
+  void call_writing(const Instruction& instruction);
   void make(const Instruction& number);
   void unpack(const Instruction& instruction);
   void store_results(const Instruction& instruction);

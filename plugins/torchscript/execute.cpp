@@ -1,5 +1,6 @@
 #include "execute.h"
 
+#include <ATen/Parallel.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/StringUtil.h>
@@ -8,6 +9,7 @@
 #include <memory>
 
 #include "ops.h"
+#include "schema.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -18,6 +20,12 @@ bool is_exclusive(const c10::IValue& operand) {
   const at::Tensor& tensor = operand.toTensor();
   return tensor.defined() && tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
          tensor.is_non_overlapping_and_dense();
+}
+
+void make_row_major(std::vector<c10::IValue>& operands) {
+  for (c10::IValue& operand : operands) {
+    if (operand.isTensor() && operand.toTensor().defined()) operand = operand.toTensor().contiguous();
+  }
 }
 
 std::string describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_type(), tensor.sizes()); }
@@ -43,6 +51,7 @@ void Executable::run() {
 inline void Executable::step(const Instruction& instruction) {
   switch (instruction.kind) {
     case Kind::kCall: return call(instruction);
+    case Kind::kWritingCall: return call_writing(instruction);
     case Kind::kNumber: make(instruction); break;
     case Kind::kTensorList: make_list<at::Tensor>(instruction); break;
     case Kind::kOptionalTensorList: make_list<std::optional<at::Tensor>>(instruction); break;
@@ -54,9 +63,40 @@ inline void Executable::step(const Instruction& instruction) {
 inline void Executable::call(const Instruction& instruction) {
   const Operand* operands = operands_.data() + instruction.first_operand;
   for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+  if (instruction.row_major) make_row_major(stack_);
   // A moved operand that is unshared was at its last use; a copied one is shared with its slot.
   const bool in_place = instruction.twin && is_exclusive(stack_[0]);
   (in_place ? *instruction.twin : *instruction.op).callBoxed(stack_);
+  store_results(instruction);
+}
+
+// Operands that the operator writes are copied first, unless nobody else can see their memory.
+void Executable::call_writing(const Instruction& instruction) {
+  const auto& schema = instruction.op->schema();
+  const Operand* operands = operands_.data() + instruction.first_operand;
+  for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+  std::vector<c10::IValue> results;
+  for (uint32_t i = 0; i < instruction.operand_count; ++i) {
+    if (!is_written(schema.arguments()[i])) continue;
+    if (stack_[i].isTensor()) {
+      if (!is_exclusive(stack_[i])) stack_[i] = stack_[i].toTensor().clone(at::MemoryFormat::Contiguous);
+      results.push_back(stack_[i]);
+    } else if (stack_[i].isTensorList()) {
+      std::vector<at::Tensor> tensors = stack_[i].toTensorVector();
+      for (at::Tensor& tensor : tensors) results.emplace_back(tensor = tensor.clone(at::MemoryFormat::Contiguous));
+      stack_[i] = std::move(tensors);
+    }
+  }
+  instruction.op->callBoxed(stack_);
+  for (size_t i = 0; i < stack_.size(); ++i) {
+    if (is_written(schema.returns()[i])) continue;
+    if (stack_[i].isTensorList()) {
+      for (const at::Tensor& tensor : stack_[i].toTensorVector()) results.emplace_back(tensor);
+    } else {
+      results.push_back(std::move(stack_[i]));
+    }
+  }
+  stack_ = std::move(results);
   store_results(instruction);
 }
 
@@ -225,6 +265,7 @@ void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
 
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs) {
   check_arguments(device, executable, args);
+  at::internal::lazy_init_num_threads();  // torch.set_num_threads binds this thread too, before kernels that ask OpenMP itself
   QuietDispatch quiet;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
   for (auto& result : results) result = std::make_unique<ltc_buffer>(device);

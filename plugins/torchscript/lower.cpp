@@ -84,10 +84,11 @@ class Lowering {
       std::vector<Value*> arguments;
       for (const Binding& binding : bound.bindings) arguments.push_back(argument(binding));
       const auto& schema = bound.op.schema();
-      Node* call = append(graph().create(Symbol::fromQualString(schema.name()), arguments, schema.returns().size()));
+      const size_t results = writes(schema) ? node.output_count : schema.returns().size();
+      Node* call = append(graph().create(Symbol::fromQualString(schema.name()), arguments, results));
       if (node.location.size > 0) call->setSourceRange(source_range(text(node.location)));
       program_.origins.emplace(call, Origin{bound.op, index});
-      bind_results(node, call, returns_list(schema));
+      bind_results(node, call, !writes(schema) && returns_list(schema));
     } catch (const Failure& failure) {
       throw Failure(failure.error().code, failure.error().message, index);
     }

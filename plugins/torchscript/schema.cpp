@@ -32,6 +32,13 @@ constexpr Rename kRenames[] = {
     {"aten::as_strided_scatter", "ltc_torchscript::as_strided_scatter"},
 };
 
+constexpr std::string_view kRowMajor[] = {
+    "aten::native_group_norm",       "aten::native_group_norm_backward",
+    "aten::_pdist_forward",          "aten::_pdist_backward",
+    "aten::_embedding_bag",          "aten::_embedding_bag_forward_only",
+    "aten::_embedding_bag_backward", "aten::_embedding_bag_dense_backward",
+};
+
 // Results that a dense buffer cannot hold, and metadata that only eager has.
 constexpr std::string_view kForeign[] = {"sparse", "mkldnn",         "::quantize", "dequantize", "quantized",
                                          "nested", "_reshape_alias", "resize",     "set_data"};
@@ -72,17 +79,12 @@ bool runs_on_cpu(const c10::OperatorHandle& op) {
          op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
 }
 
-// Views pass: they only share memory, and nothing is ever written to shared memory.
-bool writes(const c10::FunctionSchema& schema) {
-  return std::any_of(schema.arguments().begin(), schema.arguments().end(),
-                     [](const c10::Argument& arg) { return arg.alias_info() && arg.alias_info()->isWrite(); });
-}
-
 bool returns_only_tensors(const c10::FunctionSchema& schema) {
   const auto& returns = schema.returns();
   if (returns_list(schema)) return true;
-  return !returns.empty() &&
-         std::all_of(returns.begin(), returns.end(), [](const c10::Argument& arg) { return is_tensor(*arg.type()); });
+  return (!returns.empty() || writes(schema)) && std::all_of(returns.begin(), returns.end(), [](const c10::Argument& arg) {
+           return is_tensor(*arg.type()) || is_written(arg);
+         });
 }
 
 const ltc_attr* find_attr(const ltc_node& node, std::string_view name) {
@@ -121,7 +123,6 @@ void check_supported(const c10::OperatorHandle& op, const ltc_graph& graph, cons
     if (name.find(word) != name.npos) fail(LTC_UNSUPPORTED, name, "works on more than dense values");
   }
   if (!runs_on_cpu(op)) fail(LTC_UNSUPPORTED, name, "has no CPU implementation");
-  if (writes(op.schema())) fail(LTC_UNSUPPORTED, name, "is not functional");
   if (!returns_only_tensors(op.schema())) fail(LTC_UNSUPPORTED, name, "returns other things than tensors");
   if (is_random(op, node)) fail(LTC_UNSUPPORTED, name, "draws random numbers");
   if (has_dynamic_sizes(op, graph, node)) fail(LTC_UNSUPPORTED, name, "has results whose sizes depend on data");
@@ -286,10 +287,20 @@ BoundNode Binder::bind(const ltc_node& node) const {
   const auto op = c10::Dispatcher::singleton().findSchema(operator_name(name));
   if (!op) fail(LTC_UNSUPPORTED, name, "is no operator of this libtorch");
   check_supported(*op, graph_, node);
-  if (!returns_list(op->schema()) && node.output_count > op->schema().returns().size()) {
+  if (!writes(op->schema()) && !returns_list(op->schema()) && node.output_count > op->schema().returns().size()) {
     fail(LTC_INVALID_ARGUMENT, name, c10::str("has ", op->schema().returns().size(), " results, not ", node.output_count));
   }
   return {*op, NodeBinder(*this, graph_, node).bind(op->schema())};
+}
+
+bool is_written(const c10::Argument& arg) { return arg.alias_info() && arg.alias_info()->isWrite(); }
+
+bool writes(const c10::FunctionSchema& schema) {
+  return std::any_of(schema.arguments().begin(), schema.arguments().end(), is_written);
+}
+
+bool needs_row_major(const c10::OperatorHandle& op) {
+  return std::find(std::begin(kRowMajor), std::end(kRowMajor), op.operator_name().name) != std::end(kRowMajor);
 }
 
 bool returns_list(const c10::FunctionSchema& schema) {

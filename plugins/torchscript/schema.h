@@ -47,6 +47,14 @@ class Binder {
 
 bool returns_list(const c10::FunctionSchema& schema);
 
+// Whether the operator changes arguments: its node's outputs are what those hold then, in order, and after them its other
+// results.
+bool writes(const c10::FunctionSchema& schema);
+bool is_written(const c10::Argument& arg);
+
+// Whether the operator's CPU kernel refuses operands that are not row-major, as it leaves that to the code around it.
+bool needs_row_major(const c10::OperatorHandle& op);
+
 // The operator that does the same in the memory of its first operand: "aten::add_.Tensor" of "aten::add.Tensor".
 std::optional<c10::OperatorHandle> in_place_twin(const c10::OperatorHandle& op);
 

@@ -172,6 +172,9 @@ enum {
  * Ops        keep ATen's names and semantics, without aliasing: nothing is a view, nothing is written in place, every output
  *            is a fresh value. A name is "aten::add.Tensor", without the dot where the overload name is empty ("aten::neg").
  *            ltc_node::op is the op's stable id from the op set, or 0 for one that is known by its name only.
+ *            An op whose schema writes arguments ("aten::addr.out", a custom op) is sent where it has no twin that returns them:
+ *            its inputs are what they held, its outputs what they hold then, in the order of the schema, one per tensor that is
+ *            given, and after them its results that are no such argument. A plugin may decline it like any other op.
  * Operands   follow the order of the schema's arguments:
  *            - Tensor, Tensor?    one input; LTC_NONE where an optional one is absent.
  *            - Tensor[]           an INT attribute "<argument>.count" and that many inputs; of Tensor?[], LTC_NONE for one
@@ -350,7 +353,7 @@ typedef struct ltc_device_info {
   const ltc_extension* ext;
   ltc_string name;        /* "NVIDIA H200" */
   ltc_string fingerprint; /* all that a saved executable depends on: driver, architecture, plugin build */
-  uint64_t dtypes;        /* bit per ltc_dtype id that buffers may have */
+  uint64_t dtypes;        /* bit per ltc_dtype id that buffers may have; without F64 the host sends F32 for it, for C128 C64 */
   uint64_t memory_bytes;  /* 0: unknown */
   uint64_t flags;         /* LTC_DEVICE_ bits */
 } ltc_device_info;

@@ -1,0 +1,77 @@
+"""Whether two results are the same."""
+
+import torch
+
+_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
+
+
+class Differs(Exception):
+    """Says how."""
+
+
+def same(actual, expected, device, values=True, slack=0.0):
+    """Raises Differs unless both trees have the same structure, dtypes, sizes and, unless told not to, values.
+
+    Tensors of `actual` must be on `device` where those of `expected` are on the CPU. Values may differ by assert_close's tolerance for
+    their dtype, times 1 + slack.
+    """
+    if isinstance(expected, torch.Tensor):
+        _same_tensor(actual, expected, device, values, slack)
+    elif isinstance(expected, dict):
+        _require(isinstance(actual, dict) and actual.keys() == expected.keys(), "other keys")
+        for key in expected:
+            same(actual[key], expected[key], device, values, slack)
+    elif isinstance(expected, (list, tuple)):
+        _require(type(actual) is type(expected) and len(actual) == len(expected), f"{_kind(actual)}, expected {_kind(expected)}")
+        for one, other in zip(actual, expected):
+            same(one, other, device, values, slack)
+    elif isinstance(expected, torch.device):
+        _require(isinstance(actual, torch.device), f"{actual}, expected a device")
+    elif isinstance(expected, (bool, int, float, complex)):
+        _require(type(actual) is type(expected), f"{_kind(actual)}, expected {_kind(expected)}")
+        if values:
+            same(torch.tensor(actual), torch.tensor(expected), "cpu", True, slack)
+    else:
+        _require(type(actual) is type(expected), f"{_kind(actual)}, expected {_kind(expected)}")
+
+
+def _same_tensor(actual, expected, device, values, slack):
+    _require(isinstance(actual, torch.Tensor), f"{_kind(actual)}, expected a tensor")
+    wanted = device if expected.device.type == "cpu" else expected.device.type
+    _require(actual.device.type == wanted, f"on {actual.device.type}, expected on {wanted}")
+    _require(actual.dtype == expected.dtype, f"dtype {actual.dtype}, expected {expected.dtype}")
+    _require(actual.layout == expected.layout, f"layout {actual.layout}, expected {expected.layout}")
+    _require(actual.shape == expected.shape, f"shape {list(actual.shape)}, expected {list(expected.shape)}")
+    _require(actual.requires_grad == expected.requires_grad, f"requires_grad {actual.requires_grad}")
+    if values:
+        _same_values(actual.detach().cpu(), expected.detach(), slack)
+
+
+def _same_values(actual, expected, slack):
+    if signed := _SIGNED.get(expected.dtype):
+        actual, expected = actual.clone().view(signed), expected.clone().view(signed)
+    try:
+        rtol, atol = torch.testing._comparison.default_tolerances(actual, expected)
+        scale = 1 + slack
+        torch.testing.assert_close(actual, expected, rtol=rtol * scale, atol=atol * scale, equal_nan=True)
+    except AssertionError as error:
+        lines = [line for line in str(error).splitlines() if line and "not close" not in line and "not equal" not in line]
+        raise Differs("values: " + "; ".join(lines)) from None
+
+
+def strides_of(tree):
+    """The strides of every tensor, as a caller can see them: of no consequence where there is at most one element."""
+    if isinstance(tree, torch.Tensor):
+        return [tree.stride()] if tree.layout == torch.strided else [None]
+    if isinstance(tree, dict):
+        tree = tree.values()
+    return [stride for value in tree for stride in strides_of(value)] if isinstance(tree, (list, tuple, type({}.values()))) else []
+
+
+def _kind(value):
+    return f"{type(value).__name__} of {len(value)}" if isinstance(value, (list, tuple)) else type(value).__name__
+
+
+def _require(condition, message):
+    if not condition:
+        raise Differs(message)

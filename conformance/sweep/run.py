@@ -1,0 +1,212 @@
+"""Runs the cases of one operator on the CPU and on the device."""
+
+import math
+import sys
+import warnings
+
+import torch
+
+from .cases import DTYPES, STRIDE_MODES, has_mode, MODES, samples
+from .compare import Differs, same, strides_of
+from .place import Place, map_tensors, tensors_in
+from .tables import UNINITIALISED
+
+MOST_SLACK = 50  # tolerances
+RANDOM_RUNS = 12  # of a random operator, pooled for statistics
+
+
+class Outcome:
+    """What one run gave: a result, or the exception that it raised."""
+
+    def __init__(self, program, device, seed=0):
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        self.result = self.error = None
+        self.strides = []
+        try:
+            result = program(Place(device))
+            self.strides = strides_of(result)
+            self.result = _settle(result)
+        except Exception as error:  # noqa: BLE001  the exception is the result
+            self.error = error
+        self.drew = device == "cpu" and not torch.equal(before, torch.get_rng_state())
+
+    def describe(self):
+        return f"{type(self.error).__name__}: {_first_line(self.error)}" if self.error else "no error"
+
+
+
+def _settle(tree):
+    """Waits for values: errors of asynchronous work are raised here."""
+    for tensor in tensors_in(tree):
+        if tensor.device.type not in ("cpu", "meta"):
+            tensor.detach().cpu()
+    return tree
+
+
+def _first_line(error):
+    return (str(error).strip().splitlines() or [""])[0][:200]
+
+
+class Operator:
+    """Runs an operator's cases against a device and adds them up."""
+
+    def __init__(self, op, device, counters):
+        self.op, self.device, self.counters = op, device, counters
+
+    def run(self, mode, dtype_name, limit):
+        """Adds up the cases of one mode and dtype."""
+        tally = {"mode": mode, "dtype": dtype_name, "counted": 0, "passed": 0, "uncounted": 0, "random": 0, "fell_back": 0,
+                 "strides": 0, "same_strides": 0, "failures": [], "uncounted_why": [], "fallbacks": {}, "stride_failures": []}
+        dtype = DTYPES[dtype_name]
+        if not has_mode(self.op, mode, dtype):
+            return tally
+        try:
+            every = samples(self.op, dtype, mode, limit)
+        except Exception as error:  # noqa: BLE001  the database's own
+            tally["uncounted"] += 1
+            tally["uncounted_why"].append(f"no samples: {_first_line(error)}")
+            return tally
+        for arguments in every:
+            try:
+                programs = list(MODES[mode](self.op, arguments))
+            except Exception as error:  # noqa: BLE001  no expected result, so no memory for it
+                tally["uncounted"] += 1
+                tally["uncounted_why"].append(f"{arguments.summary()}: {_first_line(error)}")
+                continue
+            for number, program in enumerate(programs):
+                self._case(program, arguments.summary() + (f" #{number}" if number else ""), tally)
+        return tally
+
+    def _case(self, program, sample, tally):
+        expected, again = Outcome(program, "cpu"), Outcome(program, "cpu")
+        values = self.op.name not in UNINITIALISED
+        if why := self._unsound(expected, again, values):
+            tally["uncounted"] += 1
+            tally["uncounted_why"].append(f"{sample}: {why}")
+            return
+        self.counters.reset()
+        actual = Outcome(program, self.device)
+        fallbacks = [name for name in self.counters.counter_names() if name.startswith("aten::")]
+        tally["counted"] += 1
+        try:
+            self._check(program, actual, expected, values, tally)
+            tally["passed"] += 1
+        except Differs as difference:
+            tally["failures"].append({"sample": sample, "message": str(difference)[:300]})
+        if expected.error:
+            return
+        if fallbacks:
+            tally["fell_back"] += 1
+            for name in fallbacks:
+                tally["fallbacks"][name] = tally["fallbacks"].get(name, 0) + 1
+        if tally["mode"] in STRIDE_MODES and not actual.error:
+            tally["strides"] += 1
+            tally["same_strides"] += actual.strides == expected.strides
+            if actual.strides != expected.strides:
+                tally["stride_failures"].append(f"{sample}: {actual.strides}, CPU {expected.strides}"[:300])
+
+    def _unsound(self, expected, again, values):
+        """Why the CPU does not agree with itself, or has nothing to compare with."""
+        if bool(expected.error) != bool(again.error):
+            return "raises at times"
+        if expected.error:
+            return None
+        if any(tensor.layout != torch.strided for tensor in tensors_in(expected.result)):
+            return "results of another layout"
+        try:
+            same(again.result, expected.result, "cpu", values)
+        except Differs as difference:
+            return f"CPU against CPU: {difference}"
+        return None
+
+    def _check(self, program, actual, expected, values, tally):
+        if expected.error or actual.error:
+            if type(expected.error) is not type(actual.error):
+                raise Differs(f"raises {actual.describe()}; the CPU: {expected.describe()}")
+            return
+        device = torch.device(self.device).type
+        if expected.drew:
+            tally["random"] += 1
+            same(actual.result, expected.result, device, values=False)
+            if values:
+                _check_statistics(program, self.device)
+            return
+        try:
+            same(actual.result, expected.result, device, values)
+        except Differs:
+            # Not where memory is compared as a whole: row-major operands would be other memory.
+            slack = 0.0 if tally["mode"].startswith(("out", "inplace")) else min(self._slack(program, expected), MOST_SLACK)
+            if not slack:
+                raise
+            same(actual.result, expected.result, device, values, slack)
+
+    def _slack(self, program, expected):
+        """How far the CPU is from itself, in tolerances, when the same values lie row-major: kernels then add in another order."""
+
+        class RowMajor(Place):
+            def _tensor(self, tensor):
+                placed = super()._tensor(tensor)
+                return map_tensors(torch.Tensor.contiguous, placed)
+
+        torch.manual_seed(0)
+        try:
+            other = program(RowMajor("cpu"))
+        except Exception:  # noqa: BLE001
+            return 0.0
+        worst = 0.0
+        for one, two in zip(tensors_in(other), tensors_in(expected.result)):
+            if one.shape != two.shape or not (two.is_floating_point() or two.is_complex()):
+                continue
+            one, two = one.detach(), two.detach()
+            rtol, atol = torch.testing._comparison.default_tolerances(one, two)
+            one, two = (t.to(torch.complex128 if t.is_complex() else torch.float64) for t in (one, two))
+            excess = ((one - two).abs() / (atol + rtol * two.abs())).nan_to_num(0, 0, 0)
+            worst = max(worst, excess.max().item() if excess.numel() else 0.0)
+        return 2 * worst
+
+
+def _check_statistics(program, device):
+    """Pools runs with different seeds: the device's distribution must be the CPU's; one seed must give the same numbers."""
+    pools = {where: [Outcome(program, where, seed).result for seed in range(1, RANDOM_RUNS + 1)] for where in ("cpu", device)}
+    repeated = Outcome(program, device, RANDOM_RUNS)
+    if repeated.error:
+        raise Differs(f"raises {repeated.describe()} at times")
+    same(_on_cpu(repeated.result), _on_cpu(pools[device][-1]), "cpu")
+    for cpu, other in zip(zip(*map(tensors_in, pools["cpu"])), zip(*map(tensors_in, pools[device]))):
+        if cpu[0].numel():
+            # Dropout of features draws one number per channel: count no more than the first two dims.
+            draws = RANDOM_RUNS * math.prod(cpu[0].shape[:2])
+            _same_statistics(*(torch.cat([_real(tensor) for tensor in pool]) for pool in (other, cpu)), draws)
+
+
+def _real(tensor):
+    tensor = tensor.detach().cpu().flatten()
+    return (torch.view_as_real(tensor.resolve_conj()).flatten() if tensor.is_complex() else tensor).double()
+
+
+def _on_cpu(tree):
+    return [tensor.detach().cpu() for tensor in tensors_in(tree)]
+
+
+def _same_statistics(actual, expected, draws):
+    """Kolmogorov and Smirnov's test of two samples: far from where chance would reach, for so many independent draws."""
+    if expected.isnan().any() != actual.isnan().any():
+        raise Differs("random: NaN in one of them")
+    actual, expected = actual.nan_to_num().sort().values, expected.nan_to_num().sort().values
+    points = torch.cat([actual, expected])
+    shares = [torch.searchsorted(sample, points, right=True).double() / len(sample) for sample in (actual, expected)]
+    distance = (shares[0] - shares[1]).abs().max().item()
+    if distance > 2.5 * math.sqrt(2 / draws):
+        raise Differs(f"random: the distributions are {distance:.2f} apart in {draws} draws, mean {actual.mean():.4g}, "
+                      f"expected {expected.mean():.4g}")
+
+
+def prepare():
+    """Once per process, after the operator database was imported."""
+    warnings.filterwarnings("ignore")  # that operators are deprecated is no news here
+    torch.set_num_threads(1)
+    # The database seeds each call of a random operator; here seeds are chosen by who compares.
+    for module in list(sys.modules.values()):
+        if hasattr(module, "wrapper_set_seed"):
+            module.wrapper_set_seed = lambda op, *args, **kwargs: op(*args, **kwargs)

@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Runs every row of the table of models on the CPU and on the device, and writes docs/models.md.
+
+    ./dev python tests/model_table.py
+
+Its figures come from the machine that runs it; tests/test_models.py checks those that must hold everywhere.
+"""
+
+import time
+from pathlib import Path
+
+import torch
+
+import ltc
+from checking import STEPS, TOKENS, WARM_UP, Trainer, batches, fallbacks, generate, train, train_on_device
+from comparing import LTC
+from models import ROWS, hugging_face
+
+TIMED_BLOCKS = 10  # of STEPS training steps
+HEADER = f"""\
+# Models
+
+Written by `./dev python tests/model_table.py`; change the models in `tests/models/`, not this file.
+
+Each model is small, has random weights and is compared with the same model on the CPU: an evaluation, then {STEPS} training steps on
+fresh batches. Differences are the largest absolute ones: of the evaluation's output, of the first step's gradients, of the losses.
+
+- ops: recorded in one training step.
+- compiles: programs compiled in all; none of them after step {WARM_UP}.
+- fallbacks: ops that the CPU ran instead of the plugin, `torchscript`.
+- time: of one training step, as a share of eager's, on one thread; the best of {TIMED_BLOCKS} blocks of {STEPS} steps. At these
+  sizes it is the time to record and to start ops, not to compute.
+
+## Training
+
+"""
+TRAINING = ("model", "parameters", "ops", "compiles", "fallbacks", "evaluation", "gradients", "losses", "time")
+
+GENERATION_HEADER = f"""
+## Generation
+
+Greedy, with the key-value cache, {TOKENS} new tokens; the tokens are the CPU's. Every token makes the cache longer, so its shapes are
+new: the first text compiles one to three programs for each length, as the loop reads values in between, a second one none.
+
+"""
+GENERATION = ("model", "same tokens", "compiles, first text", "compiles, second text", "fallbacks")
+
+
+def difference(one, other):
+    """The largest absolute difference between two trees of tensors or numbers."""
+    if isinstance(other, dict):
+        return max(difference(one[name], other[name]) for name in other)
+    if isinstance(other, (tuple, list)):
+        return max(map(difference, one, other))
+    return (one - other).abs().max().item() if isinstance(one, torch.Tensor) else abs(one - other)
+
+
+def time_ratio(row):
+    """The device's time for a training step as a share of the CPU's; blocks of both in turn, as other programs come and go."""
+    trainers = [(Trainer(row, device), batches(row, device)) for device in (LTC, torch.device("cpu"))]
+    best = [float("inf"), float("inf")]
+    for block in range(1 + TIMED_BLOCKS):  # the first compiles
+        for k, (trainer, data) in enumerate(trainers):
+            begin = time.perf_counter()
+            for batch in data:
+                trainer.step(batch)
+            ltc.wait_device_ops()
+            if block > 0:
+                best[k] = min(best[k], time.perf_counter() - begin)
+    return best[0] / best[1]
+
+
+def training_line(row):
+    expected = train(row, "cpu")
+    actual, cost = train_on_device(row)
+    differences = [
+        difference(actual.evaluated, expected.evaluated),
+        difference(actual.gradients, expected.gradients),
+        difference(actual.losses, expected.losses),
+    ]
+    return (row.name, f"{actual.parameters:,}", cost.ops, cost.compiles, sum(cost.fallbacks.values()),
+            *(f"{value:.0e}" if value else "0" for value in differences), f"{time_ratio(row):.1f}")  # fmt: skip
+
+
+def generation_line(name):
+    ltc.metrics.reset()
+    model = hugging_face.GENERATORS[name]
+    (expected, _), (tokens, compiles) = generate(*model, "cpu"), generate(*model, LTC)
+    same = all(map(torch.equal, tokens, expected))
+    return name, "yes" if same else "no", *compiles, sum(fallbacks().values())
+
+
+def table(head, lines):
+    lines = [[str(cell) for cell in line] for line in (head, *lines)]
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    lines.insert(1, ["-" * width for width in widths])
+    return "".join("| " + " | ".join(map(str.ljust, line, widths)) + " |\n" for line in lines)
+
+
+def main():
+    torch.set_num_threads(1)
+    text = HEADER + table(TRAINING, map(training_line, ROWS))
+    text += GENERATION_HEADER + table(GENERATION, map(generation_line, hugging_face.GENERATORS))
+    (Path(__file__).parents[1] / "docs" / "models.md").write_text(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""The operator sweep: a slice of it, and that it finds what it is for."""
+
+import os
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch.testing._internal.opinfo.core import SampleInput
+
+import ltc
+
+CONFORMANCE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "conformance")
+sys.path.insert(0, CONFORMANCE)
+from sweep import pool, run  # noqa: E402
+from sweep.cases import MODES  # noqa: E402
+from sweep.report import Report  # noqa: E402
+
+SLICES = 4
+DTYPES = ["float32", "int64", "bool"]
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_slice(part, monkeypatch):
+    """One sample of each operator, three dtypes, all modes."""
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([CONFORMANCE, *filter(None, [os.environ.get("PYTHONPATH")])]))
+    common = {"modes": list(MODES), "dtypes": DTYPES, "samples": 1}
+    requests = [{"op": op.formatted_name, **common} for op in op_db[part::SLICES]]
+    report = Report()
+    for request, tallies, crash in pool.run_all(requests, shards=1, timeout_s=300):
+        report.add(request["op"], tallies, crash)
+    assert len(report.ops) == len(requests)
+    assert report.total("counted") > 10 * len(requests)
+    assert not report.failed(), report.text(limit=3)
+
+
+# ---- the sweep itself, on operators that are wrong in one way each
+
+
+def fake_op(function, **fields):
+    sample = SampleInput(torch.arange(6.0).reshape(2, 3))
+    defaults = {"name": "fake", "op": function, "inplace_variant": None, "supports_out": False, "supports_autograd": False,
+                "error_inputs_func": None, "sample_inputs": lambda *args, **kwargs: [sample]}
+    return SimpleNamespace(**{**defaults, **fields})
+
+
+def tally_of(function, mode="forward", **fields):
+    return run.Operator(fake_op(function, **fields), "ltc", ltc.metrics).run(mode, "float32", 1)
+
+
+def on_ltc(tensor):
+    return tensor.device.type == "ltc"
+
+
+def messages(tally):
+    return [failure["message"] for failure in tally["failures"]]
+
+
+def test_a_right_operator_passes():
+    tally = tally_of(lambda x: x.exp())
+    assert (tally["counted"], tally["passed"], tally["failures"]) == (1, 1, [])
+    assert tally["same_strides"] == tally["strides"] == 1
+
+
+@pytest.mark.parametrize("wrong, message", [
+    (lambda x: x + on_ltc(x), "values"),
+    (lambda x: x.double() if on_ltc(x) else x.exp(), "dtype"),
+    (lambda x: x[:1] if on_ltc(x) else x.exp(), "shape"),
+    (lambda x: x.exp().cpu(), "on cpu"),
+    (lambda x: (x, x) if on_ltc(x) else (x,), "tuple of 2"),
+    (lambda x: x.sum().item() + on_ltc(x), "values"),
+    (lambda x: x.view(7) if on_ltc(x) else x.exp(), "raises RuntimeError"),
+    (lambda x: x.exp() if on_ltc(x) else x.view(7), "raises no error"),
+    (lambda x: x[9] if on_ltc(x) else x.view(7), "raises IndexError"),
+])
+def test_a_wrong_operator_is_found(wrong, message):
+    tally = tally_of(wrong)
+    assert (tally["counted"], tally["passed"]) == (1, 0)
+    assert message in messages(tally)[0]
+
+
+def test_the_same_error_passes():
+    assert tally_of(lambda x: x.view(7))["passed"] == 1
+
+
+def test_other_strides_are_reported_apart():
+    tally = tally_of(lambda x: x.t().contiguous().t() if on_ltc(x) else x.clone())
+    assert tally["passed"] == 1
+    assert (tally["strides"], tally["same_strides"]) == (1, 0)
+
+
+def test_writing_outside_of_the_output_is_found():
+    def exp(x, out=None):
+        if out is None:
+            return x.exp()
+        result = torch.exp(x, out=out)
+        if on_ltc(x) and out.storage_offset():
+            out.as_strided((1,), (1,), 0).fill_(7)
+        return result
+
+    tally = tally_of(exp, mode="out_view", supports_out=True)
+    assert tally["counted"] == 2 and len(tally["failures"]) == 2
+    assert tally_of(torch.exp, mode="out_view", supports_out=True)["passed"] == 2
+
+
+def test_an_in_place_operator_that_misses_its_view_is_found():
+    def double_(x):
+        return x.set_(x * 2) if on_ltc(x) else x.mul_(2)
+
+    tally = tally_of(None, mode="inplace_view", inplace_variant=double_)
+    assert tally["counted"] == 2 and tally["passed"] == 0
+    assert tally_of(None, mode="inplace_view", inplace_variant=lambda x: x.mul_(2))["passed"] == 2
+
+
+def test_a_wrong_gradient_is_found():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            (x,) = ctx.saved_tensors
+            return gradient * x * (3 if on_ltc(x) else 2)
+
+    fields = {"supports_autograd": True, "supported_backward_dtypes": lambda device: {torch.float32},
+              "sample_inputs": lambda *args, requires_grad: [SampleInput(torch.rand(3).requires_grad_(requires_grad))]}
+    assert "values" in messages(tally_of(Square.apply, mode="backward", **fields))[0]
+    assert tally_of(torch.square, mode="backward", **fields)["passed"] == 1
+
+
+def test_random_numbers_are_compared_by_distribution():
+    def tally(function):
+        return tally_of(function, sample_inputs=lambda *args, **kwargs: [SampleInput(torch.empty(20, 20))])
+
+    assert tally(lambda x: x.uniform_())["random"] == tally(lambda x: x.uniform_())["passed"] == 1
+    assert "distributions" in messages(tally(lambda x: x.uniform_(0, 2) if on_ltc(x) else x.uniform_()))[0]
+
+
+def test_what_the_cpu_does_not_agree_on_is_not_counted():
+    calls = []
+    tally = tally_of(lambda x: x + (calls.append(x) or len(calls)))
+    assert (tally["counted"], tally["uncounted"]) == (0, 1)
+
+
+def test_fallbacks_are_counted():
+    tally = tally_of(lambda x: x.nonzero())
+    assert tally["fell_back"] == tally["passed"] == 1
+    assert tally["fallbacks"] == {"aten::nonzero": 1}
+
+
+WORKER = """
+import json, os, sys, time
+print(json.dumps({"ready": True}), flush=True)
+for line in sys.stdin:
+    op = json.loads(line)["op"]
+    print(json.dumps({"at": "forward float32"}), flush=True)
+    if op == "crash": os.abort()
+    if op == "exit": sys.exit(3)
+    if op == "hang": time.sleep(60)
+    print(json.dumps({"tally": op}), flush=True)
+    print(json.dumps({"done": True}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_a_crash_or_a_hang_costs_one_operator(shards):
+    names = ["first", "crash", "second", "exit", "hang", "last"]
+    requests = [{"op": name} for name in names]
+    command = [sys.executable, "-c", WORKER]
+    ends = {request["op"]: (tallies, end) for request, tallies, end in pool.run_all(requests, shards, timeout_s=3, command=command)}
+    assert {name for name, (tallies, end) in ends.items() if end is None and tallies == [{"tally": name}]} == {"first", "second", "last"}
+    assert ends["crash"] == ([], "crashed with signal 6 in forward float32")
+    assert ends["exit"] == ([], "exited with status 3 in forward float32")
+    assert ends["hang"] == ([], "timed out in forward float32")
+
+
+def test_a_worker_that_does_not_start_is_an_error():
+    with pytest.raises(RuntimeError, match="does not start"):
+        list(pool.run_all([{"op": "any"}], 1, 3, command=[sys.executable, "-c", "raise SystemExit(1)"]))

@@ -1,0 +1,136 @@
+"""nn.LSTM and nn.GRU: one op per layer and direction, with one op as its backward, and what else may be asked of them."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import ltc
+from checking import fallbacks
+from comparing import LTC, assert_close, assert_same
+
+KINDS = [nn.LSTM, nn.GRU]
+OPTIONS = {
+    "plain": {},
+    "two layers, both directions": {"num_layers": 2, "bidirectional": True},
+    "batch first": {"batch_first": True},
+    "no bias": {"bias": False, "bidirectional": True},
+    "double": {"bidirectional": True, "dtype": torch.float64},
+}
+STEPS, BATCH, FEATURES, HIDDEN = 4, 3, 5, 7
+
+
+def network(kind, **options):
+    torch.manual_seed(0)
+    net = kind(FEATURES, HIDDEN, **options)
+    return net, torch.randn(STEPS, BATCH, FEATURES, dtype=options.get("dtype"), requires_grad=True)
+
+
+def outputs(net, x, *state):
+    """Output and last states as one flat list."""
+    y, last = net(x, *state)
+    return [y, *last] if isinstance(last, tuple) else [y, last]
+
+
+def on_both(function, net, x, **tolerance):
+    """Compares what the function gives of a network and its input."""
+    lazy = function(copy.deepcopy(net).to(LTC), x.detach().to(LTC).requires_grad_())
+    assert_same(lazy, function(net, x), **tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+class TestAsOnCpu:
+    def test_values_and_gradients(self, kind, options, metrics):
+        def run(net, x):
+            results = outputs(net, x)
+            return [*results, *torch.autograd.grad(sum(part.square().sum() for part in results), [x, *net.parameters()])]
+
+        on_both(run, *network(kind, **options))
+        assert fallbacks() == {}
+
+    def test_gradient_of_the_last_state_alone(self, kind, options):
+        on_both(lambda net, x: torch.autograd.grad(outputs(net, x)[-1].square().sum(), [x, *net.parameters()]),
+                *network(kind, **options))  # fmt: skip
+
+    def test_second_derivatives(self, kind, options):
+        def run(net, x):
+            (first,) = torch.autograd.grad(outputs(net, x)[0].square().sum(), x, create_graph=True)
+            return torch.autograd.grad(first.square().sum(), [x, net.weight_hh_l0])
+
+        on_both(run, *network(kind, **options), rtol=1e-4, atol=1e-4)
+
+    def test_without_gradients(self, kind, options):
+        for mode in (torch.no_grad(), torch.inference_mode()):
+            with mode:
+                on_both(lambda net, x: outputs(net, x.detach()), *network(kind, **options))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_given_state(kind):
+    net, x = network(kind)
+    state = torch.randn(1, BATCH, HIDDEN, requires_grad=True)
+
+    def run(net, x):
+        first = state.detach().to(x.device).requires_grad_()
+        y, *_ = outputs(net, x, (first, first * 2) if kind is nn.LSTM else first)
+        return [y, *torch.autograd.grad(y.square().sum(), [first, x])]
+
+    on_both(run, net, x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_op_forward_one_backward(kind, metrics):
+    def recorded(function):
+        ltc.sync()
+        metrics.reset()
+        kept = function()
+        ltc.mark_step()
+        assert kept is not None
+        return metrics.counter_value("OpsRecorded")
+
+    net, x = network(kind)
+    layer, x = net.to(LTC), x.detach().to(LTC)
+    state = torch.zeros(BATCH, HIDDEN, device=LTC)
+    given = (x, state, state) if kind is nn.LSTM else (x, state)
+    weights = [weight.detach() for weight in layer.parameters()]
+    forward = getattr(torch.ops.ltc, f"{kind.__name__.lower()}_layer")
+    alone = recorded(lambda: forward(*given, *weights, False, True))
+    assert alone == 1
+    evaluated = recorded(lambda: outputs(layer, x))
+    trained = recorded(lambda: torch.autograd.grad(outputs(layer, x)[0], list(layer.parameters()), x.new_zeros(STEPS, BATCH, HIDDEN)))
+    assert trained - evaluated <= 2  # the gradient that it starts from, and the backward
+    assert fallbacks() == {}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transforms_and_checkpoints(kind):
+    """What needs the smaller ops gets them."""
+    net, x = network(kind)
+
+    def run(net, x):
+        loss = lambda x: net(x)[0].square().sum()  # noqa: E731
+        (again,) = torch.autograd.grad(checkpoint(loss, x, use_reentrant=False), x)
+        return torch.func.grad(loss)(x.detach()).detach(), again
+
+    on_both(run, net, x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_autocast(kind):
+    net, x = network(kind)
+    net, x = net.to(LTC), x.detach().to(LTC)
+    with torch.autocast("ltc", dtype=torch.bfloat16):
+        y = net(x)[0]
+    assert y.dtype == torch.bfloat16
+    assert_close(y.detach().float().cpu(), net(x)[0].detach().cpu(), rtol=0.05, atol=0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_wrong_sizes(kind):
+    net, _ = network(kind)
+    for device in ("cpu", LTC):
+        with pytest.raises(RuntimeError, match=f"input.size.-1. must be equal to input_size. Expected {FEATURES}, got 2"):
+            net.to(device)(torch.zeros(STEPS, BATCH, 2, device=device))
