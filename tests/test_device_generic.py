@@ -36,7 +36,7 @@ class TestGeneric(TestCase):
             self.assertEqual(op(sample.input, *sample.args, **sample.kwargs).device.type, "ltc")
 
 
-generated = {"TestGeneric": TestGeneric}  # as a test module's globals()
+generated = {"TestGeneric": TestGeneric}  # takes the generic class out and puts the generated one in
 instantiate_device_type_tests(TestGeneric, generated, only_for="ltc")
 
 
@@ -44,7 +44,7 @@ def test_generic_class_on_the_device():
     (case,) = generated.values()
     result = unittest.TestResult()
     suite = unittest.defaultTestLoader.loadTestsFromTestCase(case)
-    assert suite.countTestCases() == 7
+    assert suite.countTestCases() == 7  # two dtypes, three plain, two ops
     suite.run(result)
     assert not result.errors and not result.failures, result.errors + result.failures
     assert [reason for _, reason in result.skipped] == ["Only runs on cpu"]

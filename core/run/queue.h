@@ -45,7 +45,7 @@ class DeviceQueue {
 
   host::PluginDevice& device() { return *device_; }
   const Narrowing& narrowing() const { return narrowing_; }  // of what the device keeps
-  MemoryAccount& memory() { return memory_; }  // of the buffers that came from it
+  MemoryAccount& memory() { return memory_; }                // of the buffers that came from it
 
   // A buffer of `value`. The bytes are kept until they were sent: a long value at its place in the order, a short one when it is
   // first read, so that it wakes nobody. Returns at once, unless so many bytes wait already that the host would come to hold
