@@ -40,7 +40,7 @@ GENERATION_HEADER = f"""
 ## Generation
 
 Greedy, with the key-value cache, {TOKENS} new tokens; the tokens are the CPU's. Every token makes the cache longer, so its shapes are
-new: the first text compiles a program for each length, a second one of the same length none.
+new: the first text compiles one to three programs for each length, as the loop reads values in between, a second one none.
 
 """
 GENERATION = ("model", "same tokens", "compiles, first text", "compiles, second text", "fallbacks")

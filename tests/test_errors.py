@@ -240,35 +240,6 @@ def test_foreign_memory_is_refused():
         torch.from_dlpack(torch.ones(2, device=LTC)) + 1
 
 
-# ---- LTC_FALLBACK
-
-
-def test_fallback_error_names_the_op():
-    program = """
-    import torch, ltc
-    x = torch.ones(3, device="ltc")
-    assert (x + 1).tolist() == [2, 2, 2]
-    try:
-        x.nonzero()
-    except RuntimeError as error:
-        assert "aten::nonzero" in str(error) and "LTC_FALLBACK=error" in str(error), error
-    else:
-        raise AssertionError("ran")
-    assert (x + 1).tolist() == [2, 2, 2]
-    """
-    output_of(program, LTC_FALLBACK="error")
-
-
-def test_fallback_warn_says_it_once():
-    run = run_program("""
-    import torch, ltc
-    for _ in range(3):
-        torch.ones(3, device="ltc").nonzero()
-    """, LTC_FALLBACK="warn")
-    assert run.returncode == 0
-    assert run.stderr.count("aten::nonzero") == 1
-
-
 # ---- fork
 
 FORK = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from comparing import output_of
+from comparing import output_of, run_program
 
 TRAINING = """
 model = torch.nn.Linear(4, 2).to("ltc")
@@ -46,3 +46,112 @@ def test_backward_in_threads_of_its_own(order):
         y.sum().backward()
     print(x.grad.tolist(), threading.get_ident() in seen)
     """) == "[2.0, 2.0] False\n"
+
+
+def test_programs_that_only_import_torch():
+    """Installed beside them, the package changes nothing: no device, no accelerator, no threads."""
+    assert output_of("""
+    import sys, threading, torch
+    print("ltc" in sys.modules, torch.accelerator.is_available(), torch.accelerator.current_accelerator(), threading.active_count())
+    torch.ones(2, requires_grad=True).sum().backward()
+    print(torch.autograd.is_multithreading_enabled(), torch.ones(2).share_memory_().is_shared())
+    """, LTC_BACKEND=None) == "False False None 1\nTrue True\n"
+
+
+def test_late_import_in_a_thread():
+    assert output_of("""
+    import threading, torch
+    torch.ones(2, requires_grad=True).sum().backward()
+
+    def work():
+        import ltc
+        model = torch.nn.Linear(4, 2).to("ltc")
+        model(torch.ones(3, 4, device="ltc")).sum().backward()
+        print(model.bias.grad.tolist())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    """) == "[3.0, 3.0]\n"
+
+
+# ---- exits: programs end while work is queued, recorded or being recorded
+
+EXITS = {  # how a program with eight threads ends, and its exit code
+    "joined": ("[t.join() for t in start(False, 3)]", 0),
+    "not joined": ("start(False, 3)", 0),
+    "daemons": ("start(True, 10**9)\nloss = train(3)", 0),
+    "daemons, sys.exit": ("start(True, 10**9)\ntrain(2)\nsys.exit(3)", 3),
+    "daemons, exception": ("start(True, 10**9)\ntrain(2)\nraise KeyError('lost')", 1),
+    "sys.exit in a thread": ("t = threading.Thread(target=lambda: (train(2), sys.exit(5)))\nt.start()\nt.join()\ntrain(1)", 0),
+    "os._exit": ("start(True, 10**9)\ntrain(2)\nos._exit(4)", 4),
+    "exception in a thread": ("t = threading.Thread(target=lambda: train(2) + 'x')\nt.start()\nt.join()", 0),
+    "value kept by a module": ("sys.loss = train(2)\nstart(True, 10**9)", 0),
+    "hook at exit": ("import atexit\nx = train(2)\natexit.register(lambda: print(x.item() >= 0))", 0),
+}
+
+
+def test_fifty_exits_with_eight_threads():
+    """None aborts. The programs are forked from one that has imported everything and not used the device: cheaper than fifty starts."""
+    run = run_program(f"""
+import os, sys, threading, torch, ltc
+
+def train(steps):
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2)).to("ltc")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(steps):
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 8, device="ltc")).square().mean()
+        loss.backward()
+        optimizer.step()
+        ltc.mark_step()
+    return loss
+
+def start(daemon, steps):
+    threads = [threading.Thread(target=train, args=(steps,), daemon=daemon) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    return threads
+
+wrong = []
+for name, (ending, code) in list({EXITS!r}.items()) * 5:
+    child = os.fork()
+    if child == 0:
+        break
+    status = os.waitpid(child, 0)[1]
+    if status != code << 8:
+        wrong.append((name, status))
+else:
+    print("wrong:", wrong, file=sys.stderr)
+    os._exit(bool(wrong))
+exec(ending)
+""")
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert run.stdout == "True\n" * 5
+    assert run.stderr.count("KeyError: 'lost'") == run.stderr.count("TypeError") == 5
+    for word in ("terminate called", "Fatal Python error", "core dumped"):
+        assert word not in run.stderr, run.stderr[-3000:]
+
+
+def test_threads_agree_with_one():
+    """Eight threads of forward and backward at once give what they give one after the other."""
+    assert output_of("""
+    import threading, torch, ltc
+
+    def gradient(seed):
+        x = torch.arange(32.0).view(4, 8).add(seed).div(40).to("ltc").requires_grad_()
+        for _ in range(20):
+            y = (x @ x.t()).tanh().sum()
+            y.backward()
+        return x.grad
+
+    expected, found = [gradient(k).cpu() for k in range(8)], [None] * 8
+
+    def work(k):
+        found[k] = gradient(k)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    print(all(torch.allclose(a.cpu(), b) for a, b in zip(found, expected)))
+    """) == "True\n"

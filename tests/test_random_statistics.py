@@ -329,7 +329,6 @@ REFUSED = {
     "permutation_below_zero": lambda d: torch.randperm(-1, device=d),
     "permutation_beyond_the_dtype": lambda d: torch.randperm(3000, device=d, dtype=torch.float16),
     "permutation_beyond_uint8": lambda d: torch.randperm(300, device=d, dtype=torch.uint8),
-    "multinomial_below_zero": lambda d: torch.multinomial(-torch.ones(3, device=d), 1),
     "multinomial_of_too_many": lambda d: torch.multinomial(torch.ones(3, device=d), 5),
     "dropout_above_one": lambda d: F.dropout(torch.ones(3, device=d), 1.5),
 }

@@ -9,4 +9,6 @@ std::string get(const char* name, const std::string& fallback) {
   return value && *value ? value : fallback;
 }
 
+bool is_set(const char* name) { return get(name, "0") != "0"; }
+
 }  // namespace ltc::env

@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "core/base/api.h"
+
 namespace ltc::env {
 
 inline constexpr const char* kBackend = "LTC_BACKEND";         // name, path, or list of them separated by ';'  [torchscript]
@@ -10,8 +12,13 @@ inline constexpr const char* kPluginPath = "LTC_PLUGIN_PATH";  // folders to sea
 inline constexpr const char* kLog = "LTC_LOG";                 // trace | debug | info | warn | error | off      [warn]
 inline constexpr const char* kFallback = "LTC_FALLBACK";       // allow | warn | error                           [allow]
 inline constexpr const char* kUseBf16 = "LTC_USE_BF16";        // 1: float and double are computed as bf16         [0]
+inline constexpr const char* kEager = "LTC_EAGER";             // 1: every op runs at once                       [0]
+inline constexpr const char* kStacks = "LTC_STACKS";           // 1: messages show whole Python stacks           [0]
+
+// Whether a variable that is 0 or 1 is set to anything but 0.
+LTC_API bool is_set(const char* name);
 
 // The variable's value, or `fallback` where it is unset or empty.
-std::string get(const char* name, const std::string& fallback = "");
+LTC_API std::string get(const char* name, const std::string& fallback = "");
 
 }  // namespace ltc::env

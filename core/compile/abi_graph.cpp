@@ -107,6 +107,7 @@ void AbiGraph::add_attrs(const Graph& graph) {
 
 void AbiGraph::add_nodes(const Graph& graph) {
   nodes_.reserve(graph.nodes.size());
+  locations_.reserve(graph.nodes.size());
   size_t attr = 0;
   for (const Node& node : graph.nodes) {
     auto abi = host::sized<ltc_node>();
@@ -118,7 +119,7 @@ void AbiGraph::add_nodes(const Graph& graph) {
     abi.outputs = node.outputs.data();
     abi.attr_count = attrs_of(node.attrs).size();
     abi.attrs = attr_list_.data() + attr;
-    abi.location = {"", 0};
+    abi.location = abi_string(locations_.emplace_back(location_text(node.location)));
     attr += abi.attr_count;
     nodes_.push_back(abi);
   }

@@ -26,8 +26,9 @@ class AbiGraph {
   ltc_graph abi_{};
   std::vector<ltc_type> types_;
   std::vector<ltc_param> params_;
-  std::vector<ltc_attr> attrs_;      // of all nodes, one after the other
-  std::vector<ltc_string> strings_;  // of all attributes
+  std::vector<ltc_attr> attrs_;         // of all nodes, one after the other
+  std::vector<ltc_string> strings_;     // of all attributes
+  std::vector<std::string> locations_;  // of the nodes
   std::vector<ltc_node> nodes_;
   std::vector<const ltc_type*> type_list_;
   std::vector<const ltc_param*> param_list_;

@@ -45,7 +45,7 @@ TEST(AbiGraph, TypesParamsAndOutputs) {
 
 TEST(AbiGraph, Nodes) {
   const Graph graph = parse(R"(graph(%0: f32[2]) {
-    _, %1: i64[] = aten::max.dim(%0, none) {dim=0}
+    _, %1: i64[] = aten::max.dim(%0, none) {dim=0}  # train.py:31
     %2: f32[2] = vendor::unknown()
     return %1, %2 })");
   const AbiGraph holder(graph);
@@ -54,7 +54,7 @@ TEST(AbiGraph, Nodes) {
   const ltc_node& node = *abi.nodes[0];
   EXPECT_EQ(node.struct_size, LTC_SIZE_TO(ltc_node, location));
   EXPECT_EQ(text(node.name), "aten::max.dim");
-  EXPECT_EQ(text(node.location), "");
+  EXPECT_EQ(text(node.location), "train.py:31");
   EXPECT_THAT(std::vector<uint32_t>(node.inputs, node.inputs + node.input_count), ElementsAre(0, LTC_NONE));
   EXPECT_THAT(std::vector<uint32_t>(node.outputs, node.outputs + node.output_count), ElementsAre(LTC_NONE, 1));
   EXPECT_EQ(node.attr_count, 1u);

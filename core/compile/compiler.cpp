@@ -7,6 +7,8 @@
 
 #include "core/base/log.h"
 #include "core/compile/abi_graph.h"
+#include "core/compile/blame.h"
+#include "core/compile/claims.h"
 #include "core/compile/partition.h"
 #include "core/compile/passes.h"
 #include "core/host/plugin.h"
@@ -22,58 +24,40 @@ constexpr uint32_t kEffort = 1;
 struct Lowered {
   Segment segment;
   std::shared_ptr<ltc_program> program;  // null on the host
+  std::vector<uint32_t> origin;          // by node of the graph that the plugin was given, the node of the segment
 };
 
-// The node, and whatever must not be parted from it, goes to the host.
-void withdraw(std::vector<uint32_t>& clusters, uint32_t node) {
-  const uint32_t cluster = clusters[node];
-  if (cluster >= 2) std::ranges::replace(clusters, cluster, 0u);
-  clusters[node] = 0;
-}
-
-// A node is claimed if all that narrowing makes of it is.
-std::vector<uint32_t> ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
-  std::vector<uint32_t> clusters(graph.nodes.size(), 0);
-  if (graph.nodes.empty() || !device.can_compute()) return clusters;
-  const NarrowedGraph narrowed = narrow(graph, narrowing);
-  const std::vector<uint32_t> answers = device.claims(*AbiGraph(narrowed.graph).get());
-  for (size_t i = 0; i < answers.size(); ++i) {
-    if (!narrowed.is_cast[i]) clusters[narrowed.origin[i]] = answers[i];
-  }
-  const std::vector<bool> wide = must_stay_wide(graph, narrowing);
-  for (size_t i = 0; i < answers.size(); ++i) {
-    if (answers[i] == 0 || wide[narrowed.origin[i]]) withdraw(clusters, narrowed.origin[i]);
-  }
-  return clusters;
-}
-
 // None if the plugin refused a node, whose claim is then withdrawn.
-std::optional<std::vector<Lowered>> try_lower(const Graph& graph, std::vector<uint32_t>& clusters, host::PluginDevice& device,
+std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
                                               const Narrowing& narrowing) {
   std::vector<Lowered> result;
-  for (Segment& segment : partition(graph, clusters)) {
+  for (Segment& segment : partition(graph, claims.clusters)) {
     std::shared_ptr<ltc_program> program;
+    NarrowedGraph narrowed;
     if (segment.on_device) {
-      const NarrowedGraph narrowed = narrow(segment.graph, narrowing);
+      narrowed = narrow(segment.graph, narrowing);
       try {
         program = {device.lower(*AbiGraph(narrowed.graph).get()), [&](ltc_program* gone) { device.destroy_program(gone); }};
       } catch (const host::UnsupportedNode& refusal) {
-        if (refusal.node() >= narrowed.origin.size()) throw;
-        const uint32_t node = segment.nodes[narrowed.origin[refusal.node()]];
-        log::info("claimed, but not lowered: ", op_name(graph.nodes[node].op), ": ", refusal.what());
-        withdraw(clusters, node);
+        if (refusal.node() >= narrowed.origin.size()) throw Error(refusal.code(), blame_text(refusal, narrowed.graph));
+        log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
+        withdraw(claims, segment.nodes[narrowed.origin[refusal.node()]], cat("claimed, but not lowered: ", refusal.what()));
         return std::nullopt;
+      } catch (const host::BrokenContract& error) {
+        throw host::BrokenContract(blame_text(error, narrowed.graph));
+      } catch (const Error& error) {
+        throw Error(error.code(), blame_text(error, narrowed.graph));
       }
     }
-    result.push_back({std::move(segment), std::move(program)});
+    result.push_back({std::move(segment), std::move(program), std::move(narrowed.origin)});
   }
   return result;
 }
 
-std::vector<Lowered> partition_and_lower(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
-  std::vector<uint32_t> clusters = ask_claims(graph, device, narrowing);
+std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
+                                         const Narrowing& narrowing) {
   while (true) {
-    if (auto lowered = try_lower(graph, clusters, device, narrowing)) return *std::move(lowered);
+    if (auto lowered = try_lower(graph, claims, device, narrowing)) return *std::move(lowered);
   }
 }
 
@@ -94,12 +78,15 @@ std::string text_of(const std::vector<Lowered>& lowered, host::PluginDevice& dev
 }
 
 // Takes the segment's graph, and leaves how it meets the whole.
-Step build_step(Lowered& lowered, host::PluginDevice& device) {
+Step build_step(Lowered& lowered, const Claims& claims, host::PluginDevice& device) {
   Step step{lowered.segment.on_device, std::move(lowered.segment.graph)};
   step.scalars = lowered.segment.scalars;
+  step.origin = std::move(lowered.origin);
   if (lowered.program) {
-    step.executable = {device.compile(lowered.program.get(), kEffort),
+    step.executable = {blaming(step, [&] { return device.compile(lowered.program.get(), kEffort); }),
                        [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
+  } else {
+    for (const uint32_t node : lowered.segment.nodes) step.reasons.push_back(claims.reasons[node]);
   }
   return step;
 }
@@ -152,10 +139,10 @@ class SlotPlan {
   std::vector<uint32_t> slot_of_;  // by value of the program's graph
 };
 
-void assemble(Program& program, std::vector<Lowered> lowered, host::PluginDevice& device) {
+void assemble(Program& program, std::vector<Lowered> lowered, const Claims& claims, host::PluginDevice& device) {
   SlotPlan slots(program);
   for (Lowered& part : lowered) {
-    program.steps.push_back(build_step(part, device));
+    program.steps.push_back(build_step(part, claims, device));
     slots.connect(program.steps.back(), part.segment);
   }
   slots.finish();
@@ -187,9 +174,10 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, 
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
   run_passes(program->graph);
-  std::vector<Lowered> lowered = partition_and_lower(program->graph, device, narrowing);
+  Claims claims = ask_claims(program->graph, device, narrowing);
+  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, device, narrowing);
   program->text = text_of(lowered, device);
-  assemble(*program, std::move(lowered), device);
+  assemble(*program, std::move(lowered), claims, device);
   report(*program, begin);
   return program;
 }

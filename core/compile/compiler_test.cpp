@@ -14,7 +14,9 @@
 namespace ltc {
 namespace {
 
+using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::Eq;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -165,6 +167,78 @@ TEST(Compile, AnErrorThatIsNoRefusalPasses) {
   const auto device = host::Plugin::enter("failing", enter)->open_device(0);
   EXPECT_THROW(compile(parse("graph(%0: f32[2]) { %1: f32[2] = aten::neg(%0) return %1 }"), *device), Error);
   EXPECT_EQ(host::live_statuses(), 0u);
+}
+
+TEST(Compile, HostStepsSayWhy) {
+  const auto reasons = [](const Program& program, size_t step) { return program.steps[step].reasons; };
+  EXPECT_THAT(reasons(*compile(parse(kHostInTheMiddle), *open("test")), 1), ElementsAre("plugin test does not claim it"));
+  EXPECT_THAT(reasons(*compile(parse(kHostInTheMiddle), *open("test")), 0), IsEmpty());
+  EXPECT_THAT(reasons(*compile(parse(kHostInTheMiddle), *open("test_memory")), 0),
+              Each(Eq("plugin test_memory computes nothing")));
+  const auto refusing = open_claiming({{"aten::neg", 1}, {"aten::sin", 2}, {"aten::mul.Tensor", 2}, {"aten::add.Tensor", 1}});
+  EXPECT_THAT(reasons(*compile(parse(kHostInTheMiddle), *refusing), 1),
+              ElementsAre(HasSubstr("claimed, but not lowered: [claiming] lower:"), HasSubstr("only in one program with ops")));
+}
+
+// The test plugin, but it refuses to compile what `refused_node` says: a node, or LTC_NONE.
+uint32_t refused_node;
+const ltc_host_api* refusing_host;
+
+bool enter_refusing(ltc_entry_args* args) {
+  static ltc_plugin_api table;
+  claimed = {{"aten::neg", 1}, {"aten::mul.Tensor", 1}, {"aten::add.Tensor", 1}};
+  if (!enter_claiming(args)) return false;
+  table = *args->api;
+  refusing_host = args->host;
+  table.compile = [](ltc_device*, const ltc_compile_args*, ltc_executable**) {
+    return refusing_host->status_create(refusing_host->host, LTC_INVALID_ARGUMENT, refused_node, "not today", 9);
+  };
+  args->api = &table;
+  return true;
+}
+
+std::string compile_error(std::string_view text, uint32_t node) {
+  refused_node = node;
+  const auto device = host::Plugin::enter("refusing", enter_refusing)->open_device(0);
+  try {
+    compile(parse(text), *device);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kInvalidArgument);
+    return error.what();
+  }
+  return "compiled";
+}
+
+constexpr const char* kPlaced = R"(graph(%0: f32[2], %1: f32[2]) {
+    %2: f32[2] = aten::mul.Tensor(%0, %1)  # a.py:1
+    %3: f32[2] = aten::add.Tensor(%2, %1)  # b.py:2
+    %4: f32[2] = aten::neg(%3)  # c.py:3
+    return %4 })";
+
+TEST(Compile, AnErrorNamesTheOpAndItsPlace) {
+  EXPECT_EQ(compile_error(kPlaced, 1), "[refusing] compile: not today (in aten::add.Tensor at b.py:2)");
+  EXPECT_EQ(compile_error(kAllClaimed, 2), "[refusing] compile: not today (in aten::neg)");
+}
+
+TEST(Compile, AnErrorWithoutANodeNamesTheProgram) {
+  EXPECT_EQ(compile_error(kPlaced, LTC_NONE),
+            "[refusing] compile: not today (in a program of 3 ops, recorded at a.py:1 to c.py:3)");
+  EXPECT_EQ(compile_error(kPlaced, 77), "[refusing] compile: not today (in a program of 3 ops, recorded at a.py:1 to c.py:3)");
+  EXPECT_EQ(compile_error(kAllClaimed, LTC_NONE), "[refusing] compile: not today (in a program of 3 ops)");
+  const char* one = "graph(%0: f32[2]) {\n%1: f32[2] = aten::neg(%0)  # a.py:1\nreturn %1 }";
+  EXPECT_EQ(compile_error(one, LTC_NONE), "[refusing] compile: not today (in aten::neg at a.py:1)");
+}
+
+TEST(Compile, PassesKeepPlaces) {
+  const auto device = open("test");
+  const auto program = compile(parse(R"(graph(%0: f32[2,3]) {
+    %1: f32[3,2] = aten::as_strided(%0) {size=[3,2], stride=[1,3], storage_offset=0}  # a.py:1
+    %2: f32[3,2] = aten::neg(%1)  # b.py:2
+    return %2 })"),
+                               *device);
+  EXPECT_THAT(print(program->graph), HasSubstr("aten::permute(%0) {dims=[1,0]}  # a.py:1"));
+  ASSERT_EQ(program->steps.size(), 2u);
+  EXPECT_EQ(program->steps[1].graph.nodes[0].location, intern_location("b.py:2"));
 }
 
 // A buffer of two floats on the device, and back.

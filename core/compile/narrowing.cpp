@@ -110,6 +110,7 @@ class Rewriter {
       if (!is_float || !is_made_wider(output)) continue;
       const ValueId wide = result_.graph.add_value(made(output));
       casts.push_back(cast(std::exchange(output, wide), wide));
+      casts.back().location = node.location;
     }
     add(std::move(node), index, false);
     for (Node& cast : casts) add(std::move(cast), index, true);

@@ -18,9 +18,11 @@ struct Step {
   bool on_device = false;
   Graph graph;                                 // its params and outputs are those of the step
   std::shared_ptr<ltc_executable> executable;  // null for a host step
+  std::vector<uint32_t> origin;                // of a device step: by node of the graph that the plugin was given, the node here
   std::vector<uint32_t> inputs;                // slot of each buffer param
   std::vector<uint32_t> scalars;               // which of the run's scalars each scalar param is
   std::vector<uint32_t> outputs;               // slot of each output, filled by no other step
+  std::vector<std::string> reasons;            // of a host step, by node: why the plugin does not run it
   std::vector<uint32_t> released;              // slots that nothing reads after this step; never one of Program::outputs
 };
 

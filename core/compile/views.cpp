@@ -49,13 +49,13 @@ class Rewriter {
   void rewrite_read(Node node) {
     const auto chain = decompose(graph_.type(node.inputs[0]).sizes, geometry_of(node));
     if (!chain) return emit(std::move(node));
-    if (chain->empty()) return fold(reshape(node.inputs[0], node.outputs[0]));
+    if (chain->empty()) return fold(reshape(node, node.inputs[0]));
     ValueId value = node.inputs[0];
     for (const ViewOp& step : *chain) {
       const bool last = &step == &chain->back();
       const ValueId result =
           last ? node.outputs[0] : graph_.add_value(intern_contiguous(graph_.type(node.inputs[0]).dtype, step.sizes));
-      fold({intern_op(step.op), intern_attrs(step.attrs), {substitute_(value)}, {result}});
+      fold({intern_op(step.op), intern_attrs(step.attrs), {substitute_(value)}, {result}, node.location});
       value = result;
     }
   }
@@ -63,13 +63,15 @@ class Rewriter {
   // A write that covers everything keeps nothing of what was there; one of no elements keeps it all.
   void rewrite_write(Node node) {
     const Type &whole = graph_.type(node.inputs[0]), &piece = graph_.type(node.inputs[1]);
-    if (piece.element_count == 0) return fold(reshape(node.inputs[0], node.outputs[0]));
+    if (piece.element_count == 0) return fold(reshape(node, node.inputs[0]));
     const bool covers = piece.dtype == whole.dtype && is_row_major(geometry_of(node), whole.element_count);
-    covers ? fold(reshape(node.inputs[1], node.outputs[0])) : emit(std::move(node));
+    covers ? fold(reshape(node, node.inputs[1])) : emit(std::move(node));
   }
 
-  Node reshape(ValueId input, ValueId output) const {
-    return {ops_.reshape, intern_attrs({Attr::of_ints("shape", graph_.type(output).sizes)}), {input}, {output}};
+  // `node`'s result as a reshape of `input`.
+  Node reshape(const Node& node, ValueId input) const {
+    const ValueId output = node.outputs[0];
+    return {ops_.reshape, intern_attrs({Attr::of_ints("shape", graph_.type(output).sizes)}), {input}, {output}, node.location};
   }
 
   // Joins the node with the one that makes its input, and drops it if it changes nothing.

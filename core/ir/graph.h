@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "core/ir/location.h"
 #include "core/ir/op.h"
 #include "core/ir/type.h"
 
@@ -21,6 +22,7 @@ struct Node {
   AttrsId attrs = kNoAttrs;
   std::vector<ValueId> inputs;   // the tensor and number operands in schema order
   std::vector<ValueId> outputs;  // kNone where nothing reads the result
+  LocationId location = kNoLocation;
 };
 
 struct Param {
@@ -52,7 +54,8 @@ struct Graph {
   const Type& type(ValueId value) const { return type_of(types[value]); }
 };
 
-// Whether the two are one graph up to the numbering of values: equal params, nodes in equal order, types and outputs.
+// Whether the two are one graph up to the numbering of values: equal params, nodes in equal order, types and outputs. Locations
+// do not count.
 bool same(const Graph& a, const Graph& b);
 
 }  // namespace ltc

@@ -65,6 +65,13 @@ class Parser {
   }
   static bool joins(char c) { return c == '_' || c == '.' || c == ':' || c == '-' || c == '+'; }
 
+  std::string_view rest_of_line() {
+    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+    const size_t begin = at_;
+    at_ = std::min(text_.find('\n', at_), text_.size());
+    return text_.substr(begin, at_ - begin);
+  }
+
   bool accept_word(std::string_view wanted) {
     peek();
     const size_t begin = at_;
@@ -185,6 +192,7 @@ class Parser {
       expect(")");
     }
     if (accept("{")) node.attrs = attrs();
+    if (accept("#")) node.location = intern_location(rest_of_line());
     // Only now: a node does not read its own results.
     for (const auto& [id, value] : pending_) define(id, value);
     pending_.clear();

@@ -133,6 +133,7 @@ class Printer {
       });
       out_ += '}';
     }
+    if (node.location != kNoLocation) (out_ += "  # ") += location_text(node.location);
     out_ += '\n';
   }
 

@@ -34,6 +34,34 @@ TEST(Text, PrintsWhatItParses) {
   EXPECT_EQ(graph.nodes[2].outputs[1], kNone);
 }
 
+TEST(Text, Locations) {
+  const std::string text = R"(graph(%0: f32[2]) {
+  %1: f32[2] = aten::neg(%0)  # train.py:31
+  %2: f32[2] = aten::cumsum(%1) {dim=0}  # dir with space/a.py:7 (in its backward)
+  %3: f32[2] = aten::neg(%2)
+  return %3
+}
+)";
+  const Graph graph = parse(text);
+  EXPECT_EQ(print(graph), text);
+  EXPECT_EQ(graph.nodes[0].location, intern_location("train.py:31"));
+  EXPECT_EQ(graph.nodes[2].location, kNoLocation);
+  Graph moved = graph;
+  moved.nodes[0].location = intern_location("train.py:32");
+  EXPECT_TRUE(same(graph, moved));
+}
+
+TEST(Location, Texts) {
+  EXPECT_EQ(intern_location(""), kNoLocation);
+  const LocationId line = intern_location("train.py:31");
+  EXPECT_EQ(intern_location("train.py:31"), line);
+  EXPECT_EQ(location_text(line), "train.py:31");
+  EXPECT_EQ(location_text(line | kInBackward), "train.py:31 (in its backward)");
+  EXPECT_EQ(location_text(kInBackward), "");
+  EXPECT_EQ(at_location(line), " at train.py:31");
+  EXPECT_EQ(at_location(kNoLocation), "");
+}
+
 TEST(Text, EmptyGraphs) {
   const std::string empty = "graph() {\n  return\n}\n";
   EXPECT_EQ(print(Graph()), empty);

@@ -25,7 +25,7 @@ std::vector<bool> find_live(const Trace& trace, std::span<const Root> roots) {
 
 }  // namespace
 
-TraceGraph build_graph(const Trace& trace, std::span<const Root> roots) {
+TraceGraph build_graph(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations) {
   const std::vector<bool> live = find_live(trace, roots);
   TraceGraph result;
   Graph& graph = result.graph;
@@ -33,6 +33,7 @@ TraceGraph build_graph(const Trace& trace, std::span<const Root> roots) {
   std::vector<uint32_t> param_of(trace.records.size(), kNone);
   std::vector<size_t> node_of(trace.records.size());
   uint32_t buffers = 0, scalars = 0;
+  size_t nodes = 0;
   for (size_t i = 0; i < trace.records.size(); ++i) {
     const Record& record = trace.records[i];
     const bool scalar = record.op == kOpScalar;
@@ -47,8 +48,11 @@ TraceGraph build_graph(const Trace& trace, std::span<const Root> roots) {
       if (!live[node]) continue;
       if (live[i]) renamed[i] = graph.add_value(record.type);
       graph.nodes[node_of[node]].outputs.push_back(renamed[i]);
-    } else if (live[i]) {
+    } else {
+      const size_t index = nodes++;
+      if (!live[i]) continue;
       Node node{record.op, record.attrs, {}, {}};
+      if (index < locations.size()) node.location = locations[index];
       for (const ValueId input : trace.inputs(record)) node.inputs.push_back(input == kNone ? kNone : renamed[input]);
       if (record.type != kNoType) renamed[i] = graph.add_value(record.type);  // else the first result is undefined
       node.outputs = {renamed[i]};

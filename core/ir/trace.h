@@ -77,11 +77,11 @@ struct Root {
 };
 
 // The graph that computes the roots, without what nobody needs. Buffer and scalar params keep the order of their records;
-// `buffers` and `scalars` say which of the trace's were kept.
+// `buffers` and `scalars` say which of the trace's were kept. `locations`, by node in the order of their records, may be empty.
 struct TraceGraph {
   Graph graph;
   std::vector<uint32_t> buffers, scalars;
 };
-TraceGraph build_graph(const Trace& trace, std::span<const Root> roots);
+TraceGraph build_graph(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations = {});
 
 }  // namespace ltc

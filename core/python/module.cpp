@@ -6,6 +6,8 @@
 
 #include "core/base/env.h"
 #include "core/ops/op_table.h"
+#include "core/python/source_lines.h"
+#include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
 #include "core/run/timeline.h"
 #include "core/torch/device.h"
@@ -58,6 +60,20 @@ py::dict device_properties(int index) {
   return result;
 }
 
+py::list fallbacks() {
+  py::list result;
+  for (const ltc::Fallback& one : ltc::fallbacks()) {
+    py::dict entry;
+    entry["op"] = one.op;
+    entry["count"] = one.count;
+    entry["bytes"] = one.bytes;
+    entry["where"] = one.where;
+    entry["reason"] = one.reason;
+    result.append(entry);
+  }
+  return result;
+}
+
 py::object default_generator(int index) {
   return py::reinterpret_steal<py::object>(THPGenerator_Wrap(ltc::default_generator(static_cast<c10::DeviceIndex>(index))));
 }
@@ -66,6 +82,7 @@ py::object default_generator(int index) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
+  m.def("record_source_lines", &ltc::record_source_lines);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
   m.def("shut_down", &ltc::shut_down, ReleaseGil());
@@ -84,6 +101,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("counter_names", &ltc::counter_names);
   m.def("counter_value", &ltc::counter_value);
   m.def("metrics_report", &ltc::metrics_report);
+  m.def("fallbacks", &fallbacks);
   m.def("reset_metrics", &ltc::reset_metrics);
   m.def("timeline_start", &ltc::timeline::start);
   m.def("timeline_stop", [] { return timeline_events(ltc::timeline::stop()); });

@@ -1,12 +1,14 @@
 #include "core/run/buffer.h"
 
+#include "core/compile/blame.h"
 #include "core/run/fork.h"
 #include "core/run/queue.h"
 
 namespace ltc {
 
-Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents)
-    : queue_(queue), event_(event), parents_(std::move(parents)) {}
+Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
+                       std::shared_ptr<const Step> step)
+    : queue_(queue), event_(event), parents_(std::move(parents)), step_(std::move(step)) {}
 
 Completion::~Completion() {
   if (event_ && !forked()) queue_.device().destroy_event(event_);
@@ -19,14 +21,20 @@ bool Completion::try_wait(uint64_t timeout_ns) {
       if (!parents_.back()->try_wait(timeout_ns)) return false;
       parents_.pop_back();
     }
-    if (event_ && !queue_.device().wait(event_, timeout_ns)) return false;
+    if (!wait_event(timeout_ns)) return false;
   } catch (...) {
     error_ = std::current_exception();
     parents_.clear();
   }
   queue_.device().destroy_event(std::exchange(event_, nullptr));
+  step_.reset();
   if (error_) std::rethrow_exception(error_);
   return true;
+}
+
+bool Completion::wait_event(uint64_t timeout_ns) {
+  const auto wait = [&] { return queue_.device().wait(event_, timeout_ns); };
+  return !event_ || (step_ ? blaming(*step_, wait) : wait());
 }
 
 void Completion::wait() { try_wait(host::kForever); }

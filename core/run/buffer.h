@@ -12,12 +12,15 @@
 namespace ltc {
 
 class DeviceQueue;
+struct Step;
 
 // The end of one submission: done when its own work is and that of all it read from. Any thread may wait, several at once.
 class Completion {
  public:
-  // `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending.
-  Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents);
+  // `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `step` is what
+  // was submitted, for errors; null for a transfer.
+  Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
+             std::shared_ptr<const Step> step = nullptr);
   ~Completion();
 
   // Returns when the work is done; throws its error, or the first of what it depended on.
@@ -26,11 +29,13 @@ class Completion {
 
  private:
   bool try_wait(uint64_t timeout_ns);
+  bool wait_event(uint64_t timeout_ns);
 
   DeviceQueue& queue_;
   std::mutex mutex_;
   ltc_event* event_;
   std::vector<std::shared_ptr<Completion>> parents_;
+  std::shared_ptr<const Step> step_;  // until it is done
   std::exception_ptr error_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/base/log.h"
+#include "core/compile/blame.h"
 #include "core/run/convert.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/metrics.h"
@@ -55,6 +56,11 @@ void DeviceQueue::require(Buffer& buffer) {
   if (!buffer.handle && buffer.host.data) run_upload(std::exchange(buffer.host, {}), buffer);
   if (buffer.error) std::rethrow_exception(buffer.error);
   ensure(buffer.handle != nullptr, "a buffer is read before the submission that makes it");
+}
+
+void DeviceQueue::check(const Buffer& buffer) {
+  if (buffer.error) std::rethrow_exception(buffer.error);
+  if (buffer.completion) buffer.completion->wait();
 }
 
 void DeviceQueue::copy_out(Buffer& buffer, void* to) {
@@ -144,7 +150,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   };
   ltc_event* event = nullptr;
   try {
-    event = device_->execute(args, outputs.data());
+    event = blaming(step, [&] { return device_->execute(args, outputs.data()); });
   } catch (const host::BrokenContract&) {
     forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
@@ -153,7 +159,8 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
 
   std::shared_ptr<Completion> completion;
   if (event || !parents.empty()) {
-    completion = std::make_shared<Completion>(*this, event, std::move(parents));
+    const std::shared_ptr<const Step> submitted(run.program, &step);
+    completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted);
     pending_.push_back(completion);
     limit_pending(window_);
   }
@@ -187,7 +194,7 @@ void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots,
   const std::vector<HostValue> outputs = host_runner()(step.graph, inputs, scalars);
   ensure(outputs.size() == step.outputs.size(), "the host runner gave ", outputs.size(), " outputs for ", step.outputs.size());
   metrics::counter(metrics::kHostOps) += static_cast<int64_t>(step.graph.nodes.size());
-  for (const Node& node : step.graph.nodes) count_fallback(op_name(node.op));
+  count_host_step(step.graph);
   for (size_t i = 0; i < outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
     if (!slot) slot = std::make_shared<Buffer>(*this, outputs[i].type);

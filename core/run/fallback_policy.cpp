@@ -1,7 +1,10 @@
 #include "core/run/fallback_policy.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <map>
 #include <mutex>
-#include <set>
+#include <utility>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -19,23 +22,141 @@ std::string read_mode() {
   return mode;
 }
 
-bool is_first(std::string_view op) {
-  static std::mutex mutex;
-  static auto* known = new std::set<std::string, std::less<>>();  // leaked: queue threads may outlive static objects
-  std::lock_guard lock(mutex);
-  return known->emplace(op).second;
+struct Tally {
+  int64_t count = 0, bytes = 0;
+};
+
+struct Entry {
+  std::string reason;
+  LocationId where = kNoLocation;
+  bool announced = false;
+  Tally all, reset_at;  // of the process; of them before the last reset
+};
+
+struct Account {
+  std::mutex mutex;
+  std::map<std::string, Entry, std::less<>> by_op;
+
+  Entry& entry(std::string_view op) {
+    const auto it = by_op.find(op);
+    return it != by_op.end() ? it->second : by_op.try_emplace(std::string(op)).first->second;
+  }
+};
+
+// Leaked: queue threads may outlive static objects.
+Account& account() {
+  static auto* instance = new Account();
+  return *instance;
+}
+
+// Whether it is the op's first time.
+bool announce(std::string_view op, std::string_view reason, LocationId where) {
+  std::lock_guard lock(account().mutex);
+  Entry& entry = account().entry(op);
+  if (std::exchange(entry.announced, true)) return false;
+  entry.reason = reason;
+  entry.where = where;
+  return true;
+}
+
+std::vector<Fallback> collect(bool since_reset) {
+  std::vector<Fallback> result;
+  {
+    std::lock_guard lock(account().mutex);
+    for (const auto& [op, entry] : account().by_op) {
+      const Tally before = since_reset ? entry.reset_at : Tally{};
+      if (entry.all.count == before.count) continue;
+      result.push_back(
+          {op, entry.reason, location_text(entry.where), entry.all.count - before.count, entry.all.bytes - before.bytes});
+    }
+  }
+  std::ranges::stable_sort(result, std::greater(), &Fallback::count);
+  return result;
+}
+
+std::string size_text(int64_t bytes) {
+  static const char* const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  for (; value >= 1000 && unit + 1 < std::size(units); ++unit) value /= 1000;
+  char text[32];
+  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+  return text;
 }
 
 }  // namespace
 
-void check_fallback(std::string_view op) {
+void check_fallback(std::string_view op, std::string_view reason, LocationId where) {
   static const std::string mode = read_mode();
-  if (mode == "error") fail(Code::kUnsupported, op, " runs on the CPU, not on the plugin, and LTC_FALLBACK=error forbids that");
-  if (!is_first(op)) return;
+  const std::string place = at_location(where);
+  if (mode == "error") {
+    fail(Code::kUnsupported, op, place, " runs on the CPU, not on the plugin: ", reason, "; LTC_FALLBACK=error forbids that");
+  }
+  if (!announce(op, reason, where)) return;
   const log::Level level = mode == "warn" ? log::Level::kWarn : log::Level::kInfo;
-  log::at(level, op, " runs on the CPU, not on the plugin (said once; each run is counted)");
+  log::at(level, op, place, " runs on the CPU, not on the plugin: ", reason, " (said once; each run is counted)");
 }
 
-void count_fallback(std::string_view op) { metrics::counter(op.substr(0, op.find('.'))) += 1; }
+void count_fallback(std::string_view op, int64_t bytes) {
+  metrics::counter(op.substr(0, op.find('.'))) += 1;
+  metrics::counter(metrics::kFallbackBytes) += bytes;
+  std::lock_guard lock(account().mutex);
+  Tally& tally = account().entry(op).all;
+  tally.count += 1;
+  tally.bytes += bytes;
+}
+
+void count_host_step(const Graph& graph) {
+  std::vector<bool> crosses(graph.types.size(), false);
+  for (const Param& param : graph.params) crosses[param.value] = !param.scalar;
+  for (const ValueId output : graph.outputs) crosses[output] = true;
+  for (const Node& node : graph.nodes) {
+    int64_t bytes = 0;
+    for (const auto* values : {&node.inputs, &node.outputs}) {
+      for (const ValueId value : *values) {
+        if (value == kNone || !crosses[value]) continue;
+        crosses[value] = false;  // once
+        bytes += static_cast<int64_t>(graph.type(value).size_bytes());
+      }
+    }
+    count_fallback(op_name(node.op), bytes);
+  }
+}
+
+std::vector<Fallback> fallbacks() { return collect(true); }
+
+std::string fallback_report() {
+  std::string text;
+  for (const Fallback& one : fallbacks()) {
+    text += cat("Fallback: ", one.op, "\n  Count: ", one.count, "\n  Bytes: ", one.bytes, "\n");
+    if (!one.where.empty()) text += cat("  First at: ", one.where, "\n");
+    text += cat("  Reason: ", one.reason, "\n");
+  }
+  return text;
+}
+
+void reset_fallbacks() {
+  std::lock_guard lock(account().mutex);
+  for (auto& [op, entry] : account().by_op) entry.reset_at = entry.all;
+}
+
+void log_fallback_summary() {
+  constexpr size_t kNamed = 5;
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const std::vector<Fallback> all = collect(false);
+    if (all.empty()) return;
+    int64_t bytes = 0;
+    std::string names;
+    for (size_t i = 0; i < all.size(); ++i) {
+      bytes += all[i].bytes;
+      if (i >= kNamed) continue;
+      names += cat(i ? ", " : "", all[i].op, " ", all[i].count, "x", all[i].where.empty() ? "" : " (" + all[i].where + ")");
+    }
+    if (all.size() > kNamed) names += cat(" and ", all.size() - kNamed, " more");
+    log::warn(all.size(), all.size() == 1 ? " op" : " ops", " ran on the CPU instead of on the plugin, ", size_text(bytes),
+              " moved for that: ", names);
+  });
+}
 
 }  // namespace ltc

@@ -1,5 +1,6 @@
 #include "core/run/lazy_device.h"
 
+#include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/compiler.h"
 #include "core/host/registry.h"
@@ -13,6 +14,9 @@ namespace {
 
 constexpr size_t kRunWindow = 2;          // steps queued or running before a barrier waits
 constexpr size_t kCachedPrograms = 1024;  // per device
+
+// Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
+constexpr size_t kLongTrace = 1u << 15;
 
 struct Devices {
   std::mutex mutex;
@@ -61,15 +65,23 @@ void LazyDevice::shut_down() {
 }
 
 LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
-    : ordinal_(ordinal), queue_(std::move(device), kRunWindow), cache_(kCachedPrograms) {}
+    : ordinal_(ordinal),
+      is_eager_(env::is_set(env::kEager)),
+      trace_limit_(is_eager_ ? 0 : kLongTrace),
+      queue_(std::move(device), kRunWindow),
+      cache_(kCachedPrograms) {}
 
-void LazyDevice::sync(std::string_view reason) {
+void LazyDevice::sync(std::string_view reason) { run(reason); }
+
+std::vector<BufferRef> LazyDevice::run(std::string_view reason) {
   refuse_after_fork();
   metrics::counter(reason) += 1;
   std::lock_guard order(submission_);
   timeline::Span span("barrier", run_id_ + 1);
   Cut& step = spare_;
   cut(step);
+  std::vector<BufferRef> outputs;
+  if (is_eager_) outputs = step.outputs;
   try {
     if (!step.roots.empty()) enqueue(look_up(step), step);
   } catch (...) {
@@ -78,6 +90,14 @@ void LazyDevice::sync(std::string_view reason) {
     throw;
   }
   recycle(step);
+  return outputs;
+}
+
+void LazyDevice::end_trace() {
+  if (!is_eager_) return sync(metrics::kTraceLimit);
+  const std::vector<BufferRef> outputs = run(metrics::kEagerBarrier);
+  wait();
+  for (const BufferRef& output : outputs) queue_.check(*output);
 }
 
 // Live values, and for each the param it replaces in its storage: that one's buffer may become the value's.
@@ -108,6 +128,7 @@ void LazyDevice::cut(Cut& step) {
   }
   metrics::counter(metrics::kOpsRecorded) += std::exchange(recorded_, 0);
   std::swap(step.trace, trace_);
+  std::swap(step.locations, locations_);
   std::swap(step.inputs, inputs_);
   std::swap(step.scalars, scalars_);
   owners_.clear();
@@ -127,12 +148,15 @@ const CachedProgram& LazyDevice::look_up(Cut& step) {
 const CachedProgram& LazyDevice::compile(Cut& step) {
   timeline::Span span("compile");
   metrics::counter(metrics::kUncachedCompile) += 1;
-  TraceGraph traced = build_graph(step.trace, step.roots);
+  TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
   CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device(), queue_.narrowing()), std::move(traced.buffers),
                       std::move(traced.scalars)};
   for (const Step& part : built.program->steps) {
     if (part.on_device) continue;
-    for (const Node& node : part.graph.nodes) check_fallback(op_name(node.op));
+    for (size_t i = 0; i < part.graph.nodes.size(); ++i) {
+      const Node& node = part.graph.nodes[i];
+      check_fallback(op_name(node.op), part.reasons[i], node.location);
+    }
   }
   return *cache_.insert(step.trace, step.roots, std::move(built));
 }
@@ -147,6 +171,7 @@ void LazyDevice::enqueue(const CachedProgram& program, Cut& step) {
 
 void LazyDevice::recycle(Cut& step) {
   step.trace.clear();
+  step.locations.clear();
   step.roots.clear();
   step.inputs.clear();
   step.outputs.clear();
@@ -176,7 +201,7 @@ std::string LazyDevice::trace_text() {
   std::lock_guard lock(mutex_);
   std::vector<Root> roots;
   collect_roots(roots);
-  return print(build_graph(trace_, roots).graph);
+  return print(build_graph(trace_, roots, locations_).graph);
 }
 
 void LazyDevice::link(LazyStorage& storage, ValueId value) {
@@ -202,7 +227,7 @@ void LazyDevice::forget(LazyStorage& storage) {
 
 LazyStorage::~LazyStorage() { device_.forget(*this); }
 
-Recorder::Recorder(LazyDevice& device) : device_(device) {
+Recorder::Recorder(LazyDevice& device) : device_(device), location_(current_location()) {
   refuse_after_fork();
   lock_ = std::unique_lock(device.mutex_);
 }
@@ -235,6 +260,7 @@ ValueId Recorder::scalar(DType dtype, Scalar value) {
 ValueId Recorder::node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs) {
   ++device_.recorded_;
   device_.owners_.push_back(nullptr);
+  device_.locations_.push_back(location_);
   return device_.trace_.add_node(op, type, attrs, inputs);
 }
 

@@ -52,6 +52,14 @@ class LTC_API LazyDevice {
   // The storage's value as a buffer, after a barrier if it is only traced. Null for an empty storage.
   BufferRef computed(LazyStorage& storage, std::string_view reason);
 
+  // To be called when an op was recorded, no recorder being alive: with LTC_EAGER the op runs now, and its error is thrown here.
+  void end_op() {
+    if (is_eager_) [[unlikely]]
+      end_trace();
+  }
+  // The same for an op after which Recorder::is_long(); without LTC_EAGER, syncs.
+  void end_trace();
+
   // Waits until all that was queued is done.
   void wait();
 
@@ -64,12 +72,14 @@ class LTC_API LazyDevice {
 
   struct Cut {
     Trace trace;
+    std::vector<LocationId> locations;
     std::vector<Root> roots;
     std::vector<BufferRef> inputs, outputs;
     std::vector<Scalar> scalars;
   };
 
-  // The steps of a barrier.
+  // The barrier and its steps. With LTC_EAGER, returns what it computes.
+  std::vector<BufferRef> run(std::string_view reason);
   void collect_roots(std::vector<Root>& roots) const;
   void cut(Cut& cut);
   const CachedProgram& look_up(Cut& cut);
@@ -82,14 +92,17 @@ class LTC_API LazyDevice {
   void forget(LazyStorage& storage);  // it is being destroyed
 
   const uint32_t ordinal_;
+  const bool is_eager_;
+  const size_t trace_limit_;
   DeviceQueue queue_;
 
   SpinLock mutex_;  // guards what follows, and the fields of this device's storages
   uint32_t epoch_ = 1;
   Trace trace_;
-  std::vector<LazyStorage*> owners_;  // by value: who holds it, null if nobody does or it is a param
-  std::vector<BufferRef> inputs_;     // of the trace's param records, in order
-  std::vector<Scalar> scalars_;       // of its scalar records, in order
+  std::vector<LocationId> locations_;  // of the trace's nodes, in order; no part of its identity
+  std::vector<LazyStorage*> owners_;   // by value: who holds it, null if nobody does or it is a param
+  std::vector<BufferRef> inputs_;      // of the trace's param records, in order
+  std::vector<Scalar> scalars_;        // of its scalar records, in order
   std::unordered_map<ViewKey, ValueId, ViewKeyHash> views_;
   int64_t recorded_ = 0;
 
@@ -128,16 +141,14 @@ class Recorder {
 
   void release() { lock_.unlock(); }  // early; nothing but the destructor may follow
 
-  // The trace has grown beyond what one program should be: sync once this recorder is gone.
-  bool is_long() const { return device_.trace_.records.size() >= kLongTrace; }
+  // The trace has grown beyond what one program should be: end_trace() once this recorder is gone.
+  bool is_long() const { return device_.trace_.records.size() >= device_.trace_limit_; }
 
  private:
   static void set_type(LazyStorage& storage, TypeId type);
 
-  // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
-  static constexpr size_t kLongTrace = 1u << 15;
-
   LazyDevice& device_;
+  const LocationId location_;
   std::vector<BufferRef> dropped_;  // destroyed after the lock: that may call the plugin
   std::unique_lock<SpinLock> lock_;
 };

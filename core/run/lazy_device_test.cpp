@@ -1,7 +1,9 @@
 #include "core/run/lazy_device.h"
 
+#include <cstdlib>
 #include <thread>
 
+#include "core/run/fallback_policy.h"
 #include "core/run/test_support.h"
 
 namespace ltc {
@@ -262,6 +264,138 @@ TEST_F(LazyTest, SaysWhenATraceIsLong) {
   EXPECT_THAT(read(a), ElementsAre(::testing::Not(0), ::testing::Not(0)));
 }
 
+// ---- places
+
+LocationId here = kNoLocation;
+
+class PlacesTest : public LazyTest {
+ protected:
+  PlacesTest() {
+    set_locator([] { return here; });
+  }
+  ~PlacesTest() override { set_locator(nullptr); }
+  void record_at(const char* place, LazyStorage& out, std::string_view op, std::vector<LazyStorage*> inputs) {
+    here = intern_location(place);
+    record(out, op, std::move(inputs));
+  }
+};
+
+TEST_F(PlacesTest, NodesKnowTheirs) {
+  open("test");
+  LazyStorage a(device()), b(device());
+  fill(a, {1, 2});
+  for (int step = 0; step < 2; ++step) {
+    {
+      LazyStorage gone(device());
+      record_at("a.py:1", gone, "aten::relu", {&a});
+    }
+    record_at("a.py:2", b, "aten::neg", {&a});
+    record_at("a.py:3", b, "aten::relu", {&b});
+    EXPECT_EQ(device().trace_text(), R"(graph(%0: f32[2]) {
+  %1: f32[2] = aten::neg(%0)  # a.py:2
+  %2: f32[2] = aten::relu(%1)  # a.py:3
+  return %2
+}
+)");
+    sync();
+  }
+}
+
+TEST_F(PlacesTest, AreNoPartOfAProgramsIdentity) {
+  open("test");
+  LazyStorage a(device()), b(device());
+  fill(a, {1, 2});
+  for (const char* place : {"a.py:1", "a.py:2", "a.py:3"}) {
+    record_at(place, b, "aten::neg", {&a});
+    sync();
+  }
+  EXPECT_EQ(compiled(), 1);
+}
+
+TEST_F(PlacesTest, AreInErrorsOfRuns) {
+  open("watched_async");
+  LazyStorage a(device()), b(device());
+  fill(a, {1, 2});
+  watch.on_execute = [] { return "no memory today"; };
+  record_at("a.py:1", b, "aten::neg", {&a});
+  record_at("a.py:2", b, "aten::relu", {&b});
+  EXPECT_EQ(read_error(b), "[watched_async] execute: no memory today (in a program of 2 ops, recorded at a.py:1 to a.py:2)");
+  record_at("a.py:3", b, "aten::neg", {&a});
+  EXPECT_EQ(read_error(b), "[watched_async] execute: no memory today (in aten::neg at a.py:3)");
+}
+
+TEST_F(PlacesTest, AreInTheAccountOfFallbacks) {
+  open("test");
+  LazyStorage a(device()), b(device()), c(device());
+  fill(a, {1, 2});
+  for (int step = 0; step < 3; ++step) {
+    record_at("a.py:1", b, "aten::neg", {&a});
+    record_at("a.py:2", b, "aten::sin", {&b});
+    record_at("a.py:3", c, "aten::relu", {&b});
+    record_at("a.py:4", c, "test::placed", {&c});
+    sync_and_wait();
+  }
+  const std::vector<Fallback> all = fallbacks();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].op, "aten::sin");
+  EXPECT_EQ(all[0].count, 3);
+  EXPECT_EQ(all[0].bytes, 3 * 2 * 8);  // two floats in, two out
+  EXPECT_EQ(all[1].op, "test::placed");
+  EXPECT_EQ(all[1].where, "a.py:4");
+  EXPECT_EQ(all[1].reason, "plugin test does not claim it");
+  EXPECT_EQ(metrics::counter_value("aten::sin"), 3);
+  EXPECT_EQ(metrics::counter_value(metrics::kFallbackBytes), 3 * 4 * 8);
+  EXPECT_THAT(metrics::report(),
+              HasSubstr("Fallback: test::placed\n  Count: 3\n  Bytes: 48\n  First at: a.py:4\n  Reason: plugin"));
+  metrics::reset();
+  EXPECT_THAT(fallbacks(), IsEmpty());
+}
+
+// ---- LTC_EAGER
+
+class EagerTest : public PlacesTest {
+ protected:
+  EagerTest() { setenv("LTC_EAGER", "1", 1); }
+  ~EagerTest() override { unsetenv("LTC_EAGER"); }
+};
+
+TEST_F(EagerTest, EveryOpRunsAtOnce) {
+  open("watched_async");
+  LazyStorage a(device()), b(device());
+  fill(a, {1, 2});
+  record(b, "aten::neg", {&a});
+  EXPECT_TRUE(Recorder(device()).is_long());
+  device().end_op();
+  EXPECT_THAT(watch.executes(), SizeIs(1));
+  record(b, "aten::neg", {&b});
+  device().end_trace();
+  EXPECT_THAT(watch.executes(), SizeIs(2));
+  EXPECT_THAT(read(b), ElementsAre(1, 2));
+  EXPECT_EQ(metrics::counter_value(metrics::kEagerBarrier), 2);
+}
+
+TEST_F(EagerTest, TheOpThrowsItsError) {
+  open("watched_async");
+  LazyStorage a(device()), b(device());
+  fill(a, {1, 2});
+  watch.on_execute = [] { return "no memory today"; };
+  record_at("a.py:1", b, "aten::neg", {&a});
+  EXPECT_EQ(message_of([&] { device().end_op(); }), "[watched_async] execute: no memory today (in aten::neg at a.py:1)");
+  watch.on_execute = nullptr;
+  record(b, "aten::neg", {&a});
+  device().end_op();
+  EXPECT_THAT(read(b), ElementsAre(-1, -2));
+}
+
+TEST_F(LazyTest, WithoutEagerAnOpWaits) {
+  open("watched");
+  LazyStorage a(device()), b(device());
+  fill(a, {1, 2});
+  record(b, "aten::neg", {&a});
+  device().end_op();
+  EXPECT_THAT(watch.executes(), IsEmpty());
+}
+
 // ---- donation
 
 TEST_F(LazyTest, AReplacedBufferIsDonatedIfNobodyElseHasIt) {
@@ -364,7 +498,7 @@ TEST_F(LazyTest, AFailedCompilePoisonsItsValuesAndTheNextStepWorks) {
   open("watched");
   LazyStorage x(device()), y(device()), after(device());
   fill(x, {1, 2});
-  const std::string message = "[watched] compile: out of patience";
+  const std::string message = "[watched] compile: out of patience (in aten::neg)";
   watch.on_compile = [] { return "out of patience"; };
   record(y, "aten::neg", {&x});
   EXPECT_EQ(message_of([&] { sync(); }), message);
@@ -400,7 +534,7 @@ TEST_F(LazyTest, AFailedRunPoisonsItsValuesAndTheNextStepWorks) {
   record(y, "aten::neg", {&x});
   sync();
   record(y, "aten::neg", {&y});
-  EXPECT_EQ(read_error(y), "[watched_async] execute: no memory today");
+  EXPECT_EQ(read_error(y), "[watched_async] execute: no memory today (in aten::neg)");
   record(y, "aten::neg", {&x});
   EXPECT_THAT(read(y), ElementsAre(-1, -2));
 }

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/base/error.h"
+#include "core/run/fallback_policy.h"
 
 namespace ltc::metrics {
 namespace {
@@ -47,10 +48,11 @@ int64_t counter_value(std::string_view name) {
 std::string report() {
   std::string text;
   for (const std::string& name : counter_names()) text += cat("Counter: ", name, "\n  Value: ", counter_value(name), "\n");
-  return text.empty() ? "no counter is set\n" : text;
+  return text.empty() ? "no counter is set\n" : text + fallback_report();
 }
 
 void reset() {
+  reset_fallbacks();
   std::lock_guard lock(table().mutex);
   for (auto& [name, value] : table().counters) value = 0;
 }

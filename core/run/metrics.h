@@ -17,7 +17,7 @@ Counter& counter(std::string_view name);
 
 std::vector<std::string> counter_names();      // those that are not zero, sorted
 int64_t counter_value(std::string_view name);  // 0 if nothing was counted
-std::string report();                          // those that are not zero, by name
+std::string report();                          // those that are not zero, by name, and the account of fallbacks
 void reset();
 
 inline constexpr std::string_view kUncachedCompile = "UncachedCompile";  // traces that were compiled
@@ -26,9 +26,11 @@ inline constexpr std::string_view kMarkStep = "MarkStep";                // barr
 inline constexpr std::string_view kReadBarrier = "ReadBarrier";          // barriers because a value was read (item, print, cpu)
 inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barriers because an op could not be traced
 inline constexpr std::string_view kTraceLimit = "TraceLimitBarrier";     // barriers because the trace grew too long
+inline constexpr std::string_view kEagerBarrier = "EagerBarrier";        // barriers after each op, because of LTC_EAGER
 inline constexpr std::string_view kOpsRecorded = "OpsRecorded";
 inline constexpr std::string_view kRuns = "ProgramRuns";
-inline constexpr std::string_view kHostOps = "HostOps";  // nodes that the host ran inside programs
+inline constexpr std::string_view kHostOps = "HostOps";              // nodes that the host ran inside programs
+inline constexpr std::string_view kFallbackBytes = "FallbackBytes";  // moved to the host and back for ops that it ran
 inline constexpr std::string_view kBytesToDevice = "BytesToDevice";
 inline constexpr std::string_view kBytesFromDevice = "BytesFromDevice";
 

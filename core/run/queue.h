@@ -60,6 +60,8 @@ class DeviceQueue {
 
   // This place in the queue's order. A timed one has the device finish what came before, so that its time is exact.
   std::shared_ptr<Marker> mark(bool timed = false);
+  // Throws the error of what was to produce the buffer. After a drain.
+  static void check(const Buffer& buffer);
 
   void drain();  // returns when all that was submitted before is done on the device; throws nothing
   void stop();   // drains, ends the thread; afterwards every submission throws Error(kCancelled)

@@ -291,7 +291,7 @@ TEST_F(QueueTest, AnErrorReachesWhoeverReadsTheValue) {
       queue().drain();
       watch.on_execute = [&] { return watch.executes().size() == 1 ? "no memory today" : nullptr; };
       const BufferRef failed = run(neg, input), after = run(neg, failed), on_host = run(sin, after), other = run(neg, input);
-      const std::string message = cat("[", plugin, "] execute: no memory today");
+      const std::string message = cat("[", plugin, "] execute: no memory today (in aten::neg)");
       for (const BufferRef& buffer : {failed, after, on_host, failed}) EXPECT_EQ(download_error(buffer), message);
       EXPECT_EQ(error_of([&] { download(on_host); }).code(), Code::kResourceExhausted);
       EXPECT_THAT(download(other), ElementsAre(-1, -2));
@@ -309,7 +309,7 @@ TEST_F(QueueTest, AnErrorOfTheEventReachesWhoeverReadsTheValue) {
   const BufferRef good = run(neg, input), failed = run(neg, input);
   const BufferRef after = run(neg, failed), on_host = run(sin, after), last = run(neg, after);
   for (const BufferRef& buffer : {failed, after, on_host, last}) {
-    EXPECT_EQ(download_error(buffer), "[test_fails] event_wait: every second run fails");
+    EXPECT_EQ(download_error(buffer), "[test_fails] event_wait: every second run fails (in aten::neg)");
   }
   EXPECT_THAT(download(good), ElementsAre(-1, -2));
   EXPECT_THAT(download(input), ElementsAre(1, 2));
@@ -326,8 +326,8 @@ TEST_F(QueueTest, AnErrorThatIsKnownByNowReachesLaterWork) {
   const BufferRef after = run(neg, failed);
   queue().drain();
   const BufferRef other = run(neg, input);  // the third run of the device
-  EXPECT_EQ(download_error(after), "[test_fails] event_wait: every second run fails");
-  EXPECT_EQ(download_error(failed), "[test_fails] event_wait: every second run fails");
+  EXPECT_EQ(download_error(after), "[test_fails] event_wait: every second run fails (in aten::neg)");
+  EXPECT_EQ(download_error(failed), "[test_fails] event_wait: every second run fails (in aten::neg)");
   EXPECT_THAT(download(other), ElementsAre(-1, -2));
 }
 
@@ -340,7 +340,7 @@ TEST_F(QueueTest, AThrowingPluginIsAnErrorOfTheValue) {
       queue().drain();
       watch.on_execute = []() -> const char* { throw std::runtime_error("no luck today"); };
       const BufferRef output = run(neg, input);
-      EXPECT_EQ(download_error(output), cat("[", plugin, "] the plugin threw from execute: no luck today"));
+      EXPECT_EQ(download_error(output), cat("[", plugin, "] the plugin threw from execute: no luck today (in aten::neg)"));
       watch.on_execute = nullptr;
       EXPECT_THAT(download(run(neg, input)), ElementsAre(-1, -2));
     }

@@ -111,10 +111,14 @@ at::Tensor& set_nothing(at::Tensor& self) {
 
 at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
   auto* impl = self.unsafeGetTensorImpl();
-  Recorder recorder(lazy_device(self));
-  const TypeId geometry = geometry_of(impl);
-  const TypeId type = type_of(geometry).dense ? geometry : intern_contiguous(type_of(geometry).dtype, type_of(geometry).sizes);
-  write(recorder, impl, emit_full(recorder, type, value));
+  LazyDevice& device = lazy_device(self);
+  {
+    Recorder recorder(device);
+    const TypeId geometry = geometry_of(impl);
+    const TypeId type = type_of(geometry).dense ? geometry : intern_contiguous(type_of(geometry).dtype, type_of(geometry).sizes);
+    write(recorder, impl, emit_full(recorder, type, value));
+  }
+  device.end_op();
   return self;
 }
 

@@ -36,11 +36,14 @@ class EagerCall {
     for (size_t i = stack_.size() - schema_.returns().size(); i < stack_.size(); ++i) send(stack_[i]);
   }
 
+  int64_t moved_bytes() const { return moved_bytes_; }
+
  private:
   at::Tensor fetch(const at::Tensor& tensor, bool is_written) {
     if (!tensor.defined() || !is_lazy(tensor)) return tensor;
     if (!device_) device_ = &lazy_device(tensor);
     at::Tensor cpu = to_cpu(tensor, metrics::kFallbackBarrier);
+    moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
     if (is_written) written_.emplace_back(tensor, cpu);
     if (gives_views_) viewed_.emplace_back(tensor, cpu);
     return cpu;
@@ -71,6 +74,7 @@ class EagerCall {
   void send_back(const at::Tensor& lazy, const at::Tensor& cpu) {
     if (lazy.sizes() != cpu.sizes()) lazy.resize_(cpu.sizes());
     write_cpu(lazy, cpu);
+    moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
   }
 
   at::Tensor send(const at::Tensor& result) {
@@ -82,6 +86,7 @@ class EagerCall {
       if (cpu.is_alias_of(result) && cpu.scalar_type() == result.scalar_type())
         return lazy.as_strided(result.sizes(), result.strides(), result.storage_offset());
     }
+    moved_bytes_ += static_cast<int64_t>(result.nbytes());
     return to_lazy(*device_, result);
   }
 
@@ -99,6 +104,7 @@ class EagerCall {
   const bool gives_views_ = std::ranges::any_of(schema_.returns(), [](const auto& result) { return result.alias_info(); });
   torch::jit::Stack& stack_;
   LazyDevice* device_ = nullptr;
+  int64_t moved_bytes_ = 0;                                          // both ways
   std::vector<std::pair<at::Tensor, at::Tensor>> written_, viewed_;  // lazy, its CPU stand-in
 };
 
@@ -216,7 +222,12 @@ class HostSegment {
       }
       for (const at::Tensor& tensor : written_tensors(entry, stack.data())) results.push_back(tensor);
     }
-    op.callBoxed(&stack);
+    try {
+      op.callBoxed(&stack);
+    } catch (c10::Error& error) {
+      error.add_context(cat("in ", name, at_location(node.location)));
+      throw;
+    }
     for (size_t i = 0; i < stack.size(); ++i) {
       if (entry.returns[i] != OpEntry::kFresh) continue;
       if (stack[i].isTensorList()) {
@@ -259,12 +270,13 @@ std::vector<HostValue> run_on_host(const Graph& graph, std::span<const HostValue
 
 }  // namespace
 
-void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack) {
+void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack, const char* reason) {
   const std::string name = toString(entry.called.operator_name());
-  check_fallback(name);
-  count_fallback(name);
+  check_fallback(name, reason, current_location());
   at::AutoDispatchBelowADInplaceOrView below_autograd;
-  EagerCall(entry, stack).run(entry.called);
+  EagerCall call(entry, stack);
+  call.run(entry.called);
+  count_fallback(name, call.moved_bytes());
 }
 
 void install_host_runner() { set_host_runner(&run_on_host); }

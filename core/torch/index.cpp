@@ -16,7 +16,7 @@ bool is_mask(const std::optional<at::Tensor>& index) {
 void index(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   OpEntry& entry = OpEntry::of(op);
   const size_t indices = stack->size() - entry.args.size() - entry.out_count + 1;
-  if (std::ranges::any_of((*stack)[indices].toOptionalTensorVector(), is_mask)) return run_eagerly(entry, *stack);
+  if (std::ranges::any_of((*stack)[indices].toOptionalTensorVector(), is_mask)) return run_eagerly(entry, *stack, "a mask decides the size of its result");
   record(entry, *stack);
 }
 

@@ -130,7 +130,10 @@ std::optional<std::vector<TypeId>> infer_on_cpu(const OpEntry& entry, const torc
   return std::nullopt;
 }
 
-bool is_of_pytorch(const OpEntry& entry) { return entry.recorded->operator_name().name.starts_with("aten::"); }
+bool is_of_other_library(const OpEntry& entry) {
+  const std::string& name = entry.recorded->operator_name().name;
+  return !name.starts_with("aten::") && !name.starts_with("ltc::");
+}
 
 // Ops of other libraries: what they give for stand-ins says nothing, as sizes may depend on values. Their shape function does
 // (register_fake, a Meta kernel); one without runs eagerly.
@@ -221,7 +224,7 @@ std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
   Signature signature;
   if (entry.structured && !mixes_precisions(entry, args)) {
     add_results(infer_structured(entry, std::move(stack)), {}, signature.outputs);
-  } else if (auto outputs = is_of_pytorch(entry) ? infer_on_cpu(entry, stack) : infer_by_meta(entry, stack)) {
+  } else if (auto outputs = is_of_other_library(entry) ? infer_by_meta(entry, stack) : infer_on_cpu(entry, stack)) {
     signature.outputs = std::move(*outputs);
   } else {
     return std::nullopt;

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "core/run/fallback_policy.h"
+#include "core/run/fork.h"
 #include "core/torch/fallback.h"
 #include "core/torch/tensor.h"
 
@@ -41,6 +43,9 @@ int64_t counter_value(const std::string& name) { return metrics::counter_value(n
 std::vector<std::string> counter_names() { return metrics::counter_names(); }
 std::string metrics_report() { return metrics::report(); }
 void reset_metrics() { metrics::reset(); }
-void shut_down() { LazyDevice::shut_down(); }
+void shut_down() {
+  LazyDevice::shut_down();
+  if (!forked()) log_fallback_summary();
+}
 
 }  // namespace ltc

@@ -28,7 +28,7 @@ LTC_API std::vector<std::string> counter_names();
 LTC_API std::string metrics_report();
 LTC_API void reset_metrics();
 
-// Waits for the queues and ends their threads. Also runs at exit.
+// Waits for the queues, ends their threads, and logs one line about what the CPU ran instead of the plugin. Also runs at exit.
 LTC_API void shut_down();
 
 }  // namespace ltc

@@ -108,12 +108,16 @@ bool is_structured(const c10::OperatorHandle& op) {
   return false;
 }
 
-// Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema.
-bool can_be_traced(const c10::OperatorHandle& op, const OpRow* row) {
-  if (row && row->tier == Tier::kHost) return false;
-  if (row && row->flags & kTraceTagged) return true;
-  return returns_tensors(op.schema()) && !op.hasTag(at::Tag::dynamic_output_shape) &&
-         !op.hasTag(at::Tag::data_dependent_output) && !op.hasTag(at::Tag::nondeterministic_seeded);
+// Ops whose results' sizes or presence depend on values, and random ones, cannot be recorded by schema. Null if `op` can.
+const char* why_not_traced(const std::optional<c10::OperatorHandle>& op, const OpRow* row) {
+  if (!op) return "it has no functional form";
+  if (row && row->tier == Tier::kHost) return "the op table keeps it on the host";
+  if (row && row->flags & kTraceTagged) return nullptr;
+  if (!returns_tensors(op->schema())) return "its results are no tensors";
+  if (op->hasTag(at::Tag::dynamic_output_shape)) return "the size of its result depends on values";
+  if (op->hasTag(at::Tag::data_dependent_output)) return "its result depends on values in a way that cannot be traced";
+  if (op->hasTag(at::Tag::nondeterministic_seeded)) return "it is random and has no recipe";
+  return nullptr;
 }
 
 // By result: the argument that it is.
@@ -159,7 +163,8 @@ OpEntry::OpEntry(const c10::OperatorHandle& handle, bool as_writing) : called(ha
 
   const std::string name = recorded ? toString(recorded->operator_name()) : toString(handle.operator_name());
   const OpRow* row = find_op_row(name);
-  if (!recorded || !can_be_traced(*recorded, row)) {
+  why_eager = why_not_traced(recorded, row);
+  if (why_eager) {
     kind = OpKind::kEager;
     recorded.reset();
   } else {

@@ -46,6 +46,7 @@ struct OpEntry {
 
   c10::OperatorHandle called;
   OpKind kind = OpKind::kEager;
+  const char* why_eager = nullptr;              // of kEager: the end of a sentence
   std::optional<c10::OperatorHandle> recorded;  // the op of the node, `called` or its functional twin; empty for kEager
   OpId id = 0;                                  // of `recorded`
   uint32_t flags = 0;                           // OpFlags

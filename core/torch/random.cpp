@@ -34,9 +34,12 @@ at::Tensor draw(LazyDevice& device, c10::IntArrayRef sizes, c10::ScalarType dtyp
   const at::Tensor result = new_tensor(device, type_of(id));
   static const OpId philox = intern_op("ltc::philox");
   const AttrsId attrs = intern_attrs({Attr::of_ints("size", sizes.vec()), Attr::of_dtype("dtype", to_dtype(dtype))});
-  Recorder recorder(device);
-  const ValueId operands[] = {emit_number(recorder, seed), emit_number(recorder, offset)};
-  recorder.bind(lazy_storage(result.unsafeGetTensorImpl()), recorder.node(philox, id, attrs, operands), id);
+  {
+    Recorder recorder(device);
+    const ValueId operands[] = {emit_number(recorder, seed), emit_number(recorder, offset)};
+    recorder.bind(lazy_storage(result.unsafeGetTensorImpl()), recorder.node(philox, id, attrs, operands), id);
+  }
+  device.end_op();
   return result;
 }
 

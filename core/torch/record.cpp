@@ -43,12 +43,12 @@ class Call {
     }
     if (is_recorded) {
       finish();
-      if (is_long) recording.device()->sync(metrics::kTraceLimit);
+      if (is_long) recording.device()->end_trace();
       return true;
     }
     if (signature) return adapt(*signature);
     std::optional<Signature> inferred = infer(entry_, args_);
-    if (!inferred) return run_eagerly(entry_, stack_), true;
+    if (!inferred) return run_eagerly(entry_, stack_, "what it gives is not known without its values"), true;
     return recording.remember(std::move(*inferred)), false;
   }
 
@@ -239,7 +239,7 @@ void answer_inference(const OpEntry& entry, torch::jit::Stack& stack) {
 void record(OpEntry& entry, torch::jit::Stack& stack) {
   if (is_inferring()) [[unlikely]]
     return answer_inference(entry, stack);
-  if (entry.kind == OpKind::kEager) return run_eagerly(entry, stack);
+  if (entry.kind == OpKind::kEager) return run_eagerly(entry, stack, entry.why_eager);
   Call(entry, stack).run();
 }
 

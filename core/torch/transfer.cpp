@@ -144,6 +144,7 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
   } else {
     copy_on_device(from, to);
   }
+  if (is_lazy(to)) lazy_device(to).end_op();
   return to;
 }
 

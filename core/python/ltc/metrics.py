@@ -18,6 +18,12 @@ def counter_value(name: str) -> int:
     return _C.counter_value(name)
 
 
+def fallbacks() -> list[dict]:
+    """What the CPU ran instead of the plugin since the last reset, most frequent first: ``op``, ``count``, ``bytes`` moved for it,
+    ``where`` (the Python line of its first run) and ``reason``."""
+    return _C.fallbacks()
+
+
 def report() -> str:
-    """All counters that are not zero, as text."""
+    """All counters that are not zero, and the fallbacks, as text."""
     return _C.metrics_report()

@@ -1,0 +1,37 @@
+#include "core/compile/blame.h"
+
+namespace ltc {
+namespace {
+
+const Node* blamed_node(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
+  if (graph.nodes.size() == 1) return &graph.nodes[0];
+  const auto* about_node = dynamic_cast<const host::NodeError*>(&error);
+  if (!about_node) return nullptr;
+  uint32_t node = about_node->node();
+  if (!origin.empty()) node = node < origin.size() ? origin[node] : kNone;
+  return node < graph.nodes.size() ? &graph.nodes[node] : nullptr;
+}
+
+// The places of the first and the last node that have one.
+std::string range_text(const Graph& graph) {
+  std::string first, last;
+  for (const Node& node : graph.nodes) {
+    std::string text = location_text(node.location);
+    if (text.empty()) continue;
+    if (first.empty()) first = text;
+    last = std::move(text);
+  }
+  if (first.empty()) return {};
+  return first == last ? ", recorded at " + first : cat(", recorded at ", first, " to ", last);
+}
+
+}  // namespace
+
+std::string blame_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
+  if (const Node* node = blamed_node(error, graph, origin)) {
+    return cat(error.what(), " (in ", op_name(node->op), at_location(node->location), ")");
+  }
+  return cat(error.what(), " (in a program of ", graph.nodes.size(), " ops", range_text(graph), ")");
+}
+
+}  // namespace ltc

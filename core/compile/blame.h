@@ -1,0 +1,29 @@
+// Errors of a plugin that name the op and the user's line that they are about.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/compile/program.h"
+#include "core/host/status.h"
+
+namespace ltc {
+
+// The error's message with the op of `graph` that the plugin blames and its place or, where it blames none, with what the graph
+// holds: "... (in aten::add.Tensor at train.py:31)", "... (in a program of 12 ops, recorded at train.py:20 to train.py:31)".
+// `origin`: by node as the plugin counts them, the node of `graph`; empty: they are the same.
+std::string blame_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin = {});
+
+// Does `work`, a call of the plugin about `step`; what it throws gets that message.
+template <typename Work>
+auto blaming(const Step& step, Work work) {
+  try {
+    return work();
+  } catch (const host::BrokenContract& error) {
+    throw host::BrokenContract(blame_text(error, step.graph, step.origin));
+  } catch (const Error& error) {
+    throw Error(error.code(), blame_text(error, step.graph, step.origin));
+  }
+}
+
+}  // namespace ltc

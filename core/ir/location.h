@@ -1,0 +1,38 @@
+// Where in the user's program an op was asked for: for messages only, never part of what identifies a trace or a program.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/api.h"
+
+namespace ltc {
+
+// A place, 32 bits wide so that recording can afford one per op.
+using LocationId = uint32_t;
+inline constexpr LocationId kNoLocation = 0;
+
+// Set in the id of a gradient's op: the place is that of the op which it differentiates.
+inline constexpr LocationId kInBackward = 1u << 31;
+
+// "train.py:31". Equal texts have equal ids, for the life of the process. Any thread.
+LTC_API LocationId intern_location(std::string_view text);
+std::string location_text(LocationId id);  // "train.py:31", "train.py:31 (in its backward)"; empty for kNoLocation
+std::string at_location(LocationId id);    // " at train.py:31", or nothing
+
+// Answers where the calling thread is. Called before every op, with no lock of ours held: nanoseconds count.
+using Locator = LocationId (*)();
+LTC_API void set_locator(Locator locator);  // the language binding's; without one there are no places
+
+namespace detail {
+extern std::atomic<Locator> locator;
+}
+
+inline LocationId current_location() {
+  const Locator locator = detail::locator.load(std::memory_order_relaxed);
+  return locator ? locator() : kNoLocation;
+}
+
+}  // namespace ltc

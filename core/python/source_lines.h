@@ -1,0 +1,13 @@
+// The user's Python line of every op that is recorded (ir/location.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ltc {
+
+// From now on. `library_folders`: of PyTorch and of this package, whose lines are not the user's. LTC_STACKS=1: the whole stack
+// instead of a line.
+void record_source_lines(std::vector<std::string> library_folders);
+
+}  // namespace ltc
