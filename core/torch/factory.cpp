@@ -6,6 +6,7 @@
 #include <ATen/ops/as_strided_cpu_dispatch.h>
 #include <ATen/ops/as_strided_scatter_native.h>
 #include <ATen/ops/linspace.h>
+#include <ATen/ops/new_empty_strided_native.h>
 #include <ATen/ops/set_native.h>
 #include <ATen/ops/tensor_split_native.h>
 #include <ATen/ops/unfold_native.h>
@@ -51,6 +52,11 @@ at::Tensor empty(IntArrayRef sizes, OptDtype dtype, OptLayout layout, OptDevice 
     result.unsafeGetTensorImpl()->empty_tensor_restride(*format);
   }
   return result;
+}
+
+at::Tensor new_empty_strided(const at::Tensor& self, SymIntArrayRef sizes, SymIntArrayRef strides, OptDtype dtype,
+                             OptLayout layout, OptDevice device, std::optional<bool> pin) {
+  return at::native::new_empty_strided_symint(self, sizes, strides, dtype, layout, device, pin);
 }
 
 at::Tensor as_strided(const at::Tensor& self, SymIntArrayRef sizes, SymIntArrayRef strides, std::optional<c10::SymInt> offset) {
@@ -162,6 +168,7 @@ at::Tensor efficient_zeros(SymIntArrayRef sizes, OptDtype dtype, OptLayout layou
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", empty_strided);
+  m.impl("new_empty_strided", new_empty_strided);
   m.impl("as_strided", as_strided);
   m.impl("view", view);
   m.impl("_reshape_alias", reshape_alias);
