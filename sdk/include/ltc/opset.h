@@ -394,7 +394,8 @@
   X(381, DERIVED, ATEN_TRACE, "aten::trace") \
   X(382, DERIVED, ATEN_PIXEL_SHUFFLE, "aten::pixel_shuffle") \
   X(383, DERIVED, ATEN_PIXEL_UNSHUFFLE, "aten::pixel_unshuffle") \
-  X(384, DERIVED, ATEN_CHANNEL_SHUFFLE, "aten::channel_shuffle")
+  X(384, DERIVED, ATEN_CHANNEL_SHUFFLE, "aten::channel_shuffle") \
+  X(385, HOST, ATEN_LINALG_LSTSQ, "aten::linalg_lstsq")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
