@@ -557,7 +557,7 @@ TEST_F(LazyTest, AfterAStopEveryBarrierIsRefused) {
 
 TEST_P(AnyLazyTest, ThreadsRecordAndSyncAtOnce) {
   open(GetParam());
-  constexpr int kThreads = 3, kSteps = 12;
+  constexpr int kThreads = 20, kSteps = 12;
   LazyStorage one(device());
   fill(one, {1, 1});
   std::vector<std::unique_ptr<LazyStorage>> storages;
