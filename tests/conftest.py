@@ -5,6 +5,10 @@ import torch
 
 import ltc  # noqa: F401  registers the device
 
+# Test processes share the cores, where threads of OpenMP that wait for each other make convolutions take seconds. Set before the
+# device's thread begins: both sides of a comparison then add in one order.
+torch.set_num_threads(1)
+
 
 @pytest.fixture(autouse=True)
 def seeded():

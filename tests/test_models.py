@@ -13,16 +13,6 @@ from checking import fallbacks, generate, train, train_on_device
 from comparing import LTC, assert_close, to_device
 from models import ROWS, hugging_face
 
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Test processes share the cores: threads of OpenMP that wait for each other there make convolutions take seconds."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 
 
