@@ -62,14 +62,8 @@ ltc_type abi_type(DType dtype, const Sizes& sizes) {
   return type;
 }
 
-bool is_float(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
-}
 bool is_signed_int(DType dtype) {
   return dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32 || dtype == DType::kI64;
-}
-bool is_int(DType dtype) {
-  return is_signed_int(dtype) || dtype == DType::kU8 || dtype == DType::kU16 || dtype == DType::kU32 || dtype == DType::kU64;
 }
 
 float half_to_float(uint16_t bits) {
@@ -141,7 +135,7 @@ void Array::set_integer(int64_t i, int64_t value) {
 std::string Array::element_text(int64_t i) const {
   std::ostringstream out;
   out.precision(17);
-  if (is_float(dtype)) {
+  if (is_floating(dtype)) {
     out << real(i);
   } else {
     out << integer(i);

@@ -65,8 +65,6 @@ struct Array {
 // What an ABI struct needs of a type; borrows the array's or sizes' memory.
 ltc_type abi_type(DType dtype, const Sizes& sizes);
 
-bool is_float(DType dtype);  // of real numbers
-bool is_int(DType dtype);    // bool excluded
 bool is_signed_int(DType dtype);
 
 // Numbers of the 16-bit float types.

@@ -68,7 +68,7 @@ Array filled(DType dtype, const Sizes& sizes, Fill fill, unsigned seed) {
   for (int64_t i = 0; i < array.count(); ++i) {
     // Each param begins elsewhere among the special values, so that they meet each other.
     const int64_t at = fill == Fill::kAny ? (i * (2 * static_cast<int64_t>(seed) + 1)) % std::max<int64_t>(array.count(), 1) : i;
-    if (is_float(dtype)) {
+    if (is_floating(dtype)) {
       array.set_real(i, real_value(fill, at, dtype, random));
     } else if (dtype == DType::kBool) {
       array.set_integer(i, static_cast<int64_t>(random() & 1));
@@ -132,7 +132,7 @@ bool close(double got, double expected, DType dtype, Tolerance tolerance) {
 ::testing::AssertionResult same(const Array& got, const Array& expected, Tolerance tolerance) {
   int64_t wrong = 0, first = 0;
   for (int64_t i = expected.count() - 1; i >= 0; --i) {
-    const bool good = is_float(expected.dtype) ? close(got.real(i), expected.real(i), expected.dtype, tolerance)
+    const bool good = is_floating(expected.dtype) ? close(got.real(i), expected.real(i), expected.dtype, tolerance)
                                                : got.integer(i) == expected.integer(i);
     if (!good) ++wrong, first = i;
   }

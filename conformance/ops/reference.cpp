@@ -26,7 +26,7 @@ void unary_real(const ReferenceCall& call) {
 
 template <Real (*kReal)(Real), int64_t (*kInt)(int64_t)>
 void unary(const ReferenceCall& call) {
-  if (is_float(call.output(0).dtype)) return unary_real<kReal>(call);
+  if (is_floating(call.output(0).dtype)) return unary_real<kReal>(call);
   for (int64_t i = 0; i < call.output(0).count(); ++i) call.output(0).set_integer(i, kInt(call.input(0).integer(i)));
 }
 
@@ -60,7 +60,7 @@ void binary(const ReferenceCall& call) {
   const Array &a = call.input(0), &b = call.input(1);
   Array& out = call.output(0);
   for_each(call, [&](int64_t i, int64_t ia, int64_t ib) {
-    if (is_float(out.dtype)) {
+    if (is_floating(out.dtype)) {
       out.set_real(i, static_cast<double>(kReal(a.real(ia), b.real(ib))));
     } else {
       out.set_integer(i, kInt(a.integer(ia), b.integer(ib)));
@@ -72,7 +72,7 @@ template <bool (*kReal)(double, double), bool (*kInt)(int64_t, int64_t)>
 void compare(const ReferenceCall& call) {
   const Array &a = call.input(0), &b = call.input(1);
   for_each(call, [&](int64_t i, int64_t ia, int64_t ib) {
-    const bool holds = is_float(a.dtype) ? kReal(a.real(ia), b.real(ib)) : kInt(a.integer(ia), b.integer(ib));
+    const bool holds = is_floating(a.dtype) ? kReal(a.real(ia), b.real(ib)) : kInt(a.integer(ia), b.integer(ib));
     call.output(0).set_integer(i, holds);
   });
 }
@@ -138,7 +138,7 @@ void cast(const ReferenceCall& call) {
   const Array& x = call.input(0);
   Array& out = call.output(0);
   for (int64_t i = 0; i < out.count(); ++i) {
-    if (is_float(x.dtype)) {
+    if (is_floating(x.dtype)) {
       out.set_real(i, x.real(i));
     } else {
       out.set_integer(i, x.integer(i));
@@ -262,13 +262,13 @@ void fold(const ReferenceCall& call, std::optional<int64_t> start) {
   std::vector<bool> begun(count, start.has_value());
   reduce(call, [&](int64_t to, int64_t from) {
     const auto t = static_cast<size_t>(to);
-    if (is_float(x.dtype)) reals[t] = begun[t] ? kReal(reals[t], x.real(from)) : Real(x.real(from));
-    if (!is_float(x.dtype)) ints[t] = begun[t] ? kInt(ints[t], x.integer(from)) : x.integer(from);
+    if (is_floating(x.dtype)) reals[t] = begun[t] ? kReal(reals[t], x.real(from)) : Real(x.real(from));
+    if (!is_floating(x.dtype)) ints[t] = begun[t] ? kInt(ints[t], x.integer(from)) : x.integer(from);
     begun[t] = true;
   });
   for (size_t i = 0; i < count; ++i) {
-    if (is_float(x.dtype)) out.set_real(static_cast<int64_t>(i), static_cast<double>(reals[i]));
-    if (!is_float(x.dtype)) out.set_integer(static_cast<int64_t>(i), ints[i]);
+    if (is_floating(x.dtype)) out.set_real(static_cast<int64_t>(i), static_cast<double>(reals[i]));
+    if (!is_floating(x.dtype)) out.set_integer(static_cast<int64_t>(i), ints[i]);
   }
 }
 
@@ -280,7 +280,7 @@ void amax(const ReferenceCall& call) { fold<maximum, maximum>(call, std::nullopt
 
 // NaN before all numbers, then the larger one.
 bool greater_element(const Array& x, int64_t a, int64_t b) {
-  if (!is_float(x.dtype)) return x.integer(a) > x.integer(b);
+  if (!is_floating(x.dtype)) return x.integer(a) > x.integer(b);
   const double left = x.real(a), right = x.real(b);
   return std::isnan(left) ? !std::isnan(right) : left > right;
 }
@@ -304,7 +304,7 @@ void cumsum(const ReferenceCall& call) {
   std::vector<Real> sums(static_cast<size_t>(x.count()));
   for (int64_t i = 0; i < x.count(); ++i) {
     const bool first = position(i, x.sizes)[dim] == 0;
-    if (is_float(x.dtype)) {
+    if (is_floating(x.dtype)) {
       const Real before = first ? Real(0) : sums[static_cast<size_t>(i - stride)];
       sums[static_cast<size_t>(i)] = before + x.real(i);
       out.set_real(i, static_cast<double>(sums[static_cast<size_t>(i)]));
@@ -338,8 +338,8 @@ void scatter(const ReferenceCall& call) {
     at[dim] = index.integer(i);
     const int64_t to = dot(at, strides_of(out.sizes));
     if (!kAdds) copy_element(src, from, out, to);
-    if (kAdds && is_float(out.dtype)) out.set_real(to, out.real(to) + src.real(from));
-    if (kAdds && !is_float(out.dtype)) out.set_integer(to, add(out.integer(to), src.integer(from)));
+    if (kAdds && is_floating(out.dtype)) out.set_real(to, out.real(to) + src.real(from));
+    if (kAdds && !is_floating(out.dtype)) out.set_integer(to, add(out.integer(to), src.integer(from)));
   }
 }
 
@@ -376,11 +376,11 @@ void bmm(const ReferenceCall& call) {
     int64_t integer = 0;
     for (int64_t k = 0; k < inner; ++k) {
       const int64_t ia = (batch * rows + row) * inner + k, ib = (batch * inner + k) * columns + column;
-      if (is_float(a.dtype)) real += Real(a.real(ia)) * b.real(ib);
-      if (!is_float(a.dtype)) integer = add(integer, mul(a.integer(ia), b.integer(ib)));
+      if (is_floating(a.dtype)) real += Real(a.real(ia)) * b.real(ib);
+      if (!is_floating(a.dtype)) integer = add(integer, mul(a.integer(ia), b.integer(ib)));
     }
-    if (is_float(a.dtype)) out.set_real(i, static_cast<double>(real));
-    if (!is_float(a.dtype)) out.set_integer(i, integer);
+    if (is_floating(a.dtype)) out.set_real(i, static_cast<double>(real));
+    if (!is_floating(a.dtype)) out.set_integer(i, integer);
   }
 }
 

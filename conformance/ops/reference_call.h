@@ -91,7 +91,7 @@ class ReferenceCall {
   }
   void store_number(Array& to, int64_t element, std::string_view name, size_t i) const {
     const Attr* attr = find_attr(attrs_, name);
-    const bool is_real = attr ? attr->kind == AttrKind::kFloat : is_float(input(i).dtype);
+    const bool is_real = attr ? attr->kind == AttrKind::kFloat : is_floating(input(i).dtype);
     const Scalar value = number(name, i);
     if (is_real) {
       to.set_real(element, value.f);

@@ -53,8 +53,6 @@ bool has_no_bf16(OpId op) {
   return std::ranges::any_of(kNotInBf16, [&](std::string_view family) { return op_name(op).starts_with(family); });
 }
 
-bool is_complex(DType dtype) { return dtype == DType::kC32 || dtype == DType::kC64 || dtype == DType::kC128; }
-
 bool wants_bf16() {
   const std::string value = env::get(env::kUseBf16, "0");
   if (value != "0" && value != "1") fail(Code::kInvalidArgument, env::kUseBf16, " is '", value, "'; it can be 0 or 1");

@@ -50,12 +50,6 @@ Val full_of(Builder& b, DType dtype, Ints sizes, Attr fill) {
 
 const Type& Val::type() const { return builder->graph().type(id); }
 
-bool is_floating(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
-}
-bool is_complex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128 || dtype == DType::kC32; }
-bool is_integral(DType dtype) { return !is_floating(dtype) && !is_complex(dtype) && dtype != DType::kBool; }
-
 DType math_dtype(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype; }
 
 // The table of torch.promote_types.

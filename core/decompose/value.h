@@ -36,9 +36,6 @@ struct Val {
   int64_t wrap(int64_t dim) const { return dim < 0 ? dim + std::max<int64_t>(rank(), 1) : dim; }
 };
 
-bool is_floating(DType dtype);  // complex excluded
-bool is_complex(DType dtype);
-bool is_integral(DType dtype);  // bool excluded
 DType promote(DType a, DType b);
 DType promote(const Val& a, const Val& b);
 // What PyTorch's CPU kernels compute in: float for the 16-bit types.

@@ -24,4 +24,12 @@ DType dtype_from_name(std::string_view name) {
   return DType::kNone;
 }
 
+bool is_floating(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
+}
+bool is_complex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128 || dtype == DType::kC32; }
+bool is_integral(DType dtype) {
+  return dtype != DType::kNone && dtype != DType::kBool && !is_floating(dtype) && !is_complex(dtype);
+}
+
 }  // namespace ltc
