@@ -115,18 +115,17 @@ bool DeviceQueue::try_here(Work work) {
 std::shared_ptr<Marker> DeviceQueue::mark(bool timed) {
   refuse_after_fork();
   auto marker = std::make_shared<Marker>();
-  bool passed = false;
-  try_here([&] {
-    if (timed && !pending_.empty()) return;  // would be waited for here
-    marker->pass(pending_.empty() ? nullptr : pending_.back());
-    passed = true;
-  });
-  if (passed) return marker;
   const auto pass = [this, timed, marker] {
     if (timed) limit_pending(0);
     marker->pass(pending_.empty() ? nullptr : pending_.back());
   };
-  submit(pass, false);
+  bool passed = false;
+  try_here([&] {
+    if (timed && !pending_.empty()) return;  // would be waited for here
+    pass();
+    passed = true;
+  });
+  if (!passed) submit(pass, false);
   return marker;
 }
 
