@@ -35,7 +35,7 @@ def backend(graph: torch.fx.GraphModule, inputs: list, **options):
 
 def _compile(device: int, graph: torch.fx.GraphModule, inputs: list):
     """A function of a list. The graph's own tensors become further arguments."""
-    constants = _lift_constants(graph)
+    graph, constants = _lift_constants(graph)
     if _computes_elsewhere(graph):
         return _boxed(graph, constants)
     captured = CapturedFunction(lambda args: _Lines(graph).run(*args), device, warn_uncaptured)
@@ -80,27 +80,27 @@ def _line_of(stack: str) -> str:
     return f"{found[-1][0].rpartition('/')[2]}:{found[-1][1]}" if found else ""
 
 
-def _lift_constants(graph: torch.fx.GraphModule) -> list:
-    """Makes inputs of the tensors that the graph holds itself, in order, and returns them: a capture reads nothing else."""
-    constants = {}
-    last_input = None
-    for node in list(graph.graph.nodes):
-        if node.op == "placeholder":
-            last_input = node
-    for node in list(graph.graph.nodes):
-        value = functools.reduce(getattr, node.target.split("."), graph) if node.op == "get_attr" else None
-        if not isinstance(value, torch.Tensor):
-            continue
-        if node.target not in constants:
-            with graph.graph.inserting_after(last_input) if last_input else graph.graph.inserting_before():
-                last_input = graph.graph.placeholder(node.name + "_held")
-            last_input.meta = dict(node.meta)
-            constants[node.target] = (last_input, value)
-        node.replace_all_uses_with(constants[node.target][0])
-        graph.graph.erase_node(node)
-    if constants:
-        graph.recompile()
-    return [value for _, value in constants.values()]
+def _lift_constants(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list]:
+    """The graph with inputs in the place of the tensors that it holds itself, and these tensors, in the order of those inputs, which
+    come last: a capture reads nothing else."""
+    held = {}
+    for node in graph.graph.find_nodes(op="get_attr"):
+        value = functools.reduce(getattr, node.target.split("."), graph)
+        if isinstance(value, torch.Tensor):
+            held.setdefault(node.target, value)
+    if not held:
+        return graph, []
+    lifted, copies, inputs = torch.fx.Graph(), {}, {}
+    for node in graph.graph.find_nodes(op="placeholder"):
+        copies[node] = lifted.node_copy(node)
+    for name in held:
+        inputs[name] = lifted.placeholder("held_" + name.replace(".", "_"))
+    for node in graph.graph.nodes:
+        if node.op == "get_attr" and node.target in held:
+            copies[node] = inputs[node.target]
+        elif node.op != "placeholder":
+            copies[node] = lifted.node_copy(node, copies.__getitem__)
+    return torch.fx.GraphModule(graph, lifted), list(held.values())
 
 
 # ---- on which devices a graph computes
