@@ -41,12 +41,6 @@ Results numeric_unary(const Call& call) {
   return nothing();
 }
 
-Val product(Val a, Val b) { return a * b; }
-Val quotient(Val a, Val b) { return a / b; }
-Val bit_and(Val a, Val b) { return a & b; }
-Val bit_or(Val a, Val b) { return a | b; }
-Val bit_xor(Val a, Val b) { return a ^ b; }
-
 // 16-bit floats compute in float; the result is rounded once.
 template <Val (*kOp)(Val, Val)>
 Results binary(const Call& call) {
@@ -70,10 +64,6 @@ Results mul(const Call& call) {
   if (call.result().dtype != DType::kBool) return binary<product>(call);
   return cast(call.tensor("self"), DType::kBool) & cast(call.tensor("other"), DType::kBool);
 }
-
-Val equal(Val a, Val b) { return a == b; }
-Val less(Val a, Val b) { return a < b; }
-Val less_equal(Val a, Val b) { return a <= b; }
 
 template <Val (*kOp)(Val, Val)>
 Results comparison(const Call& call) {

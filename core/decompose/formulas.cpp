@@ -7,6 +7,9 @@
 #include "core/decompose/builder.h"
 
 namespace ltc::decompose {
+namespace {
+constexpr double kInf = std::numeric_limits<double>::infinity();
+}
 
 Val operator+(Val a, Val b) { return arithmetic("aten::add.Tensor", a, b); }
 Val operator-(Val a, Val b) { return a + (b.dtype() == DType::kBool ? neg(cast(b, promote(a, b))) : neg(b)); }
@@ -40,6 +43,10 @@ Val sigmoid(Val x) { return 1 / (1 + exp(-x)); }
 Val reciprocal(Val x) { return 1 / x; }
 Val rsqrt(Val x) { return 1 / sqrt(x); }
 Val square(Val x) { return x * x; }
+Val log_add_exp(Val a, Val b) {
+  const Val high = maximum(a, b);
+  return where((abs(a) == kInf) & (a == b), a, high + log1p(exp(-abs(a - b))));
+}
 
 Val mean(Val x, Ints dims, bool keepdim) {
   int64_t count = 1;
@@ -87,6 +94,15 @@ Val select(Val x, int64_t dim, int64_t index) {
 }
 
 Val matmul2(Val a, Val b) { return squeeze(bmm(unsqueeze(a, 0), unsqueeze(b, 0)), 0); }
+
+Val apply_along(Val x, int64_t dim, Val matrix) {
+  dim = x.wrap(dim);
+  const Val last = transpose(x, dim, -1);
+  Ints sizes = last.sizes();
+  sizes.back() = matrix.size(0);
+  const Val flat = reshape(last, {x.count() / std::max<int64_t>(x.size(dim), 1), x.size(dim)});
+  return transpose(reshape(matmul2(flat, transpose(matrix, 0, 1)), sizes), dim, -1);
+}
 
 Val sum_to(Val x, const Ints& sizes) {
   const auto extra = static_cast<size_t>(x.rank()) - sizes.size();

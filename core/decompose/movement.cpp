@@ -114,9 +114,7 @@ Results select_backward(const Call& call) {
   const auto rank = static_cast<int64_t>(sizes.size());
   const int64_t given = call.integer("dim"), dim = given < 0 ? given + rank : given, size = sizes[static_cast<size_t>(dim)];
   const int64_t at = call.integer("index") < 0 ? call.integer("index") + size : call.integer("index");
-  Ints amounts(static_cast<size_t>(2 * (rank - dim)), 0);
-  amounts[amounts.size() - 2] = at, amounts[amounts.size() - 1] = size - 1 - at;
-  return pad(unsqueeze(g, dim), amounts, 0.0);
+  return unslice(unsqueeze(g, dim), dim, at, 1, size);
 }
 
 Results slice_backward(const Call& call) {
@@ -195,8 +193,11 @@ Results sliced(const Call& call) {
   return slice(x, r.dim, r.begin, r.end, r.step);
 }
 Results slice_scatter(const Call& call) {
-  const Val x = call.tensor("self"), piece = expand(cast(call.tensor("src"), x.dtype()), sliced(call).values[0].sizes());
+  const Val x = call.tensor("self");
   const Range r = range_of(call, x);
+  Ints sizes = x.sizes();
+  sizes[static_cast<size_t>(r.dim)] = (r.end - r.begin + r.step - 1) / r.step;
+  const Val piece = expand(cast(call.tensor("src"), x.dtype()), sizes);
   if (piece.count() == 0) return x;
   if (r.step == 1) return put_between(x, piece, r.dim, r.begin);
   const Val places = index_along(x, r.dim, piece.size(r.dim)) * r.step + r.begin;
