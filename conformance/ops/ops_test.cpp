@@ -133,7 +133,7 @@ bool close(double got, double expected, DType dtype, Tolerance tolerance) {
   int64_t wrong = 0, first = 0;
   for (int64_t i = expected.count() - 1; i >= 0; --i) {
     const bool good = is_floating(expected.dtype) ? close(got.real(i), expected.real(i), expected.dtype, tolerance)
-                                               : got.integer(i) == expected.integer(i);
+                                                  : got.integer(i) == expected.integer(i);
     if (!good) ++wrong, first = i;
   }
   if (wrong == 0) return ::testing::AssertionSuccess();

@@ -30,10 +30,10 @@ enum class DType : uint32_t {
 inline constexpr uint32_t kDTypeCount = 17;
 
 size_t dtype_size_bytes(DType dtype);
-std::string_view dtype_name(DType dtype);      // "f32"
-bool is_floating(DType dtype);  // complex excluded
+std::string_view dtype_name(DType dtype);  // "f32"
+bool is_floating(DType dtype);             // complex excluded
 bool is_complex(DType dtype);
-bool is_integral(DType dtype);  // bool excluded
+bool is_integral(DType dtype);                 // bool excluded
 DType dtype_from_name(std::string_view name);  // kNone if unknown
 
 // A number handed over by value; which member holds it follows from the dtype: F64 f, I64 and BOOL i, C128 c.
