@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "products.h"
+
 namespace ltc::kernels {
 namespace {
 
@@ -38,6 +40,13 @@ class Finder {
     found_.is_forced[value] = found_.is_candidate[value] = true;
   }
 
+  // What views of a matrix look at, where strides can say them; the first operand of a library's product may have any.
+  void force_matrix(ValueId operand) {
+    const bool is_matrix = graph_.values[operand].sizes.size() == 3;
+    const auto matrix = is_matrix ? strided_matrix(graph_, operand) : std::nullopt;
+    force(matrix ? matrix->value : operand);
+  }
+
   // A view passes the uses of its result on.
   void count_uses(NodeId id) {
     const Node& node = graph_.nodes[id];
@@ -64,9 +73,11 @@ class Finder {
     }
     for (const ValueId operand : node.in) {
       if (operand == kNone) continue;
-      const bool needs_buffer =
-          node.kind == Kind::kSort || (alone && node.kind == Kind::kProduct) || reads_other_size(graph_, node);
-      if (needs_buffer) force(operand);
+      if (alone && node.kind == Kind::kProduct) {
+        force_matrix(operand);
+      } else if (node.kind == Kind::kSort || reads_other_size(graph_, node)) {
+        force(operand);
+      }
       if (repeats(node, operand)) stop_recomputing(operand);
     }
     const ValueId result = node.out[0];
@@ -80,7 +91,7 @@ class Finder {
 
   // Whether elements of the operand are read several times.
   bool repeats(const Node& node, ValueId operand) const {
-    if (node.kind == Kind::kProduct) return true;
+    if (node.kind == Kind::kProduct) return !is_alone(graph_, node, options_);
     int64_t count = 0;
     for (const ValueId value : node.out) {
       if (value != kNone) count = std::max(count, graph_.values[value].count);
@@ -117,8 +128,8 @@ bool is_alone(const Graph& graph, const Node& node, const Options& options) {
     case Kind::kStridedScatter:
     case Kind::kSort: return true;
     case Kind::kProduct: {
-      const Sizes &x = graph.values[node.in[0]].sizes, &y = graph.values[node.in[1]].sizes;
-      return options.library_product && options.library_product(graph.values[node.in[0]].dtype, x[0], x[1], y[2], x[2]);
+      const Sizes &x = graph.values[node.in[0]].sizes, &z = graph.values[node.out[0]].sizes;
+      return options.library_product && options.library_product(graph.values[node.in[0]].dtype, x[0], x[1], z[2], x[2]);
     }
     default: return false;
   }

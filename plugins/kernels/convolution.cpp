@@ -42,19 +42,16 @@ void expand_convolution(Graph& graph, const Node& node) {
                         ints("transposed", {node.integer("transposed", 0)}),
                         ints("groups", {groups})};
   const ValueId columns =
-      graph.add_node(Kind::kWindows, {node.in[0]}, std::move(how), dtype, {batch * groups, in * window, points}, node.source);
-  ValueId weights = weight_matrix(graph, node, groups, in, out, window);
-  const auto add = [&](Kind kind, ValueId from, Sizes sizes) {
-    return graph.add_node(kind, {from}, {}, dtype, std::move(sizes), node.source);
+      graph.add_node(Kind::kWindows, {node.in[0]}, std::move(how), dtype, {groups, in * window, batch * points}, node.source);
+  const ValueId weights = weight_matrix(graph, node, groups, in, out, window);
+  const auto add = [&](Kind kind, std::vector<ValueId> from, std::vector<Attr> attrs, Sizes sizes) {
+    return graph.add_node(kind, std::move(from), std::move(attrs), dtype, std::move(sizes), node.source);
   };
-  if (batch != 1) {
-    weights = add(Kind::kExpand, add(Kind::kReshape, weights, {1, groups, out, in * window}), {batch, groups, out, in * window});
-    weights = add(Kind::kReshape, weights, {batch * groups, out, in * window});
-  }
-  const ValueId product =
-      graph.add_node(Kind::kProduct, {weights, columns}, {}, dtype, {batch * groups, out, points}, node.source);
+  const ValueId product = add(Kind::kProduct, {weights, columns}, {}, {groups, out, batch * points});
+  const ValueId split = add(Kind::kReshape, {product}, {}, {groups, out, batch, points});
+  const ValueId swapped = add(Kind::kPermute, {split}, {ints("dims", {2, 0, 1, 3})}, {batch, groups, out, points});
   // The result is a value that the graph has already.
-  const ValueId reshaped = add(Kind::kReshape, product, y);
+  const ValueId reshaped = add(Kind::kReshape, {swapped}, {}, y);
   graph.nodes.back().out[0] = node.out[0];
   graph.values[node.out[0]].producer = graph.values[reshaped].producer;
 }

@@ -191,8 +191,8 @@ class Fuser {
 
   void note(NodeId id, uint32_t cluster, const std::string& reason) {
     const Node& node = graph_.nodes[id];
-    fusion_.notes.push_back("%" + std::to_string(node.out[0]) + " = " + std::string(node.op ? node.op->name : "windows") +
-                            " is not in cluster " + std::to_string(cluster) + ": " + reason);
+    fusion_.notes.push_back("%" + std::to_string(node.out[0]) + " = " + op_name(node) + " is not in cluster " +
+                            std::to_string(cluster) + ": " + reason);
   }
 
   // ---- what needs a buffer
@@ -246,10 +246,10 @@ std::string Fusion::text(const Graph& graph) const {
       text += std::to_string(cluster.items) + " rows of " + std::to_string(cluster.length);
     if (cluster.form == Cluster::Form::kAlone) text += "alone";
     for (const ValueId value : cluster.members) {
-      const OpRow* op = graph.nodes[graph.values[value].producer].op;
+      const Node& node = graph.nodes[graph.values[value].producer];
       const bool local = std::ranges::find(cluster.stored, value) == cluster.stored.end();
-      text += (value == cluster.members[0] ? ": " : ", ") + std::string(op ? op->name : "windows") + " %" +
-              std::to_string(value) + (local ? "" : " -> " + type_text(graph.values[value]));
+      text += (value == cluster.members[0] ? ": " : ", ") + op_name(node) + " %" + std::to_string(value) +
+              (local ? "" : " -> " + type_text(graph.values[value]));
     }
     text += "\n";
   }

@@ -177,6 +177,11 @@ Graph import_graph(const ltc_graph& graph) {
   return copy;
 }
 
+std::string op_name(const Node& node) {
+  if (node.op) return std::string(node.op->name);
+  return node.kind == Kind::kWindows ? "ltc::windows" : "ltc::pack";
+}
+
 std::string type_text(const Value& value) {
   static constexpr std::string_view kNames[] = {"?", "bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
   std::string text(value.dtype < std::size(kNames) ? kNames[value.dtype] : "?");

@@ -66,6 +66,7 @@ std::vector<bool> scalar_params(const ltc_graph& graph);
 // Every node must be one that can be computed.
 Graph import_graph(const ltc_graph& graph);
 
+std::string op_name(const Node& node);
 // "f32[2,3]".
 std::string type_text(const Value& value);
 

@@ -21,7 +21,8 @@ enum class Kind : uint8_t {
   kFlip,
   kStrided,
   kGather,
-  kWindows,  // the columns of a convolution; made from one, no op of the graph
+  kPack,     // a matrix in tiles of columns; the generator's own, no op of the graph
+  kWindows,  // the columns of a convolution; the generator's own
   kFull,     // ---- made from nothing
   kArange,
   kPhilox,

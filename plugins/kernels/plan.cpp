@@ -76,9 +76,9 @@ class Planner {
   std::string label_of(const Cluster& cluster) const {
     std::string label;
     for (const ValueId value : cluster.members) {
-      const OpRow* op = graph_.nodes[graph_.values[value].producer].op;
       if (label.size() > 100) return label + "+...";
-      label += (label.empty() ? "" : "+") + std::string(op ? op->name.substr(op->name.find(':') + 2) : "windows");
+      const std::string name = op_name(graph_.nodes[graph_.values[value].producer]);
+      label += (label.empty() ? "" : "+") + name.substr(name.find(':') + 2);
     }
     return label;
   }
@@ -235,10 +235,13 @@ class Planner {
   }
 
   void plan_product(const Node& node) {
-    const Value &a = graph_.values[node.in[0]], &b = graph_.values[node.in[1]], &c = graph_.values[node.out[0]];
+    const Value &a = graph_.values[node.in[0]], &c = graph_.values[node.out[0]];
     if (c.count == 0) return;
-    Step step{Product{a.dtype, a.sizes[0], a.sizes[1], b.sizes[2], a.sizes[2]}, {}, {}, node.source, "bmm"};
-    step.buffers = {{node.in[0], a.dtype, false}, {node.in[1], a.dtype, false}, {node.out[0], a.dtype, true}};
+    const Sizes strides = dense_strides(a.sizes);
+    const StridedMatrix matrix =
+        strided_matrix(graph_, node.in[0]).value_or(StridedMatrix{node.in[0], 0, strides[0], strides[1], strides[2]});
+    Step step{Product{a.dtype, c.sizes[0], c.sizes[1], c.sizes[2], a.sizes[2], matrix}, {}, {}, node.source, "bmm"};
+    step.buffers = {{matrix.value, a.dtype, false}, {node.in[1], a.dtype, false}, {node.out[0], a.dtype, true}};
     plan_.steps.push_back(std::move(step));
   }
 
@@ -251,6 +254,7 @@ class Planner {
 
 Plan make_plan(const ltc_graph& graph, const Options& options) {
   Plan plan{import_graph(graph), {}, {}};
+  pack_products(plan.graph, options);
   plan.fusion = fuse(plan.graph, options);
   Planner(plan, options).plan();
   return plan;

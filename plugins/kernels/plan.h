@@ -7,6 +7,7 @@
 #include "fuse.h"
 #include "graph.h"
 #include "ir.h"
+#include "products.h"
 #include "render.h"
 
 namespace ltc::kernels {
@@ -19,10 +20,12 @@ struct SortKernel {
   bool descending;
 };
 
-// c[i] = a[i] b[i] for a batch of row-major matrices, by a library. Buffers of the step: a, b, c.
+// c[i] = a[i] b[i] for a batch of matrices, by a library. Buffers of the step: a, b, c. The first lies in `a`; the second is
+// [batch, tiles, length, Options::tile_columns], with zeros behind its last column; c is row-major.
 struct Product {
   ltc_dtype dtype;
   int64_t batch, rows, columns, length;
+  StridedMatrix a;
 };
 
 struct Step {

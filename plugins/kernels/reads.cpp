@@ -49,6 +49,13 @@ std::vector<Read> joined(const Graph& graph, const Node& node, const Coords& at,
   return reads;
 }
 
+// Columns in tiles: at is batch, tile, row, column of the tile. Behind the last column there is nothing.
+Read packed(const Graph& graph, const Node& node, const Coords& at, IndexSpace& space) {
+  const Sizes &from = graph.values[node.in[0]].sizes, &to = graph.values[node.out[0]].sizes;
+  const Index column = space.sum(space.scaled(at[1], to[3]), at[3]);
+  return {node.in[0], {at[0], at[2], space.within(column, from[2])}, {{column, from[2]}}};
+}
+
 Read strided(const Graph& graph, const Node& node, const Coords& at, IndexSpace& space) {
   const auto& strides = node.integers("stride");
   Index position{node.integer("storage_offset", 0), {}};
@@ -56,24 +63,24 @@ Read strided(const Graph& graph, const Node& node, const Coords& at, IndexSpace&
   return {node.in[0], space.split(position, graph.values[node.in[0]].sizes)};
 }
 
-// at: which group of which image, channel and place in the window, place in the result.
+// at: group; channel and place in the window; image and place in the result.
 Read window(const Graph& graph, const Node& node, const Coords& at, IndexSpace& space) {
   const Windows how = windows_of(graph, node);
   const size_t dims = how.in.size();
-  Sizes channel_and_kernel{how.channels};
+  Sizes channel_and_kernel{how.channels}, image_and_place{graph.values[node.in[0]].sizes[0]};
   channel_and_kernel.insert(channel_and_kernel.end(), how.kernel.begin(), how.kernel.end());
-  const Coords in_window = space.split(at[1], channel_and_kernel), out = space.split(at[2], how.out);
-  const Coords image_and_group = space.split(at[0], {graph.values[node.in[0]].sizes[0], how.groups});
-  Read read{node.in[0], {image_and_group[0], space.sum(space.scaled(image_and_group[1], how.channels), in_window[0])}};
+  image_and_place.insert(image_and_place.end(), how.out.begin(), how.out.end());
+  const Coords in_window = space.split(at[1], channel_and_kernel), out = space.split(at[2], image_and_place);
+  Read read{node.in[0], {out[0], space.sum(space.scaled(at[0], how.channels), in_window[0])}};
   for (size_t dim = 0; dim < dims; ++dim) {
     const Index step = space.scaled(in_window[dim + 1], how.dilation[dim]);
     Index place;
     if (how.transposed) {
-      const Index ahead = space.shifted(space.sum(out[dim], space.scaled(step, -1)), how.padding[dim]);
+      const Index ahead = space.shifted(space.sum(out[dim + 1], space.scaled(step, -1)), how.padding[dim]);
       place = space.quotient(ahead, how.stride[dim]);
       read.when.push_back({ahead, (how.in[dim] - 1) * how.stride[dim] + 1, how.stride[dim]});
     } else {
-      place = space.shifted(space.sum(space.scaled(out[dim], how.stride[dim]), step), -how.padding[dim]);
+      place = space.shifted(space.sum(space.scaled(out[dim + 1], how.stride[dim]), step), -how.padding[dim]);
       read.when.push_back({place, how.in[dim]});
     }
     read.at.push_back(space.within(place, how.in[dim]));
@@ -124,6 +131,7 @@ std::vector<Read> reads_of(const Graph& graph, const Node& node, const Coords& a
     case Kind::kStrided: return {strided(graph, node, at, space)};
     case Kind::kPad: return padded(graph, node, at, space);
     case Kind::kCat: return joined(graph, node, at, space);
+    case Kind::kPack: return {packed(graph, node, at, space)};
     case Kind::kWindows: return {window(graph, node, at, space)};
     default: return {};
   }

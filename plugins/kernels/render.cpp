@@ -9,10 +9,23 @@
 namespace ltc::kernels {
 namespace {
 
+// A kernel that does more than this has its integers in the text: dividing by a constant is several times faster, and worth a
+// compile for each size.
+constexpr int64_t kMuchWork = 1 << 18;
+
+int64_t work(const Kernel& kernel) {
+  int64_t longest = 1;
+  for (const Block& block : kernel.blocks) {
+    if (block.depth > 0) longest = std::max(longest, kernel.space.var(block.var).extent);
+  }
+  return kernel.item_count() * longest;
+}
+
 class Printer {
  public:
   Printer(const Kernel& kernel, const Dialect& dialect) : kernel_(kernel), dialect_(dialect) {
     integers_.push_back(kernel.item_count());
+    literal_ = work(kernel) >= kMuchWork;
     for (VarId var = 0; var < kernel.space.size(); ++var) largest_ = std::max(largest_, kernel.space.var(var).extent);
   }
 
@@ -29,7 +42,7 @@ class Printer {
 
   std::string constant(int64_t value) {
     largest_ = std::max(largest_, std::abs(value));
-    if (value >= -1 && value <= 1) return std::to_string(value);
+    if ((value >= -1 && value <= 1) || literal_) return integer_text(value);
     // The number of items has a meaning of its own, so it is not shared.
     auto found = std::find(integers_.begin() + 1, integers_.end(), value);
     if (found == integers_.end()) found = integers_.insert(found, value);
@@ -178,6 +191,7 @@ class Printer {
   const Kernel& kernel_;
   const Dialect& dialect_;
   std::vector<int64_t> integers_;
+  bool literal_;
   int64_t largest_ = 0;
   std::string text_;
 };

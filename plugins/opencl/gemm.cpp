@@ -3,48 +3,48 @@
 namespace ltc::opencl {
 namespace {
 
-constexpr int64_t kTileRows = 8, kTileColumns = 32;
+constexpr int64_t kTileRows = 8;
 
-// Whole tiles in vectors; at the edges one element after the other.
-constexpr std::string_view kSource = R"(#define ROWS 8
-__kernel void ltc_kernel(__global const float* restrict a, __global const float* restrict b, __global float* restrict c,
-                         const int items, const int rows, const int columns, const int length, const int tiles_down,
-                         const int tiles_across) {
+// The sums of a tile stay in registers; the second operand is read once in its order. Rows behind the last one are computed as
+// copies of it and not stored.
+constexpr std::string_view kSource =
+    R"(__kernel void ltc_kernel(__global const float* restrict a, __global const float* restrict b, __global float* restrict c,
+                         const int items, const int rows, const int columns, const int length, const int down, const int across,
+                         const int offset, const int batch_stride, const int row_stride, const int column_stride) {
   const int tile = (int)get_global_id(0);
   if (tile >= items) return;
-  const int batch = tile / (tiles_down * tiles_across);
-  const int i = tile / tiles_across % tiles_down * ROWS, j = tile % tiles_across * 32;
-  a += (long)batch * rows * length + (long)i * length;
-  b += (long)batch * length * columns + j;
-  c += (long)batch * rows * columns + (long)i * columns + j;
-  if (i + ROWS <= rows && j + 32 <= columns) {
-    float16 left[ROWS], right[ROWS];
-    #pragma unroll
-    for (int r = 0; r < ROWS; ++r) left[r] = right[r] = 0;
-    for (int k = 0; k < length; ++k) {
-      const float16 x = vload16(0, b + (long)k * columns), y = vload16(1, b + (long)k * columns);
-      #pragma unroll
-      for (int r = 0; r < ROWS; ++r) {
-        const float16 z = a[r * length + k];
-        left[r] = fma(z, x, left[r]);
-        right[r] = fma(z, y, right[r]);
-      }
-    }
+  const int batch = tile / (down * across), i = tile % down * ROWS, across_at = tile / down % across, j = across_at * 32;
+  a += offset + (long)batch * batch_stride;
+  b += ((long)batch * across + across_at) * length * 32;
+  c += (long)batch * rows * columns;
+  float16 left[ROWS], right[ROWS];
+  int at[ROWS];
+  #pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    left[r] = right[r] = 0;
+    at[r] = min(i + r, rows - 1) * row_stride;
+  }
+  for (int k = 0; k < length; ++k) {
+    const float16 x = vload16(2 * k, b), y = vload16(2 * k + 1, b);
     #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-      vstore16(left[r], 0, c + (long)r * columns);
-      vstore16(right[r], 1, c + (long)r * columns);
+      const float16 z = a[at[r] + k * column_stride];
+      left[r] = fma(z, x, left[r]);
+      right[r] = fma(z, y, right[r]);
     }
-  } else {
-    for (int r = 0; r < ROWS && i + r < rows; ++r) {
-      float sum[32];
-      const int count = min(32, columns - j);
-      for (int k = 0; k < count; ++k) sum[k] = 0;
-      for (int k = 0; k < length; ++k) {
-        const float z = a[r * length + k];
-        for (int column = 0; column < count; ++column) sum[column] = fma(z, b[(long)k * columns + column], sum[column]);
-      }
-      for (int k = 0; k < count; ++k) c[(long)r * columns + k] = sum[k];
+  }
+  #pragma unroll
+  for (int r = 0; r < ROWS; ++r) {
+    if (i + r >= rows) break;
+    __global float* to = c + (long)(i + r) * columns + j;
+    if (j + 32 <= columns) {
+      vstore16(left[r], 0, to);
+      vstore16(right[r], 1, to);
+    } else {
+      float edge[32];
+      vstore16(left[r], 0, edge);
+      vstore16(right[r], 1, edge);
+      for (int k = 0; k < columns - j; ++k) to[k] = edge[k];
     }
   }
 }
@@ -60,8 +60,11 @@ bool wants_gemm(ltc_dtype dtype, int64_t batch, int64_t rows, int64_t columns, i
 kernels::Source gemm_source(const kernels::Product& product) {
   const int64_t down = (product.rows + kTileRows - 1) / kTileRows;
   const int64_t across = (product.columns + kTileColumns - 1) / kTileColumns;
+  const auto& [value, offset, batch, row, column] = product.a;
   return {
-      std::string(kSource), {product.batch * down * across, product.rows, product.columns, product.length, down, across}, false};
+      "#define ROWS " + std::to_string(kTileRows) + "\n" + std::string(kSource),
+      {product.batch * down * across, product.rows, product.columns, product.length, down, across, offset, batch, row, column},
+      false};
 }
 
 }  // namespace ltc::opencl

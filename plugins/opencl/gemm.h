@@ -4,8 +4,10 @@
 
 namespace ltc::opencl {
 
-// A kernel for kernels::Product in F32, a tile of the result per work item. Integers behind `items`: rows, columns, length, and
-// the number of tiles along rows and along columns.
+// Options::tile_columns of the plan.
+inline constexpr int64_t kTileColumns = 32;
+
+// A kernel for kernels::Product in F32, a tile of the result per work item.
 kernels::Source gemm_source(const kernels::Product& product);
 
 // Whether gemm_source is faster than the generated kernel, which computes each element by itself.

@@ -20,7 +20,7 @@ constexpr ltc_string literal(const char (&text)[N]) {
 }
 ltc_string borrowed(const std::string& text) { return {text.c_str(), text.size()}; }
 
-kernels::Options plan_options(const ltc_device& device) { return {{device.facts.fp64}, wants_gemm}; }
+kernels::Options plan_options(const ltc_device& device) { return {{device.facts.fp64}, wants_gemm, kTileColumns}; }
 
 void look_for_devices(ltc_plugin* plugin) {
   std::call_once(plugin->looked, [&] { plugin->devices = find_devices(plugin->why_no_device); });
