@@ -91,6 +91,7 @@ class Finder {
 
   // Whether elements of the operand are read several times.
   bool repeats(const Node& node, ValueId operand) const {
+    if (node.kind == Kind::kPad || node.kind == Kind::kCat || node.kind == Kind::kPack) return false;
     if (node.kind == Kind::kProduct) return !is_alone(graph_, node, options_);
     int64_t count = 0;
     for (const ValueId value : node.out) {
