@@ -1,7 +1,6 @@
 #include "programs.h"
 
-#include <algorithm>
-#include <cctype>
+#include <regex>
 #include <vector>
 
 #include "errors.h"
@@ -23,17 +22,13 @@ std::string line_of(const std::string& source, size_t number) {
   return source.substr(begin, source.find('\n', begin) - begin);
 }
 
-// The source line of each "...:LINE:COLUMN: error" of a compiler's log.
+// The source line of each place "FILE:LINE:COLUMN:" that a compiler's log names.
 std::string blamed_lines(const std::string& log, const std::string& source) {
+  static const std::regex place(":([0-9]{1,6}):[0-9]+:");
   std::string lines;
-  for (size_t at = log.find("error"); at != std::string::npos; at = log.find("error", at + 1)) {
-    const size_t column = log.rfind(':', at);
-    const size_t before = column == std::string::npos ? column : log.rfind(':', column - 1);
-    const size_t begin = before == std::string::npos || before == 0 ? before : log.rfind(':', before - 1);
-    if (begin == std::string::npos) continue;
-    const std::string number = log.substr(begin + 1, before - begin - 1);
-    const bool digits = !number.empty() && std::ranges::all_of(number, [](unsigned char c) { return std::isdigit(c); });
-    if (digits && number.size() < 8) lines += "\nline " + number + ": " + line_of(source, std::stoul(number));
+  for (std::sregex_iterator it(log.begin(), log.end(), place), end; it != end; ++it) {
+    const std::string number = (*it)[1];
+    lines += "\nline " + number + ": " + line_of(source, std::stoul(number));
   }
   return lines;
 }
