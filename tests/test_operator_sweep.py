@@ -14,6 +14,7 @@ CONFORMANCE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 sys.path.insert(0, CONFORMANCE)
 from sweep import pool, run  # noqa: E402
 from sweep.cases import MODES  # noqa: E402
+from sweep.place import Place  # noqa: E402
 from sweep.report import Report  # noqa: E402
 
 SLICES = 4
@@ -144,6 +145,11 @@ def test_what_the_cpu_does_not_agree_on_is_not_counted():
     calls = []
     tally = tally_of(lambda x: x + (calls.append(x) or len(calls)))
     assert (tally["counted"], tally["uncounted"]) == (0, 1)
+
+
+def test_each_temporary_is_placed_as_itself():
+    place = Place("ltc")
+    assert [place(torch.full((2,), i)).tolist() for i in range(50)] == [[i, i] for i in range(50)]
 
 
 def test_fallbacks_are_counted():

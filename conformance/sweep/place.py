@@ -13,6 +13,7 @@ class Place:
     def __init__(self, device):
         self.device = torch.device(device)
         self.bases = {}
+        self._sources = []  # kept alive: another storage at the address of one that is gone would pass for it
 
     def __call__(self, tree):
         if isinstance(tree, torch.Tensor):
@@ -46,6 +47,7 @@ class Place:
         storage = tensor.untyped_storage()
         key = (storage._cdata, tensor.dtype)
         if key not in self.bases:
+            self._sources.append(storage)
             flat = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (storage.nbytes() // tensor.element_size(),))
             self.bases[key] = flat.clone().to(self.device)
         return self.bases[key]

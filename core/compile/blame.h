@@ -14,16 +14,21 @@ namespace ltc {
 // `origin`: by node as the plugin counts them, the node of `graph`; empty: they are the same.
 std::string blame_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin = {});
 
-// Does `work`, a call of the plugin about `step`; what it throws gets that message.
+// Does `work`, a call of the plugin about the graph; what it throws gets that message.
 template <typename Work>
-auto blaming(const Step& step, Work work) {
+auto blaming(const Graph& graph, std::span<const uint32_t> origin, Work work) {
   try {
     return work();
   } catch (const host::BrokenContract& error) {
-    throw host::BrokenContract(blame_text(error, step.graph, step.origin));
+    throw host::BrokenContract(blame_text(error, graph, origin));
   } catch (const Error& error) {
-    throw Error(error.code(), blame_text(error, step.graph, step.origin));
+    throw Error(error.code(), blame_text(error, graph, origin));
   }
+}
+
+template <typename Work>
+auto blaming(const Step& step, Work work) {
+  return blaming(step.graph, step.origin, std::move(work));
 }
 
 }  // namespace ltc

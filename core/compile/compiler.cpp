@@ -28,7 +28,24 @@ struct Lowered {
   std::vector<uint32_t> origin;          // by node of the graph that the plugin was given, the node of the segment
 };
 
-// None if the plugin refused a node, whose claim is then withdrawn.
+// Null if the plugin refuses a node, whose claim is then withdrawn.
+std::shared_ptr<ltc_program> lower(const Segment& segment, const NarrowedGraph& narrowed, Claims& claims,
+                                   host::PluginDevice& device) {
+  ltc_program* program = blaming(narrowed.graph, {}, [&]() -> ltc_program* {
+    try {
+      return device.lower(*AbiGraph(narrowed.graph).get());
+    } catch (const host::UnsupportedNode& refusal) {
+      if (refusal.node() >= narrowed.origin.size()) throw;
+      log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
+      withdraw(claims, segment.nodes[narrowed.origin[refusal.node()]], cat("claimed, but not lowered: ", refusal.what()));
+      return nullptr;
+    }
+  });
+  if (!program) return nullptr;
+  return {program, [&device](ltc_program* gone) { device.destroy_program(gone); }};
+}
+
+// None if the plugin refused a node.
 std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
                                               const Narrowing& narrowing) {
   std::vector<Lowered> result;
@@ -37,18 +54,8 @@ std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims
     NarrowedGraph narrowed;
     if (segment.on_device) {
       narrowed = narrow(segment.graph, narrowing);
-      try {
-        program = {device.lower(*AbiGraph(narrowed.graph).get()), [&](ltc_program* gone) { device.destroy_program(gone); }};
-      } catch (const host::UnsupportedNode& refusal) {
-        if (refusal.node() >= narrowed.origin.size()) throw Error(refusal.code(), blame_text(refusal, narrowed.graph));
-        log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
-        withdraw(claims, segment.nodes[narrowed.origin[refusal.node()]], cat("claimed, but not lowered: ", refusal.what()));
-        return std::nullopt;
-      } catch (const host::BrokenContract& error) {
-        throw host::BrokenContract(blame_text(error, narrowed.graph));
-      } catch (const Error& error) {
-        throw Error(error.code(), blame_text(error, narrowed.graph));
-      }
+      program = lower(segment, narrowed, claims, device);
+      if (!program) return std::nullopt;
     }
     result.push_back({std::move(segment), std::move(program), std::move(narrowed.origin)});
   }
@@ -177,7 +184,9 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, 
   run_passes(program->graph);
   Claims claims = ask_claims(program->graph, device, narrowing);
   const auto clusters_of = [&](const Graph& trial) { return ask_claims(trial, device, narrowing).clusters; };
-  if (device.can_compute() && decompose::decompose(program->graph, clusters_of, must_stay_wide(program->graph, narrowing))) {
+  const bool is_partial = std::ranges::find(claims.clusters, 0u) != claims.clusters.end();
+  if (is_partial && device.can_compute() &&
+      decompose::decompose(program->graph, clusters_of, must_stay_wide(program->graph, narrowing))) {
     run_passes(program->graph);
     claims = ask_claims(program->graph, device, narrowing);
   }

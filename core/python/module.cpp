@@ -6,6 +6,7 @@
 
 #include "core/base/env.h"
 #include "core/ops/op_table.h"
+#include "core/python/captures.h"
 #include "core/python/source_lines.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
@@ -116,4 +117,5 @@ PYBIND11_MODULE(_C, m) {
   m.def("timeline_start", &ltc::timeline::start);
   m.def("timeline_stop", [] { return timeline_events(ltc::timeline::stop()); });
   m.def("op_rows", &op_rows);
+  ltc::bind_captures(m);
 }

@@ -88,13 +88,13 @@ std::string size_text(int64_t bytes) {
 
 void check_fallback(std::string_view op, std::string_view reason, LocationId where) {
   static const std::string mode = read_mode();
-  const std::string place = at_location(where);
   if (mode == "error") {
-    fail(Code::kUnsupported, op, place, " runs on the CPU, not on the plugin: ", reason, "; LTC_FALLBACK=error forbids that");
+    fail(Code::kUnsupported, op, at_location(where), " runs on the CPU, not on the plugin: ", reason,
+         "; LTC_FALLBACK=error forbids that");
   }
   if (!announce(op, reason, where)) return;
   const log::Level level = mode == "warn" ? log::Level::kWarn : log::Level::kInfo;
-  log::at(level, op, place, " runs on the CPU, not on the plugin: ", reason, " (said once; each run is counted)");
+  log::at(level, op, at_location(where), " runs on the CPU, not on the plugin: ", reason, " (said once; each run is counted)");
 }
 
 void count_fallback(std::string_view op, int64_t bytes) {

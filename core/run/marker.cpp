@@ -21,10 +21,14 @@ bool is_over(Ask ask) {
 
 }  // namespace
 
-void Marker::pass(std::shared_ptr<Completion> newest) {
+void Marker::arrive(std::shared_ptr<Completion> newest) {
   std::lock_guard lock(mutex_);
   newest_ = std::move(newest);
   time_ns_ = timeline::now_ns();
+}
+
+void Marker::announce() {
+  std::lock_guard lock(mutex_);
   is_passed_ = true;
   passed_.notify_all();
 }

@@ -22,7 +22,8 @@ class Marker {
 
  private:
   friend class DeviceQueue;
-  void pass(std::shared_ptr<Completion> newest);  // the queue has come to it; `newest`: what the device may still be doing
+  void arrive(std::shared_ptr<Completion> newest);  // the queue has come to it; `newest`: what the device may still be doing
+  void announce();                                  // after arrive()
 
   std::mutex mutex_;
   std::condition_variable passed_;

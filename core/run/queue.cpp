@@ -31,16 +31,16 @@ void DeviceQueue::refuse_after_stop() const {
   if (stopping_) fail(Code::kCancelled, "the device queue was stopped");
 }
 
-void DeviceQueue::submit(Task task, bool is_run) {
+void DeviceQueue::submit(Task task) {
   refuse_after_fork();
   std::unique_lock lock(mutex_);
-  if (is_run) {
+  if (task.is_run) {
     room_.wait(lock, [&] { return runs_ < window_ || stopping_; });
   }
   refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-  tasks_.emplace_back(std::move(task), is_run);
-  runs_ += is_run;
+  runs_ += task.is_run;
+  tasks_.push_back(std::move(task));
   wanted_ = true;
   const bool wake = std::exchange(sleeping_, false);
   lock.unlock();
@@ -56,7 +56,7 @@ void DeviceQueue::linger(std::unique_lock<std::mutex>& lock) {
   lock.lock();
 }
 
-bool DeviceQueue::take(Task& task, bool& is_run) {
+bool DeviceQueue::take(Task& task) {
   std::unique_lock lock(mutex_);
   bool lingered = false;
   while (tasks_.empty() || running_) {
@@ -69,7 +69,7 @@ bool DeviceQueue::take(Task& task, bool& is_run) {
     wake_.wait(lock);
     sleeping_ = false;
   }
-  std::tie(task, is_run) = std::move(tasks_.front());
+  task = std::move(tasks_.front());
   tasks_.pop_front();
   wanted_ = !tasks_.empty();
   running_ = true;
@@ -79,14 +79,16 @@ bool DeviceQueue::take(Task& task, bool& is_run) {
 void DeviceQueue::work() {
   pthread_setname_np(pthread_self(), "ltc_queue");  // for debuggers and profilers
   Task task;
-  bool is_run = false;
-  while (take(task, is_run)) {
-    task();
-    task = nullptr;  // its references go before anybody is told that it is done
-    std::lock_guard lock(mutex_);
-    runs_ -= is_run;
-    running_ = false;
-    room_.notify_all();
+  while (take(task)) {
+    task.work();
+    task.work = nullptr;  // its references go before anybody is told that it is done
+    {
+      std::lock_guard lock(mutex_);
+      runs_ -= task.is_run;
+      running_ = false;
+      room_.notify_all();
+    }
+    if (task.announce) task.announce();
   }
   limit_pending(0);
 }
@@ -118,15 +120,15 @@ std::shared_ptr<Marker> DeviceQueue::mark(bool timed) {
   bool passed = false;
   try_here([&] {
     if (timed && !pending_.empty()) return;  // would be waited for here
-    marker->pass(pending_.empty() ? nullptr : pending_.back());
+    marker->arrive(newest_run());
     passed = true;
   });
-  if (passed) return marker;
-  const auto pass = [this, timed, marker] {
+  if (passed) return marker->announce(), marker;
+  const auto arrive = [this, timed, marker] {
     if (timed) limit_pending(0);
-    marker->pass(pending_.empty() ? nullptr : pending_.back());
+    marker->arrive(newest_run());
   };
-  submit(pass, false);
+  submit({arrive, false, [marker] { marker->announce(); }});
   return marker;
 }
 
@@ -164,12 +166,10 @@ BufferRef DeviceQueue::upload(HostValue value) {
     return buffer;
   }
   reserve_staging(size);
-  submit(
-      [this, value = std::move(value), buffer]() mutable {
-        run_upload(value, *buffer);
-        release_staging(std::exchange(value, {}));
-      },
-      false);
+  submit({[this, value = std::move(value), buffer]() mutable {
+    run_upload(value, *buffer);
+    release_staging(std::exchange(value, {}));
+  }});
   return buffer;
 }
 
@@ -193,7 +193,7 @@ void DeviceQueue::execute(Run run) {
   const bool is_short = run.program->typical_ns.load(std::memory_order_relaxed) <= kShortRun;
   if (is_short && try_here([&] { run_program(run); })) return;
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
-  submit([this, shared] { run_program(*shared); }, true);
+  submit({[this, shared] { run_program(*shared); }, true});
 }
 
 void DeviceQueue::download(const BufferRef& buffer, void* to) {
@@ -202,18 +202,18 @@ void DeviceQueue::download(const BufferRef& buffer, void* to) {
   bool finished = false;
   std::exception_ptr error;
   const auto copy = [&] {
-    std::exception_ptr failure;
     try {
       run_download(buffer, to);
     } catch (...) {
-      failure = std::current_exception();
+      error = std::current_exception();
     }
+  };
+  const auto announce = [&] {
     std::lock_guard lock(mutex);
-    error = failure;
     finished = true;
     done.notify_one();
   };
-  submit(copy, false);
+  submit({copy, false, announce});
   std::unique_lock lock(mutex);
   done.wait(lock, [&] { return finished; });
   if (error) std::rethrow_exception(error);

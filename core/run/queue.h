@@ -67,15 +67,20 @@ class DeviceQueue {
   void stop();   // drains, ends the thread; afterwards every submission throws Error(kCancelled)
 
  private:
-  using Task = std::function<void()>;
+  struct Task {
+    std::function<void()> work;
+    bool is_run = false;
+    std::function<void()> announce = {};  // that it is done; called when the queue no longer counts as busy with it
+  };
 
-  void submit(Task task, bool is_run);
+  void submit(Task task);
   void reserve_staging(size_t bytes);
   void release_staging(HostValue sent);
   void work();
   void linger(std::unique_lock<std::mutex>& lock);
   void refuse_after_stop() const;
-  bool take(Task& task, bool& is_run);
+  bool take(Task& task);
+  std::shared_ptr<Completion> newest_run() const { return pending_.empty() ? nullptr : pending_.back(); }
   template <typename Work>
   bool try_here(Work work);
 
@@ -96,13 +101,12 @@ class DeviceQueue {
 
   std::mutex mutex_;
   std::condition_variable wake_, room_;
-  std::deque<std::pair<Task, bool>> tasks_;
-  std::deque<std::shared_ptr<Completion>>
-      pending_;                      // runs that an asynchronous device may still be working on; queue thread only
-  size_t runs_ = 0;                  // queued or running
-  size_t staged_bytes_ = 0;          // of long values queued
-  std::atomic<bool> wanted_{false};  // there is a reason not to sleep
-  bool running_ = false;             // the queue's thread runs a task, or somebody does in its place
+  std::deque<Task> tasks_;
+  std::deque<std::shared_ptr<Completion>> pending_;  // runs that an asynchronous device may still work on; queue thread only
+  size_t runs_ = 0;                                  // queued or running
+  size_t staged_bytes_ = 0;                          // of long values queued
+  std::atomic<bool> wanted_{false};                  // there is a reason not to sleep
+  bool running_ = false;                             // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false;
   std::atomic<bool> stopping_{false};  // set under the mutex
   std::thread thread_;

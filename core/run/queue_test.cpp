@@ -145,6 +145,17 @@ TEST_P(AnyQueueTest, DrainWaitsForTheDevice) {
   }
 }
 
+TEST_F(QueueTest, WhatWasWaitedForIsReachedWhenAskedAgain) {
+  open("test");
+  set_runs_here([] { return false; });  // so that the queue's thread does the work
+  for (int i = 0; i < 300; ++i) {
+    queue().mark()->wait();
+    set_runs_here([] { return true; });
+    EXPECT_TRUE(queue().mark()->reached()) << "in round " << i;
+    set_runs_here([] { return false; });
+  }
+}
+
 TEST_P(AnyQueueTest, StopEndsWhatWasSubmittedAndRefusesTheRest) {
   open(GetParam());
   const ProgramRef neg = program(kNeg);

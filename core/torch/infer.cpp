@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/base/log.h"
+#include "core/torch/map_tensors.h"
 
 namespace ltc {
 namespace {
@@ -36,21 +37,8 @@ class StandIns {
   StandIns(Fill fill, bool share, c10::DeviceType device) : fill_(fill), share_(share), device_(device) {}
 
   c10::IValue operator()(const c10::IValue& value) {
-    if (value.isTensor()) return for_tensor(value.toTensor());
     if (value.isDevice()) return c10::Device(device_);
-    if (value.isTensorList()) {
-      auto tensors = value.toTensorVector();
-      for (at::Tensor& tensor : tensors) tensor = for_tensor(tensor);
-      return tensors;
-    }
-    if (value.isOptionalTensorList()) {
-      c10::List<std::optional<at::Tensor>> tensors;
-      for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-        tensors.push_back(tensor ? std::optional(for_tensor(*tensor)) : std::nullopt);
-      }
-      return tensors;
-    }
-    return value;
+    return map_tensors(value, [this](const at::Tensor& tensor) { return for_tensor(tensor); });
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/torch/fallback.h"
+#include "core/torch/map_tensors.h"
 #include "core/torch/recording.h"
 #include "core/torch/transfer.h"
 
@@ -87,22 +88,7 @@ class Call {
   void admit_foreign(LazyDevice* device) {
     TORCH_CHECK(device, entry_.called.operator_name(), " was called for device ", kDeviceName, " without a tensor on it");
     for (size_t i = 0; i < entry_.args.size(); ++i) {
-      c10::IValue& value = args_[i];
-      if (value.isTensor()) {
-        value = admit(*device, i, value.toTensor());
-      } else if (value.isTensorList()) {
-        auto tensors = value.toTensorVector();
-        for (at::Tensor& tensor : tensors) tensor = admit(*device, i, tensor);
-        value = std::move(tensors);
-      } else if (value.isOptionalTensorList()) {
-        c10::List<std::optional<at::Tensor>> tensors;
-        for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-          std::optional<at::Tensor> admitted;
-          if (tensor) admitted = admit(*device, i, *tensor);
-          tensors.push_back(std::move(admitted));
-        }
-        value = std::move(tensors);
-      }
+      args_[i] = map_tensors(args_[i], [&](const at::Tensor& tensor) { return admit(*device, i, tensor); });
     }
   }
 
