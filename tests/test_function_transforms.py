@@ -458,7 +458,7 @@ def test_wrapper_subclass():
 # ---- capture
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_torch_compile_captures(backend):
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU(), torch.nn.Linear(8, 2))
@@ -496,3 +496,11 @@ def test_jit_trace_and_script():
         return x
 
     assert_both(looped, x, w, rtol=1e-4, atol=1e-5)
+
+    @torch.jit.script
+    def indexed(x, index):
+        y = x[:, index].clone()
+        y[1, index] = 7.0
+        return y, x[x > 0]
+
+    assert_both(indexed, x, torch.tensor([1, 0]))

@@ -5,7 +5,7 @@ import os
 
 import torch
 
-from . import _C, _device_module, _sharing
+from . import _C, _device_module, _inductor, _sharing
 
 
 def register() -> None:
@@ -18,4 +18,5 @@ def register() -> None:
     torch._register_device_module("ltc", _device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _sharing.install()
+    _inductor.install()
     atexit.register(_C.end_process)
