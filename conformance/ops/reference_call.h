@@ -1,8 +1,11 @@
 // What the reference functions share: the operands and attributes of a node, and arithmetic on positions.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -44,6 +47,30 @@ class Broadcast {
   const Sizes& output_;
   Sizes strides_;
 };
+
+class ReferenceCall;
+
+struct Reference {
+  std::string_view op;
+  void (*run)(const ReferenceCall&);
+};
+
+// By family, a file each.
+std::span<const Reference> elementwise_references();
+std::span<const Reference> movement_references();
+std::span<const Reference> reduction_references();
+std::span<const Reference> product_references();
+
+// What several families compute in: reals wide, integers modulo 2^64; NaN is the largest.
+using Real = long double;
+inline uint64_t bits(int64_t x) { return static_cast<uint64_t>(x); }
+// Rounded once, as IEEE 754 has it: what is exact is compared bit by bit.
+inline Real add(Real a, Real b) { return static_cast<double>(a) + static_cast<double>(b); }
+inline Real mul(Real a, Real b) { return static_cast<double>(a) * static_cast<double>(b); }
+inline int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(bits(a) + bits(b)); }
+inline int64_t mul(int64_t a, int64_t b) { return static_cast<int64_t>(bits(a) * bits(b)); }
+inline Real maximum(Real a, Real b) { return std::isnan(a) || a > b ? a : b; }
+inline int64_t maximum(int64_t a, int64_t b) { return std::max(a, b); }
 
 class ReferenceCall {
  public:
@@ -105,6 +132,9 @@ class ReferenceCall {
     Array& out = output(0);
     for (int64_t e = 0; e < out.count(); ++e) copy_element(input(i), offset(position(e, out.sizes)), out, e);
   }
+
+  // Output 0 begins as operand 0.
+  void copy_bytes() const { output(0).bytes = input(0).bytes; }
 
  private:
   const Node& node_;

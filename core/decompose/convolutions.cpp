@@ -75,11 +75,7 @@ Results convolve_backward(const Call& call) {
     dweight = how.transposed ? ordinary_weight_gradient(g, x, weight.sizes(), ordinary)
                              : ordinary_weight_gradient(x, g, weight.sizes(), ordinary);
   }
-  if (call.wants(2)) {
-    Ints dims = {0};
-    for (int64_t dim = 2; dim < g.rank(); ++dim) dims.push_back(dim);
-    dbias = sum(g, dims);
-  }
+  if (call.wants(2)) dbias = sum(g, dims_but(g, 1));
   return {dx, dweight, dbias};
 }
 

@@ -93,7 +93,7 @@ bool expand_step(Trial& trial, const std::vector<uint32_t>& claimed, const std::
   return replaced;
 }
 
-Trial expand_all(const Graph& graph, const std::vector<bool>& kept, const Claims& claims, std::vector<uint32_t>& claimed) {
+Trial expand_all(const Graph& graph, const std::vector<bool>& kept, const AskClaims& claims, std::vector<uint32_t>& claimed) {
   Trial trial{graph, {}};
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) trial.origins.push_back(i);
   for (int step = 0; step < kMaxSteps; ++step) {
@@ -106,7 +106,7 @@ Trial expand_all(const Graph& graph, const std::vector<bool>& kept, const Claims
 
 }  // namespace
 
-bool decompose(Graph& graph, const Claims& claims, std::vector<bool> kept) {
+bool decompose(Graph& graph, const AskClaims& claims, std::vector<bool> kept) {
   kept.resize(graph.nodes.size(), false);
   std::vector<uint32_t> claimed;
   Trial trial = expand_all(graph, kept, claims, claimed);

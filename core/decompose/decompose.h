@@ -10,13 +10,13 @@
 namespace ltc::decompose {
 
 // Per node of a graph, 0 if the plugin does not claim it.
-using Claims = std::function<std::vector<uint32_t>(const Graph&)>;
+using AskClaims = std::function<std::vector<uint32_t>(const Graph&)>;
 
 // The graph with each unclaimed node replaced for which there are rules that lead, in as many steps as it takes, to claimed ones
 // only. Any other node is left as it is: the host runs an op whole rather than its parts; so are the `kept` ones, by node (empty:
 // none). Asks for claims once per step. Returns whether anything was replaced. Throws Error(kInternal) for a rule that yields
 // other sizes than its op.
-bool decompose(Graph& graph, const Claims& claims, std::vector<bool> kept = {});
+bool decompose(Graph& graph, const AskClaims& claims, std::vector<bool> kept = {});
 
 // Whether the node is of the minimal opset, in canonical form.
 bool is_minimal(const Graph& graph, const Node& node);

@@ -47,7 +47,6 @@ Val asinh(Val x) {
 }
 Val acosh(Val x) { return where(x > 1e10, log(x) + std::numbers::ln2, log1p((x - 1) + sqrt((x - 1) * (x + 1)))); }
 Val atanh(Val x) { return (log1p(x) - log1p(-x)) * 0.5; }
-Val erfc(Val x);
 Val frac(Val x) { return x - trunc(x); }
 Val is_inf(Val x) { return is_floating(x.dtype()) ? abs(x) == kInf : cast(zeros_like(x), DType::kBool); }
 Val is_finite(Val x) { return is_floating(x.dtype()) ? abs(x) < kInf : cast(ones_like(x), DType::kBool); }
@@ -56,10 +55,6 @@ Val is_positive_inf(Val x) { return is_floating(x.dtype()) ? x == kInf : cast(ze
 Val is_negative_inf(Val x) { return is_floating(x.dtype()) ? x == -kInf : cast(zeros_like(x), DType::kBool); }
 Val angle(Val x) { return where(is_nan(x), x, where(x < 0, full_like(x, std::numbers::pi), zeros_like(x))); }
 Val same(Val x) { return x; }
-Val sigmoid_of(Val x) { return sigmoid(x); }
-Val square_of(Val x) { return x * x; }
-Val reciprocal_of(Val x) { return reciprocal(x); }
-Val rsqrt_of(Val x) { return rsqrt(x); }
 Val sinc(Val x) {
   const Val y = x * std::numbers::pi;
   return where(x == 0, ones_like(x), sin(y) / y);
@@ -68,7 +63,7 @@ Val sinc(Val x) {
 // Negative zero and negative NaN have the sign too: it is in the bits.
 Val sign_bit(Val x) {
   if (!is_floating(x.dtype())) return x.dtype() == DType::kBool ? cast(zeros_like(x), DType::kBool) : x < 0;
-  return bitcast(x, x.dtype() == DType::kF64 ? DType::kI64 : DType::kI32) < 0;
+  return sign_of_zero(x) < 0;
 }
 
 // The complement: 1 - erf(x) where that keeps its digits, else the continued expansion of Numerical Recipes, erfccheb (3rd
@@ -122,21 +117,12 @@ Results logit_backward(const Call& call) {
 
 // ---- of two
 
-Val true_quotient(Val a, Val b) { return a / b; }
-Val not_equal(Val a, Val b) { return a != b; }
-Val equal(Val a, Val b) { return a == b; }
-Val less(Val a, Val b) { return a < b; }
-Val less_equal(Val a, Val b) { return a <= b; }
-Val greater(Val a, Val b) { return a > b; }
-Val greater_equal(Val a, Val b) { return a >= b; }
-
 // PyTorch's floor division: exact where the quotient is a whole number, with the sign of zero kept.
 Val floor_quotient(Val a, Val b) {
   const DType dtype = promote(a, b);
   a = cast(a, dtype), b = cast(b, dtype);
   if (!is_floating(dtype)) {
-    const Val r = remainder(a, b);
-    return arithmetic("aten::div.Tensor", cast(a - r, DType::kF64), cast(b, DType::kF64));
+    return exact_quotient(a - remainder(a, b), b);
   }
   const Val mod = fmod(a, b), quotient = (a - mod) / b;
   const Val adjusted = where((mod != 0) & ((b < 0) != (mod < 0)), quotient - 1, quotient);
@@ -153,10 +139,6 @@ Val hypot(Val a, Val b) {
   return where((x == kInf) | (y == kInf), full_like(high, kInf), high * sqrt(1 + ratio * ratio));
 }
 
-Val log_add_exp(Val a, Val b) {
-  const Val high = maximum(a, b);
-  return where((abs(a) == kInf) & (a == b), a, high + log1p(exp(-abs(a - b))));
-}
 Val log_add_exp2(Val a, Val b) {
   const Val high = maximum(a, b);
   return where((abs(a) == kInf) & (a == b), a, high + log1p(exp2(-abs(a - b))) * (1 / std::numbers::ln2));
@@ -168,10 +150,6 @@ Val copy_sign(Val a, Val b) { return where(sign_bit(b), -abs(a), abs(a)); }
 Val logical_and(Val a, Val b) { return ~logical_not(a) & ~logical_not(b); }
 Val logical_or(Val a, Val b) { return ~logical_not(a) | ~logical_not(b); }
 Val logical_xor(Val a, Val b) { return logical_not(a) ^ logical_not(b); }
-Val bit_and(Val a, Val b) { return a & b; }
-Val bit_or(Val a, Val b) { return a | b; }
-Val bit_xor(Val a, Val b) { return a ^ b; }
-Val product(Val a, Val b) { return a * b; }
 
 // f of two arguments, tensors or numbers, in the type that the result is computed in.
 template <Val (*kFormula)(Val, Val), bool kNumberFirst = false, bool kNumberSecond = false>
@@ -218,7 +196,7 @@ Results divide_with_mode(const Call& call) {
   if (mode == "floor") return floor_quotient(a, b);
   if (mode != "trunc") return a / b;
   if (is_floating(dtype)) return trunc(a / b);
-  return arithmetic("aten::div.Tensor", cast(a - fmod(a, b), DType::kF64), cast(b, DType::kF64));
+  return exact_quotient(a - fmod(a, b), b);
 }
 
 template <bool kNumberBase>
@@ -299,9 +277,9 @@ constexpr auto kTensor = &Call::tensor;
 constexpr auto kNumber = &Call::number;
 
 constexpr Decomposition kRules[] = {
-    {"aten::reciprocal", real<reciprocal_of>},
-    {"aten::rsqrt", real<rsqrt_of>},
-    {"aten::sigmoid", real<sigmoid_of>},
+    {"aten::reciprocal", real<reciprocal>},
+    {"aten::rsqrt", real<rsqrt>},
+    {"aten::sigmoid", real<sigmoid>},
     {"aten::log2", real<log2>},
     {"aten::log10", real<log10>},
     {"aten::exp2", real<exp2>},
@@ -317,7 +295,7 @@ constexpr Decomposition kRules[] = {
     {"aten::frac", plain<frac>},
     {"aten::sgn", plain<sign>},
     {"aten::positive", plain<same>},
-    {"aten::square", plain<square_of>},
+    {"aten::square", plain<square>},
     {"aten::isinf", plain<is_inf>},
     {"aten::isfinite", plain<is_finite>},
     {"aten::isnan", plain<is_nan_of>},
@@ -340,7 +318,7 @@ constexpr Decomposition kRules[] = {
     {"aten::rsub.Scalar", reversed_subtract<true>},
     {"aten::add.Scalar", add_number},
     {"aten::mul.Scalar", of_two<product, false, true>},
-    {"aten::div.Scalar", of_two<true_quotient, false, true>},
+    {"aten::div.Scalar", of_two<quotient, false, true>},
     {"aten::div.Tensor_mode", divide_with_mode<false>},
     {"aten::div.Scalar_mode", divide_with_mode<true>},
     {"aten::floor_divide", of_two<floor_quotient>},
@@ -382,7 +360,7 @@ constexpr Decomposition kRules[] = {
     {"aten::clamp_min.Tensor", clamp_one<maximum, kTensor>},
     {"aten::clamp_max.Tensor", clamp_one<minimum, kTensor>},
     {"aten::addcmul", add_scaled<product>},
-    {"aten::addcdiv", add_scaled<true_quotient>},
+    {"aten::addcdiv", add_scaled<quotient>},
     {"aten::lerp.Scalar", lerp<kNumber>},
     {"aten::lerp.Tensor", lerp<kTensor>},
     {"aten::masked_fill.Scalar", masked_fill<kNumber>},

@@ -94,12 +94,6 @@ Val per_channel(Val v, const Val& x) {
   return reshape(v, sizes);
 }
 
-Ints all_but_channels(const Val& x) {
-  Ints dims = {0};
-  for (int64_t dim = 2; dim < x.rank(); ++dim) dims.push_back(dim);
-  return dims;
-}
-
 Val scale_and_shift(const Call& call, Val y) {
   if (const Val weight = call.math("weight")) y = y * per_channel(weight, y);
   if (const Val bias = call.math("bias")) y = y + per_channel(bias, y);
@@ -115,7 +109,7 @@ Results batch_norm(const Call& call) {
     const Val empty = full(call.builder(), x.dtype(), {0}, int64_t{0});
     return {scale_and_shift(call, y), empty, empty, running_mean, running_var};
   }
-  const Ints dims = all_but_channels(x);
+  const Ints dims = dims_but(x, 1);
   const Normalized n = normalize(x, dims, eps);
   const double count = static_cast<double>(x.count()) / static_cast<double>(x.size(1));
   const Val momentum = call.number("momentum"), channel_mean = reshape(n.mean, {x.size(1)});
@@ -128,7 +122,7 @@ Results batch_norm_backward(const Call& call) {
   const Val g = call.math("grad_out"), x = call.math("input"), weight = call.math("weight");
   if (x.count() == 0) return nothing();
   const bool train = call.flag("train");
-  const Ints dims = all_but_channels(x);
+  const Ints dims = dims_but(x, 1);
   const Val centre = per_channel(call.math(train ? "save_mean" : "running_mean"), x);
   const Val rstd = per_channel(train ? call.math("save_invstd") : rsqrt(call.math("running_var") + call.number("eps")), x);
   const Val x_hat = (x - centre) * rstd, scaled = weight ? g * per_channel(weight, x) : g;
@@ -147,7 +141,7 @@ Results dropout_backward(const Call& call) {
 Results batch_norm_without_stats(const Call& call) {
   const Val x = call.math("input");
   if (x.count() == 0) return nothing();
-  const Normalized n = normalize(x, all_but_channels(x), call.number("eps"));
+  const Normalized n = normalize(x, dims_but(x, 1), call.number("eps"));
   return {scale_and_shift(call, n.y), reshape(n.mean, {x.size(1)}), reshape(n.rstd, {x.size(1)})};
 }
 
@@ -161,26 +155,19 @@ Results rms_norm(const Call& call) {
   return {y, rstd};
 }
 
-// Norms over all dims but one.
-Val norm_but(Val x, int64_t kept) {
-  Ints dims;
-  for (const int64_t dim : all_dims(x)) {
-    if (dim != x.wrap(kept)) dims.push_back(dim);
-  }
-  return dims.empty() ? abs(x) : sqrt(sum(square(x), dims, true));
+// Over all dims but one, which stay with a size of 1.
+Val sum_but(Val x, int64_t kept) {
+  const Ints dims = dims_but(x, kept);
+  return dims.empty() ? x : sum(x, dims, true);
 }
 
 Results weight_norm(const Call& call) {
-  const Val v = call.math("v"), norms = norm_but(v, call.integer("dim"));
+  const Val v = call.math("v"), norms = sqrt(sum_but(square(v), call.integer("dim")));
   return {v * (call.math("g") / norms), norms};
 }
 Results weight_norm_backward(const Call& call) {
   const Val grad = call.math("grad_w"), v = call.math("saved_v"), g = call.math("saved_g"), norms = call.math("saved_norms");
-  Ints dims;
-  for (const int64_t dim : all_dims(v)) {
-    if (dim != v.wrap(call.integer("dim"))) dims.push_back(dim);
-  }
-  const Val along = dims.empty() ? grad * v : sum(grad * v, dims, true);
+  const Val along = sum_but(grad * v, call.integer("dim"));
   return {(grad - v * along / (norms * norms)) * (g / norms), along / norms};
 }
 

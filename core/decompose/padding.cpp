@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/decompose/families.h"
+#include "core/decompose/windows.h"
 
 namespace ltc::decompose {
 namespace {
@@ -48,53 +49,39 @@ Results pad_with_own_backward(const Call& call) {
 
 // ---- windows as columns
 
-struct Columns {
-  Ints kernel, dilation, padding, stride, input, output;
-};
-Columns columns_of(const Call& call, const Ints& input) {
-  const auto both = [&](const char* name) {
-    Ints values = call.ints(name);
-    if (values.size() == 1) values.push_back(values[0]);
-    return values;
-  };
-  Columns c{both("kernel_size"), both("dilation"), both("padding"), both("stride"), input, {}};
+Windows columns_of(const Call& call, const Ints& image) {
+  Windows w = windows_of(call, image, image, 2);
+  w.dilation = per_dim(call.ints("dilation"), 2, 1);
   for (size_t i = 0; i < 2; ++i) {
-    c.output.push_back((input[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1) / c.stride[i] + 1);
+    w.output[i] = (w.input[i] + 2 * w.padding[i] - w.dilation[i] * (w.kernel[i] - 1) - 1) / w.stride[i] + 1;
   }
-  return c;
+  return w;
 }
 
 Results image_to_columns(const Call& call) {
   const Val x = call.tensor("self");
-  const Columns c = columns_of(call, {x.size(-2), x.size(-1)});
-  const Val wide = pad(x, {c.padding[1], c.padding[1], c.padding[0], c.padding[0]}, 0.0);
-  const int64_t channels = x.size(-3), n = x.rank() == 4 ? x.size(0) : 1, windows = c.output[0] * c.output[1];
+  const Windows w = columns_of(call, x.sizes());
+  const Val wide = padded(x, w, 0);
+  const int64_t channels = x.size(-3), n = x.rank() == 4 ? x.size(0) : 1, windows = w.output[0] * w.output[1];
   std::vector<Val> parts;
-  for (int64_t i = 0; i < c.kernel[0]; ++i) {
-    for (int64_t j = 0; j < c.kernel[1]; ++j) {
-      const int64_t row = i * c.dilation[0], column = j * c.dilation[1];
-      const Val rows = slice(wide, -2, row, row + (c.output[0] - 1) * c.stride[0] + 1, c.stride[0]);
-      const Val part = slice(rows, -1, column, column + (c.output[1] - 1) * c.stride[1] + 1, c.stride[1]);
-      parts.push_back(reshape(part, {n, channels, 1, windows}));
-    }
-  }
+  for_each_place(w, [&](const Ints& place) { parts.push_back(reshape(at_place(wide, w, place), {n, channels, 1, windows})); });
   return reshape(cat(parts, 2), call.result().sizes);
 }
 
 Results columns_to_image(const Call& call) {
   const Val x = call.math("self");
-  const Columns c = columns_of(call, call.ints("output_size"));
-  const int64_t places = c.kernel[0] * c.kernel[1], n = x.rank() == 3 ? x.size(0) : 1, channels = x.size(-2) / places;
-  const Val columns = reshape(x, {n, channels, places, c.output[0], c.output[1]});
-  const Ints wide = {c.input[0] + 2 * c.padding[0], c.input[1] + 2 * c.padding[1]};
+  const Windows w = columns_of(call, call.ints("output_size"));
+  const int64_t n = x.rank() == 3 ? x.size(0) : 1, channels = x.size(-2) / w.places();
+  const Val columns = reshape(x, {n, channels, w.places(), w.output[0], w.output[1]});
   Val total;
-  for (int64_t k = 0; k < places; ++k) {
-    const Val part = select(columns, 2, k);
-    const Val rows = unslice(part, 2, k / c.kernel[1] * c.dilation[0], c.stride[0], wide[0]);
-    const Val placed = unslice(rows, 3, k % c.kernel[1] * c.dilation[1], c.stride[1], wide[1]);
+  for_each_place(w, [&](const Ints& place) {
+    const Val placed = from_place(select(columns, 2, place[0] * w.kernel[1] + place[1]), w, place);
     total = total ? total + placed : placed;
+  });
+  for (int64_t i = 0; i < 2; ++i) {
+    const auto at = static_cast<size_t>(i);
+    total = slice(total, i + 2, w.padding[at], w.padding[at] + w.input[at]);
   }
-  total = slice(slice(total, 2, c.padding[0], c.padding[0] + c.input[0]), 3, c.padding[1], c.padding[1] + c.input[1]);
   return reshape(total, call.result().sizes);
 }
 

@@ -1,78 +1,12 @@
-// Pooling and interpolation.
-//
-// A window is the list of its places: each place of the kernel, for all windows at once, is a strided slice of the padded input.
-// Means over windows of unequal sizes and linear interpolation are products with matrices of weights, one per dim.
+// Pooling. Means over windows of unequal sizes are products with matrices of weights, one per dim.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "core/decompose/families.h"
+#include "core/decompose/windows.h"
 
 namespace ltc::decompose {
 namespace {
-
-// Options with one element stand for all dims.
-Ints per_dim(Ints values, size_t dims, int64_t otherwise) {
-  if (values.empty()) values.push_back(otherwise);
-  if (values.size() == 1) values.resize(dims, values[0]);
-  return values;
-}
-
-// How windows lie over the last `kernel.size()` dims.
-struct Windows {
-  Ints kernel, stride, padding, dilation;
-  Ints input, output;
-
-  size_t dims() const { return kernel.size(); }
-  // Zeros needed behind, so that the last window, which may reach beyond the padding, lies within.
-  int64_t behind(size_t i) const {
-    return std::max<int64_t>((output[i] - 1) * stride[i] + dilation[i] * (kernel[i] - 1) + 1 - input[i] - padding[i], padding[i]);
-  }
-  int64_t places() const {
-    int64_t count = 1;
-    for (const int64_t size : kernel) count *= size;
-    return count;
-  }
-};
-
-Windows windows_of(const Call& call, const Ints& input, const Ints& output, size_t dims) {
-  Windows w;
-  w.kernel = per_dim(call.ints("kernel_size"), dims, 1);
-  w.stride = call.ints("stride").empty() ? w.kernel : per_dim(call.ints("stride"), dims, 1);
-  w.padding = per_dim(call.ints("padding"), dims, 0);
-  w.dilation.assign(dims, 1);
-  w.input.assign(input.end() - static_cast<int64_t>(dims), input.end());
-  w.output.assign(output.end() - static_cast<int64_t>(dims), output.end());
-  return w;
-}
-
-Val padded(Val x, const Windows& w, double with) {
-  Ints amounts;
-  for (size_t i = w.dims(); i-- > 0;) amounts.insert(amounts.end(), {w.padding[i], w.behind(i)});
-  return std::ranges::all_of(amounts, [](int64_t amount) { return amount == 0; }) ? x : pad(x, amounts, with);
-}
-
-// Calls `visit` with each place of the kernel, as an index per dim.
-template <typename Visit>
-void for_each_place(const Windows& w, Visit visit) {
-  Ints place(w.dims(), 0);
-  for (int64_t n = 0; n < w.places(); ++n) {
-    visit(place);
-    for (size_t i = w.dims(); i-- > 0;) {
-      if (++place[i] < w.kernel[i]) break;
-      place[i] = 0;
-    }
-  }
-}
-
-// What all windows have at one place of the kernel.
-Val at_place(Val x, const Windows& w, const Ints& place) {
-  for (size_t i = 0; i < w.dims(); ++i) {
-    const int64_t dim = x.rank() - static_cast<int64_t>(w.dims() - i), begin = place[i] * w.dilation[i];
-    x = slice(x, dim, begin, begin + (w.output[i] - 1) * w.stride[i] + 1, w.stride[i]);
-  }
-  return x;
-}
 
 // The position of that place in the input, row-major over its last dims; shaped to broadcast over the windows.
 Val position_of(Builder& b, const Windows& w, const Ints& place) {
@@ -93,8 +27,7 @@ Results max_pool(const Call& call) {
   if (call.any_result().element_count == 0) return nothing();
   Windows w = windows_of(call, x.sizes(), call.any_result().sizes, kDims);
   w.dilation = per_dim(call.ints("dilation"), kDims, 1);
-  const double lowest = is_floating(x.dtype()) ? -std::numeric_limits<double>::infinity() : 0;
-  if (!is_floating(x.dtype())) return nothing();
+  const double lowest = lowest_of(x.dtype());
   const Val wide = padded(x, w, lowest);
   Val best, index;
   for_each_place(w, [&](const Ints& place) {
@@ -105,7 +38,7 @@ Results max_pool(const Call& call) {
       return;
     }
     // A first place outside the input gives way to any value inside.
-    const Val wins = (value > best) | is_nan(value);
+    const Val wins = is_floating(x.dtype()) ? (value > best) | is_nan(value) : value > best;
     if (index) {
       const Val outside = best == lowest;
       index = where(wins | (outside & (value == lowest) & (position >= 0) & (index < 0)), position, index);
@@ -181,18 +114,6 @@ Results mean_pool_backward(const Call& call) {
   return reshape(wide, x.sizes());
 }
 
-// ---- one matrix of weights per dim
-
-// x with `matrix`, of sizes [new, old], applied along a dim.
-Val apply_along(Val x, int64_t dim, Val matrix) {
-  dim = x.wrap(dim);
-  const Val last = transpose(x, dim, -1);
-  Ints sizes = last.sizes();
-  sizes.back() = matrix.size(0);
-  const Val flat = reshape(last, {x.count() / std::max<int64_t>(x.size(dim), 1), x.size(dim)});
-  return transpose(reshape(matmul2(flat, transpose(matrix, 0, 1)), sizes), dim, -1);
-}
-
 // Window o covers [floor(o in / out), ceil((o + 1) in / out)).
 Val adaptive_weights(Builder& b, DType dtype, int64_t in, int64_t out) {
   const Val o = reshape(iota(b, out), {out, 1}), i = reshape(iota(b, in), {1, in});
@@ -261,67 +182,6 @@ Results max_unpool(const Call& call) {
   return reshape(scatter(zeros, 1, reshape(index, {planes, windows}), reshape(x, {planes, windows})), sizes);
 }
 
-// How far an output step goes in the input: a scale that was given counts as 1 / scale.
-double scale_of(const Call& call, const char* name, int64_t in, int64_t out, bool corners) {
-  if (corners) return out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
-  const auto given = call.given(name) ? call.constant(name) : std::nullopt;
-  return given && *given > 0 ? 1 / *given : static_cast<double>(in) / static_cast<double>(out);
-}
-
-// Hat functions of width 1 around where the output's elements lie in the input.
-Val linear_weights(Builder& b, DType dtype, int64_t in, int64_t out, double scale, bool corners) {
-  const Val o = reshape(cast(iota(b, out), dtype), {out, 1}), i = reshape(cast(iota(b, in), dtype), {1, in});
-  const Val centre = corners ? o * scale : maximum((o + 0.5) * scale - 0.5, 0.0);
-  return maximum(1 - abs(minimum(centre, static_cast<double>(in - 1)) - i), 0.0);
-}
-
-// PyTorch's rule: floor(o * scale), within the input.
-Val nearest_weights(Builder& b, DType dtype, int64_t in, int64_t out, double scale, double shift) {
-  const Val o = cast(iota(b, out), DType::kF32);
-  const Val source = minimum(cast(floor((o + shift) * cast(number(b, scale), DType::kF32)), DType::kI64), in - 1);
-  return cast(reshape(source, {out, 1}) == reshape(iota(b, in), {1, in}), dtype);
-}
-
-// Keys' cubic convolution with a = -0.75, places beyond the edge being the edge.
-Val cubic_weights(Builder& b, DType dtype, int64_t in, int64_t out, double scale, bool corners) {
-  const Val o = reshape(cast(iota(b, out), dtype), {out, 1}), i = reshape(iota(b, in), {1, in});
-  const Val centre = corners ? o * scale : (o + 0.5) * scale - 0.5, base = floor(centre), t = centre - base;
-  constexpr double kA = -0.75;
-  const auto near = [&](Val x) { return ((x * (kA + 2) - (kA + 3)) * x) * x + 1; };
-  const auto far = [&](Val x) { return ((x * kA - 5 * kA) * x + 8 * kA) * x - 4 * kA; };
-  const Val taps[] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
-  Val result;
-  for (int64_t tap = 0; tap < 4; ++tap) {
-    const Val at = minimum(maximum(cast(base, DType::kI64) + (tap - 1), 0), in - 1);
-    const Val part = cast(at == i, dtype) * taps[tap];
-    result = result ? result + part : part;
-  }
-  return result;
-}
-
-enum class Method { kNearest, kNearestExact, kLinear, kCubic };
-
-constexpr const char* kScales[][3] = {{"scales"}, {"scales_h", "scales_w"}, {"scales_d", "scales_h", "scales_w"}};
-
-template <size_t kDims, Method kMethod, bool kBackward>
-Results upsample(const Call& call) {
-  Val x = call.math(kBackward ? "grad_output" : "self");
-  if (call.result().element_count == 0 || x.count() == 0) return nothing();
-  const bool corners = (kMethod == Method::kLinear || kMethod == Method::kCubic) && call.flag("align_corners");
-  const Ints& target = call.result().sizes;
-  for (size_t i = 0; i < kDims; ++i) {
-    const auto dim = static_cast<int64_t>(i + 2);
-    const int64_t in = kBackward ? target[i + 2] : x.size(dim), out = kBackward ? x.size(dim) : target[i + 2];
-    const double scale = scale_of(call, kScales[kDims - 1][i], in, out, corners);
-    const Val weights = kMethod == Method::kCubic    ? cubic_weights(call.builder(), x.dtype(), in, out, scale, corners)
-                        : kMethod == Method::kLinear ? linear_weights(call.builder(), x.dtype(), in, out, scale, corners)
-                                                     : nearest_weights(call.builder(), x.dtype(), in, out, scale,
-                                                                       kMethod == Method::kNearestExact ? 0.5 : 0.0);
-    x = apply_along(x, dim, kBackward ? transpose(weights, 0, 1) : weights);
-  }
-  return x;
-}
-
 constexpr Decomposition kRules[] = {
     {"aten::max_pool2d_with_indices", max_pool<2>},
     {"aten::max_pool2d_with_indices_backward", max_pool_backward<2>},
@@ -335,32 +195,12 @@ constexpr Decomposition kRules[] = {
     {"aten::_adaptive_avg_pool2d_backward", adaptive_mean_pool_backward<2>},
     {"aten::_adaptive_avg_pool3d", adaptive_mean_pool<3>},
     {"aten::_adaptive_avg_pool3d_backward", adaptive_mean_pool_backward<3>},
-    {"aten::upsample_nearest1d", upsample<1, Method::kNearest, false>},
-    {"aten::upsample_nearest2d", upsample<2, Method::kNearest, false>},
-    {"aten::upsample_nearest3d", upsample<3, Method::kNearest, false>},
-    {"aten::upsample_nearest1d_backward", upsample<1, Method::kNearest, true>},
-    {"aten::upsample_nearest2d_backward", upsample<2, Method::kNearest, true>},
-    {"aten::upsample_nearest3d_backward", upsample<3, Method::kNearest, true>},
-    {"aten::_upsample_nearest_exact1d", upsample<1, Method::kNearestExact, false>},
-    {"aten::_upsample_nearest_exact2d", upsample<2, Method::kNearestExact, false>},
-    {"aten::_upsample_nearest_exact3d", upsample<3, Method::kNearestExact, false>},
-    {"aten::_upsample_nearest_exact1d_backward", upsample<1, Method::kNearestExact, true>},
-    {"aten::_upsample_nearest_exact2d_backward", upsample<2, Method::kNearestExact, true>},
-    {"aten::_upsample_nearest_exact3d_backward", upsample<3, Method::kNearestExact, true>},
-    {"aten::upsample_bicubic2d", upsample<2, Method::kCubic, false>},
-    {"aten::upsample_bicubic2d_backward", upsample<2, Method::kCubic, true>},
     {"aten::max_unpool2d", max_unpool<2>},
     {"aten::max_unpool3d", max_unpool<3>},
     {"aten::adaptive_max_pool2d", adaptive_max_pool<2>},
     {"aten::adaptive_max_pool3d", adaptive_max_pool<3>},
     {"aten::adaptive_max_pool2d_backward", max_pool_backward<2>},
     {"aten::adaptive_max_pool3d_backward", max_pool_backward<3>},
-    {"aten::upsample_linear1d", upsample<1, Method::kLinear, false>},
-    {"aten::upsample_bilinear2d", upsample<2, Method::kLinear, false>},
-    {"aten::upsample_trilinear3d", upsample<3, Method::kLinear, false>},
-    {"aten::upsample_linear1d_backward", upsample<1, Method::kLinear, true>},
-    {"aten::upsample_bilinear2d_backward", upsample<2, Method::kLinear, true>},
-    {"aten::upsample_trilinear3d_backward", upsample<3, Method::kLinear, true>},
 };
 
 }  // namespace

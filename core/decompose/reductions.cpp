@@ -121,36 +121,27 @@ Results log_sum_exp(const Call& call) {
   return reshape(total, call.result().sizes);
 }
 
-// The p-norm over dims; an order that is no constant takes the general form.
+// The p-norm over dims, by default the Euclidean one.
 Results norm_of(const Call& call, const char* order_name) {
-  const DType dtype = math_dtype(call.result().dtype);
-  const Val x = abs(cast(call.tensor("self"), dtype));
-  const Ints dims = call.ints("dim");
-  const bool keep = call.flag("keepdim");
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
   const auto order = call.given(order_name) ? call.constant(order_name) : 2.0;
-  if (order == 2.0) return sqrt(sum(x * x, dims, keep));
-  if (order == 1.0) return sum(x, dims, keep);
-  if (order == 0.0) return sum(cast(x != 0, dtype), dims, keep);
-  if (order == kInf) return x.rank() ? amax(x, dims, keep) : x;
-  if (order == -kInf) return x.rank() ? amin(x, dims, keep) : x;
-  const Val p = cast(call.number(order_name), dtype);
-  return pow(sum(pow(x, p), dims, keep), 1 / p);
+  return p_norm(x, call.ints("dim"), call.flag("keepdim"), order, call.number(order_name));
 }
 Results norm(const Call& call) { return norm_of(call, "p"); }
 Results vector_norm(const Call& call) { return norm_of(call, "ord"); }
 
 Results count_nonzero(const Call& call) { return sum(cast(call.math("self") != 0, DType::kI64), call.ints("dim")); }
 
-// Running products by doubling: after step k each place holds the product of 2^k places before it.
-Results running_product(const Call& call) {
-  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+// Running results by doubling: after step k each place holds what `join` makes of the 2^k places up to it.
+template <Val (*kJoin)(Val, Val)>
+Results scan(const Call& call) {
+  Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
   if (x.rank() == 0 || x.count() == 0) return x;
   const int64_t dim = x.wrap(call.integer("dim")), size = x.size(dim);
-  Val result = x;
   for (int64_t reach = 1; reach < size; reach *= 2) {
-    result = cat({slice(result, dim, 0, reach), slice(result, dim, reach, size) * slice(result, dim, 0, size - reach)}, dim);
+    x = cat({slice(x, dim, 0, reach), kJoin(slice(x, dim, reach, size), slice(x, dim, 0, size - reach))}, dim);
   }
-  return result;
+  return x;
 }
 
 // Running extremes in the same way; later positions win ties, as in PyTorch, and NaN stays.
@@ -170,20 +161,6 @@ Results running_extreme(const Call& call) {
     value = cat({slice(value, dim, 0, reach), where(keeps, late, early)}, dim);
   }
   return {value, index};
-}
-
-Results running_log_sum_exp(const Call& call) {
-  const Val x = call.math("self");
-  if (x.rank() == 0 || x.count() == 0) return x;
-  const int64_t dim = x.wrap(call.integer("dim")), size = x.size(dim);
-  Val value = x;
-  for (int64_t reach = 1; reach < size; reach *= 2) {
-    const Val late = slice(value, dim, reach, size), early = slice(value, dim, 0, size - reach);
-    const Val high = maximum(late, early);
-    const Val joined = where((abs(late) == kInf) & (late == early), late, high + log1p(exp(-abs(late - early))));
-    value = cat({slice(value, dim, 0, reach), joined}, dim);
-  }
-  return value;
 }
 
 // Values of the 16-bit floats are sorted as floats: their order is the same.
@@ -288,10 +265,10 @@ constexpr Decomposition kRules[] = {
     {"aten::norm.ScalarOpt_dim", norm},
     {"aten::linalg_vector_norm", vector_norm},
     {"aten::count_nonzero.dim_IntList", count_nonzero},
-    {"aten::cumprod", running_product},
+    {"aten::cumprod", scan<product>},
     {"aten::cummax", running_extreme<false>},
     {"aten::cummin", running_extreme<true>},
-    {"aten::_logcumsumexp", running_log_sum_exp},
+    {"aten::_logcumsumexp", scan<log_add_exp>},
     {"aten::sort.stable", sort_stable},
     {"aten::sort", sort_any},
     {"aten::topk", top_k},

@@ -10,7 +10,7 @@
 namespace ltc::decompose {
 namespace {
 
-int64_t product(std::span<const int64_t> sizes) {
+int64_t count_of(std::span<const int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies());
 }
 
@@ -31,6 +31,11 @@ Ints without(const Ints& sizes, const Ints& dims, bool keepdim) {
     if (reduced && keepdim) result.push_back(1);
   }
   return result;
+}
+
+Ints padded(Ints sizes, const Ints& amounts) {
+  for (size_t i = 0; i < amounts.size(); ++i) sizes[sizes.size() - 1 - i / 2] += amounts[i];
+  return sizes;
 }
 
 Val reduce(const char* op, Val x, Ints dims, bool keepdim, AttrList extra) {
@@ -101,6 +106,12 @@ Ints all_dims(const Val& x) {
   return dims;
 }
 
+Ints dims_but(const Val& x, int64_t kept) {
+  Ints dims = all_dims(x);
+  std::erase(dims, x.wrap(kept));
+  return dims;
+}
+
 Ints wrap_dims(const Val& x, const Ints& dims) {
   if (dims.empty()) return all_dims(x);
   if (x.rank() == 0) return {};
@@ -141,7 +152,11 @@ Val bitcast(Val x, DType dtype) {
   return x.builder->emit("aten::view.dtype", {x}, dtype, sizes, {Attr::of_dtype("dtype", dtype)});
 }
 
-Val unary(const char* op, Val x) { return x.builder->emit(op, {x}, x.dtype(), x.sizes()); }
+Val unary(const char* op, Val x) {
+  Val result = x.builder->emit(op, {cast(x, x.dtype())}, x.dtype(), x.sizes());
+  result.weak = x.weak;
+  return result;
+}
 
 Val arithmetic(const char* op, Val a, Val b) {
   const DType dtype = promote(a, b);
@@ -194,8 +209,8 @@ Val where(Val condition, Val a, Val b) {
 
 Val reshape(Val x, Ints sizes) {
   const auto open = std::ranges::find(sizes, -1);
-  if (open != sizes.end()) *open = x.count() / std::max<int64_t>(-product(sizes), 1);
-  ensure(product(sizes) == x.count(), "a reshape of ", x.count(), " elements to ", product(sizes));
+  if (open != sizes.end()) *open = x.count() / std::max<int64_t>(-count_of(sizes), 1);
+  ensure(count_of(sizes) == x.count(), "a reshape of ", x.count(), " elements to ", count_of(sizes));
   if (sizes == x.sizes()) return x;
   return x.builder->emit("aten::reshape", {x}, x.dtype(), sizes, {Attr::of_ints("shape", sizes)});
 }
@@ -225,17 +240,13 @@ Val slice(Val x, int64_t dim, int64_t begin, int64_t end, int64_t step) {
 }
 
 Val pad(Val x, Ints pad, Val value) {
-  Ints sizes = x.sizes();
-  for (size_t i = 0; i < pad.size(); ++i) sizes[sizes.size() - 1 - i / 2] += pad[i];
-  return x.builder->emit("aten::constant_pad_nd", {x, value}, x.dtype(), sizes, {Attr::of_ints("pad", pad)});
+  return x.builder->emit("aten::constant_pad_nd", {x, value}, x.dtype(), padded(x.sizes(), pad), {Attr::of_ints("pad", pad)});
 }
 
 Val pad(Val x, Ints pad, double value) {
-  Ints sizes = x.sizes();
-  for (size_t i = 0; i < pad.size(); ++i) sizes[sizes.size() - 1 - i / 2] += pad[i];
   Attr fill{"value", AttrKind::kFloat};
   fill.floats = {value};
-  return x.builder->emit("aten::constant_pad_nd", {x}, x.dtype(), sizes, {Attr::of_ints("pad", pad), fill});
+  return x.builder->emit("aten::constant_pad_nd", {x}, x.dtype(), padded(x.sizes(), pad), {Attr::of_ints("pad", pad), fill});
 }
 
 Val cat(std::vector<Val> parts, int64_t dim) {

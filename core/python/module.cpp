@@ -6,6 +6,8 @@
 
 #include "core/base/env.h"
 #include "core/ops/op_table.h"
+#include "core/python/captures.h"
+#include "core/python/fast_operators.h"
 #include "core/python/source_lines.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
@@ -92,6 +94,7 @@ py::object default_generator(int index) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
+  m.def("make_operators_fast", &ltc::make_operators_fast);
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
@@ -116,4 +119,5 @@ PYBIND11_MODULE(_C, m) {
   m.def("timeline_start", &ltc::timeline::start);
   m.def("timeline_stop", [] { return timeline_events(ltc::timeline::stop()); });
   m.def("op_rows", &op_rows);
+  ltc::bind_captures(m);
 }

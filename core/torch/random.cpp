@@ -15,6 +15,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
+#include "core/run/capture.h"
 #include "core/torch/generator.h"
 #include "core/torch/geometry.h"
 
@@ -37,6 +38,7 @@ at::Tensor draw(LazyDevice& device, c10::IntArrayRef sizes, c10::ScalarType dtyp
   {
     Recorder recorder(device);
     const ValueId operands[] = {emit_number(recorder, seed), emit_number(recorder, offset)};
+    if (t_capture) t_capture->note_draw(id, std::make_shared<at::Generator>(generator));
     recorder.bind(lazy_storage(result.unsafeGetTensorImpl()), recorder.node(philox, id, attrs, operands), id);
   }
   device.end_op();
