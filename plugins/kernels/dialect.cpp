@@ -30,6 +30,7 @@ FN u64 u64_of_f64(f64 x) { return as_ulong(x); }
     .open = "__kernel void ltc_kernel(",
     .body = ") {\n  const ix i0 = (ix)get_global_id(0);\n  if (i0 >= items) return;\n",
     .close = "}\n",
+    .vectors = true,
     .arguments_in_array = false,
 };
 
@@ -62,6 +63,7 @@ FN u64 u64_of_f64(f64 x) { return (u64)__double_as_longlong(x); }
     .open = "extern \"C\" __global__ void ltc_kernel(",
     .body = ") {\n  const ix i0 = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x;\n  if (i0 >= items) return;\n",
     .close = "}\n",
+    .vectors = false,
     .arguments_in_array = false,
 };
 
@@ -93,6 +95,7 @@ FN u64 u64_of_f64(f64 x) { u64 y; memcpy(&y, &x, sizeof y); return y; }
     .open = "void ltc_kernel(void* const* args, int64_t begin, int64_t end) {\n",
     .body = "  (void)items;\n  for (ix i0 = (ix)begin; i0 < (ix)end; ++i0) {\n",
     .close = "  }\n}\n",
+    .vectors = false,
     .arguments_in_array = true,
 };
 

@@ -14,6 +14,7 @@ struct Dialect {
   bool suffixed;                 // mathematical functions of F32 end in f
   // The frame of a kernel: arguments go between open and body, statements between body and close.
   std::string_view open, body, close;
+  bool vectors;  // has float16, vload16 and their like
   // Whether arguments arrive in an array; else they are parameters of the kernel.
   bool arguments_in_array;
 };

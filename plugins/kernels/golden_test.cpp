@@ -26,6 +26,14 @@ constexpr Golden kGoldens[] = {
       %6: f32[8,5] = aten::tanh(%5)
       %7: bool[8,5] = aten::lt.Tensor(%6, %0)
       return %6, %7 })"},
+    {"vectors", R"(graph(%0: f32[2,300], %1: f32[600], %2: f64 scalar) {
+      %3: f32[] = aten::_to_copy(%2) {dtype=f32}
+      %4: f32[600] = aten::reshape(%0) {shape=[600]}
+      %5: f32[600] = aten::mul.Tensor(%4, %3)
+      %6: bool[600] = aten::lt.Tensor(%5, %1)
+      %7: f32[600] = aten::where.self(%6, %5, %1)
+      %8: f32[600] = aten::maximum(%7, %4)
+      return %8, %6 })"},
     {"views", R"(graph(%0: f32[4,6], %1: f32[3,4]) {
       %2: f32[6,4] = aten::permute(%0) {dims=[1,0]}
       %3: f32[2,3,4] = aten::reshape(%2) {shape=[2,3,4]}

@@ -5,6 +5,7 @@
 
 #include "dtype.h"
 #include "formula.h"
+#include "vectors.h"
 
 namespace ltc::kernels {
 namespace {
@@ -21,6 +22,9 @@ int64_t work(const Kernel& kernel) {
   return kernel.item_count() * longest;
 }
 
+// Fewer than these are not worth a second form of a kernel.
+constexpr int64_t kManyItems = 256;
+
 class Printer {
  public:
   Printer(const Kernel& kernel, const Dialect& dialect) : kernel_(kernel), dialect_(dialect) {
@@ -30,12 +34,26 @@ class Printer {
   }
 
   Source print() {
+    if (dialect_.vectors && kernel_.item_count() >= kManyItems && runs_in_vectors(kernel_)) return print_in_vectors();
     block(kernel_.blocks[0], dialect_.arguments_in_array ? 2 : 1);
     const std::string arguments = dialect_.arguments_in_array ? unpacked() : parameters();
     return {framed(arguments, text_, is_long(), dialect_), std::move(integers_), is_long()};
   }
 
  private:
+  // A work item does kLanes items; the last one does what is left one by one.
+  Source print_in_vectors() {
+    const int64_t count = kernel_.item_count();
+    const std::string all = constant(count), lanes = std::to_string(kLanes);
+    block(kernel_.blocks[0], 3);
+    const std::string one_by_one = std::move(text_);
+    text_ = "  const ix begin = i0 * " + lanes + ";\n  if (begin + " + lanes + " <= " + all + ") {\n    const ix i0 = begin;\n" +
+            vector_statements(kernel_, dialect_) + "  } else {\n    for (ix i0 = begin; i0 < " + all + "; ++i0) {\n" +
+            one_by_one + "    }\n  }\n";
+    integers_[0] = (count + kLanes - 1) / kLanes;
+    return {framed(parameters(), text_, is_long(), dialect_), std::move(integers_), is_long()};
+  }
+
   bool is_long() const { return largest_ > INT32_MAX; }
 
   // ---- integers
