@@ -2,11 +2,17 @@
 
 import torch
 
+from .place import tensors_in
+
 _SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 
 
 class Differs(Exception):
     """Says how."""
+
+    def __init__(self, message, of_values=False):
+        super().__init__(message)
+        self.of_values = of_values  # and all else agrees
 
 
 def same(actual, expected, device, values=True, slack=0.0):
@@ -56,7 +62,40 @@ def _same_values(actual, expected, slack):
         torch.testing.assert_close(actual, expected, rtol=rtol * scale, atol=atol * scale, equal_nan=True)
     except AssertionError as error:
         lines = [line for line in str(error).splitlines() if line and "not close" not in line and "not equal" not in line]
-        raise Differs("values: " + "; ".join(lines)) from None
+        raise Differs("values: " + "; ".join(lines), of_values=True) from None
+
+
+def differences(exact, tree):
+    """For each pair of tensors of numbers: the largest difference in tolerances, and all of it as a share of what is exact."""
+    result = []
+    for one, two in zip(tensors_in(exact), tensors_in(tree)):
+        if one.shape != two.shape or not (two.is_floating_point() or two.is_complex()):
+            continue
+        one, two = one.detach(), two.detach().cpu()
+        rtol, atol = torch.testing._comparison.default_tolerances(one, two)
+        one, two = (t.to(torch.complex128 if t.is_complex() else torch.float64) for t in (one, two))
+        difference = (one - two).abs().nan_to_num(0, 0, 0)
+        excess = difference / (atol + rtol * one.abs().nan_to_num(0, 0, 0))
+        share = difference.norm() / max(one.abs().nan_to_num(0, 0, 0).norm().item(), 1e-3)
+        result.append((excess.max().item() if excess.numel() else 0.0, share.item()))
+    return result
+
+
+def same_picks(x, actual, expected):
+    """Whether indices differ only among equal elements of x: along some dim they pick the same values."""
+    ours, theirs = ([tensor.detach().cpu() for tensor in tensors_in(tree)] for tree in (actual, expected))
+    x, mine, other = x.detach(), ours[-1], theirs[-1]
+    if len(ours) > 1 and not torch.equal(ours[0], theirs[0]):
+        return False
+    for dim in range(x.dim()):
+        rest = x.shape[:dim] + x.shape[dim + 1:]
+        if rest == mine.shape:
+            mine, other = mine.unsqueeze(dim), other.unsqueeze(dim)
+        if mine.dim() == x.dim() and mine.shape[:dim] + mine.shape[dim + 1:] == rest and mine.max() < x.shape[dim]:
+            if torch.equal(x.gather(dim, mine), x.gather(dim, other)):
+                return True
+        mine, other = ours[-1], theirs[-1]
+    return False
 
 
 def strides_of(tree):

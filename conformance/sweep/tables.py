@@ -6,6 +6,9 @@ UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_
 # Both raise, but another type of exception: the CPU's kernel has a check of its own before PyTorch's common one.
 OTHER_ERRORS = {"narrow_copy"}
 
+# Which of equal elements comes first, or is the one, is unspecified; the CPU's kernels do not keep their order.
+ANY_OF_EQUAL = {"argsort", "kthvalue", "sort", "topk"}
+
 SIZE = "the result's size depends on values"
 
 # Why an op runs on the CPU at once and not in a program of the plugin: by ATen's name, without overload.

@@ -16,7 +16,8 @@ inline constexpr const char* kCacheDir = "LTC_CACHE_DIR";      // folder of the 
 inline constexpr const char* kCache = "LTC_CACHE";             // 0: no programs are kept on disk                  [1]
 inline constexpr const char* kUseBf16 = "LTC_USE_BF16";        // 1: float and double are computed as bf16         [0]
 inline constexpr const char* kEager = "LTC_EAGER";             // 1: every op runs at once                       [0]
-inline constexpr const char* kStacks = "LTC_STACKS";           // 1: messages show whole Python stacks           [0]
+inline constexpr const char* kFastOperators = "LTC_FAST_OPERATORS";  // 1: + - * / skip PyTorch's dispatcher     [0]
+inline constexpr const char* kStacks = "LTC_STACKS";                 // 1: messages show whole Python stacks           [0]
 
 // Whether a variable that is 0 or 1 is set to anything but 0.
 LTC_API bool is_set(const char* name);

@@ -126,4 +126,6 @@ std::optional<DType> Call::dtype(std::string_view name) const {
   return static_cast<DType>(argument.attr->ints[0]);
 }
 
+Results zeros_of(const Call& call) { return full(call.builder(), call.result().dtype, call.result().sizes, int64_t{0}); }
+
 }  // namespace ltc::decompose

@@ -62,6 +62,8 @@ struct Results {
   Results(std::initializer_list<Val> several) : values(several) {}   // NOLINT(google-explicit-constructor)
   Results(std::vector<Val> several) : values(std::move(several)) {}  // NOLINT(google-explicit-constructor)
 };
+// Zeros of the type of the only result.
+Results zeros_of(const Call& call);
 inline Results nothing() { return std::vector<Val>(); }
 
 using Rule = Results (*)(const Call& call);

@@ -130,6 +130,7 @@ Results sum_over(const Call& call) {
 Results product_over(const Call& call) {
   const Val x = call.tensor("self");
   const DType dtype = math_dtype(call.result().dtype);
+  if (dtype == DType::kBool) return x.rank() ? all(x, {call.integer("dim")}, call.flag("keepdim")) : x;
   if (x.dtype() == dtype && call.dtype("dtype") == dtype) return nothing();
   if (x.rank() == 0) return cast(x, dtype);
   return prod(cast(x, dtype), call.integer("dim"), call.flag("keepdim"));
@@ -159,6 +160,23 @@ Results running_sum(const Call& call) {
   if (x.rank() == 0) return cast(x, dtype);
   if (x.dtype() == dtype && call.dtype("dtype") == dtype) return nothing();
   return cumsum(cast(x, dtype), call.integer("dim"));
+}
+
+// Indices may be I32, operands of rank 0 count as vectors.
+Results pick_by_index(const Call& call) {
+  const Val x = call.tensor("self"), index = call.tensor("index");
+  if (x.rank() > 0 && index.rank() > 0 && index.dtype() == DType::kI64) return nothing();
+  if (x.rank() > 0 && index.rank() > 0) return gather(x, call.integer("dim"), index);
+  return reshape(gather(as_vector(x), 0, as_vector(index)), index.sizes());
+}
+
+template <Val (*kOp)(Val, int64_t, Val, Val)>
+Results put_by_index(const Call& call) {
+  const Val x = call.tensor("self"), index = call.tensor("index"), from = call.tensor("src");
+  const bool plain = x.rank() > 0 && index.rank() > 0 && from.rank() > 0;
+  if (plain && index.dtype() == DType::kI64 && from.dtype() == x.dtype()) return nothing();
+  if (plain) return kOp(x, call.integer("dim"), index, from);
+  return reshape(kOp(as_vector(x), 0, as_vector(index), as_vector(from)), x.sizes());
 }
 
 Results batched_product(const Call& call) {
@@ -211,6 +229,9 @@ constexpr Decomposition kRules[] = {
     {"aten::argmax", position_of_maximum},
     {"aten::cumsum", running_sum},
     {"aten::bmm", batched_product},
+    {"aten::gather", pick_by_index},
+    {"aten::scatter.src", put_by_index<scatter>},
+    {"aten::scatter_add", put_by_index<scatter_add>},
 };
 
 }  // namespace

@@ -122,8 +122,7 @@ Val floor_quotient(Val a, Val b) {
   const DType dtype = promote(a, b);
   a = cast(a, dtype), b = cast(b, dtype);
   if (!is_floating(dtype)) {
-    const Val r = remainder(a, b);
-    return arithmetic("aten::div.Tensor", cast(a - r, DType::kF64), cast(b, DType::kF64));
+    return exact_quotient(a - remainder(a, b), b);
   }
   const Val mod = fmod(a, b), quotient = (a - mod) / b;
   const Val adjusted = where((mod != 0) & ((b < 0) != (mod < 0)), quotient - 1, quotient);
@@ -197,7 +196,7 @@ Results divide_with_mode(const Call& call) {
   if (mode == "floor") return floor_quotient(a, b);
   if (mode != "trunc") return a / b;
   if (is_floating(dtype)) return trunc(a / b);
-  return arithmetic("aten::div.Tensor", cast(a - fmod(a, b), DType::kF64), cast(b, DType::kF64));
+  return exact_quotient(a - fmod(a, b), b);
 }
 
 template <bool kNumberBase>

@@ -23,9 +23,13 @@ std::span<const Decomposition> interpolation();
 std::span<const Decomposition> padding();
 std::span<const Decomposition> losses();
 std::span<const Decomposition> special_functions();
+std::span<const Decomposition> segments();
+std::span<const Decomposition> bags();
+std::span<const Decomposition> distances();
+std::span<const Decomposition> bits();
 
-inline constexpr Family kFamilies[] = {canonical_forms, elementwise,    activations,   reductions,       movement,
-                                       indexing,        linear_algebra, normalization, convolutions,     pooling,
-                                       interpolation,   padding,        losses,        special_functions};
+inline constexpr Family kFamilies[] = {canonical_forms, elementwise,       activations,  reductions, movement,      indexing,
+                                       linear_algebra,  normalization,     convolutions, pooling,    interpolation, padding,
+                                       losses,          special_functions, segments,     bags,       distances,     bits};
 
 }  // namespace ltc::decompose

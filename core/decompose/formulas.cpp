@@ -34,6 +34,12 @@ Val operator|(Val a, Val b) { return arithmetic("aten::bitwise_or.Tensor", a, b)
 Val operator^(Val a, Val b) { return arithmetic("aten::bitwise_xor.Tensor", a, b); }
 Val operator~(Val x) { return unary("aten::bitwise_not", x); }
 
+double lowest_of(DType dtype) {
+  if (is_floating(dtype)) return -kInf;
+  const bool has_sign = dtype != DType::kU8 && dtype != DType::kBool;
+  return has_sign ? -std::ldexp(1.0, static_cast<int>(8 * dtype_size_bytes(dtype)) - 1) : 0;
+}
+
 Val full_like(Val x, double value) { return full(*x.builder, x.dtype(), x.sizes(), value); }
 Val zeros_like(Val x) { return full(*x.builder, x.dtype(), x.sizes(), int64_t{0}); }
 Val ones_like(Val x) { return full(*x.builder, x.dtype(), x.sizes(), int64_t{1}); }
@@ -48,10 +54,38 @@ Val log_add_exp(Val a, Val b) {
   return where((abs(a) == kInf) & (a == b), a, high + log1p(exp(-abs(a - b))));
 }
 
+// Division modulo 2^bits: powers of 2 are shifted out of both, and what is left of b, being odd, has an inverse, which each of
+// Newton's steps gives twice as many bits of.
+Val exact_quotient(Val a, Val b) {
+  const DType dtype = promote(a, b);
+  a = cast(a, dtype), b = cast(b, dtype);
+  const auto bits = static_cast<int64_t>(8 * dtype_size_bytes(dtype));
+  const auto is_multiple = [&](int64_t power) { return (b & ((int64_t{1} << power) - 1)) == 0; };
+  for (int64_t power = bits / 2; power > 0; power /= 2) {
+    const Val shift = where(is_multiple(power), full_like(b, static_cast<double>(power)), zeros_like(b));
+    a = arithmetic("aten::bitwise_right_shift.Tensor", a, shift);
+    b = arithmetic("aten::bitwise_right_shift.Tensor", b, shift);
+  }
+  Val inverse = b;  // right in 3 bits
+  for (int64_t right = 3; right < bits; right *= 2) inverse = inverse * (2 - b * inverse);
+  return a * inverse;
+}
+
 Val mean(Val x, Ints dims, bool keepdim) {
   int64_t count = 1;
   for (const int64_t dim : wrap_dims(x, dims)) count *= x.size(dim);
   return sum(x, dims, keepdim) / static_cast<double>(count);
+}
+
+Val p_norm(Val x, const Ints& dims, bool keepdim, std::optional<double> order, Val p) {
+  x = abs(x);
+  if (order == 2.0) return sqrt(sum(x * x, dims, keepdim));
+  if (order == 1.0) return sum(x, dims, keepdim);
+  if (order == 0.0) return sum(cast(x != 0, x.dtype()), dims, keepdim);
+  if (order == kInf) return x.rank() ? amax(x, dims, keepdim) : x;
+  if (order == -kInf) return x.rank() ? amin(x, dims, keepdim) : x;
+  p = cast(p, x.dtype());
+  return pow(sum(pow(x, p), dims, keepdim), 1 / p);
 }
 
 // The order of numbers turned round: negation, but for integers, whose smallest has no opposite, the complement.
@@ -87,6 +121,8 @@ Val squeeze(Val x, int64_t dim) {
   sizes.erase(sizes.begin() + x.wrap(dim));
   return reshape(x, sizes);
 }
+
+Val as_vector(Val x) { return x.rank() == 0 ? reshape(x, {1}) : x; }
 
 Val select(Val x, int64_t dim, int64_t index) {
   if (index < 0) index += x.size(dim);

@@ -131,8 +131,9 @@ Results scatter_number(const Call& call) {
   return scatter(x, call.integer("dim"), index, expand(cast(call.number("value"), x.dtype()), index.sizes()));
 }
 
+template <Val (Call::*kValue)(std::string_view) const>
 Results index_fill(const Call& call) {
-  const Val x = call.tensor("self"), index = call.tensor("index"), value = cast(call.number("value"), x.dtype());
+  const Val x = call.tensor("self"), index = as_vector(call.tensor("index")), value = cast((call.*kValue)("value"), x.dtype());
   if (x.rank() == 0) return expand(value, {});
   const int64_t dim = x.wrap(call.integer("dim"));
   const Val at = index_for(wrapped(index, x.size(dim)), dim, x.sizes());
@@ -189,24 +190,6 @@ Results put(const Call& call) {
   return reshape(call.flag("accumulate") ? scatter_add(flat, 0, index, source) : scatter(flat, 0, index, source), x.sizes());
 }
 
-// Sums and means; extremes and products have no scatter of their own in the opset.
-Results scatter_reduce(const Call& call) {
-  const std::string reduce = call.string("reduce");
-  if ((reduce != "sum" && reduce != "mean") || call.tensor("self").rank() == 0) return nothing();
-  Val x = call.math("self");
-  const Val index = call.tensor("index"), source = call.math("src");
-  const int64_t dim = call.integer("dim");
-  const Val ones = full(call.builder(), x.dtype(), index.sizes(), int64_t{1});
-  const bool own = call.flag("include_self");
-  if (!own) x = scatter(x, dim, index, zeros_like(ones));
-  const Val total = scatter_add(x, dim, index, source);
-  if (reduce == "sum") return total;
-  const Val count = maximum(scatter_add(own ? ones_like(x) : zeros_like(x), dim, index, ones), 1);
-  return is_floating(x.dtype())
-             ? total / count
-             : arithmetic("aten::div.Tensor", cast(total - remainder(total, count), DType::kF64), cast(count, DType::kF64));
-}
-
 constexpr Decomposition kRules[] = {
     {"aten::index_select", index_select},
     {"aten::embedding", embedding},
@@ -214,7 +197,7 @@ constexpr Decomposition kRules[] = {
     {"aten::index.Tensor", index},
     {"aten::index_put", index_put},
     {"aten::scatter.value", scatter_number},
-    {"aten::index_fill.int_Scalar", index_fill},
+    {"aten::index_fill.int_Scalar", index_fill<&Call::number>},
     {"aten::index_copy", index_copy},
     {"aten::index_add", index_add},
     {"aten::bucketize.Tensor", bucketize},
@@ -222,7 +205,7 @@ constexpr Decomposition kRules[] = {
     {"aten::isin.Tensor_Tensor", is_in},
     {"aten::take", take},
     {"aten::put", put},
-    {"aten::scatter_reduce.two", scatter_reduce},
+    {"aten::index_fill.int_Tensor", index_fill<&Call::tensor>},
 };
 
 }  // namespace

@@ -71,6 +71,25 @@ Results linspace(const Call& call) {
   return where(i < static_cast<double>(steps / 2), i * step + start, end - (static_cast<double>(steps - 1) - i) * step);
 }
 
+// Powers of a base, the exponents as of linspace, which PyTorch's kernel takes in the result's type, or for integers in float.
+Results logspace(const Call& call) {
+  const Type& type = call.result();
+  const auto limit = [&](const char* name) {
+    return is_integral(type.dtype) ? std::trunc(*call.constant(name)) : *call.constant(name);
+  };
+  const double start = limit("start"), end = limit("end"), base = *call.constant("base");
+  const int64_t steps = call.integer("steps");
+  Builder& b = call.builder();
+  if (steps == 0) return zeros_of(call);
+  const DType dtype = is_floating(type.dtype) ? math_dtype(type.dtype) : DType::kF32;
+  const Val i = cast(iota(b, steps), dtype);
+  const auto constant = [&](double value) { return cast(number(b, value), dtype); };
+  const Val step = constant(steps > 1 ? (end - start) / static_cast<double>(steps - 1) : 0);
+  const Val exponent = where(i < static_cast<double>(steps / 2), step * i + constant(start),
+                             constant(end) - step * (static_cast<double>(steps - 1) - i));
+  return pow(full(b, DType::kF64, {1}, base), cast(steps == 1 ? reshape(constant(start), {1}) : exponent, DType::kF64));
+}
+
 Results arange(const Call& call) {
   const double start = *call.constant("start"), step = *call.constant("step");
   const Type& type = call.result();
@@ -88,7 +107,6 @@ Results identity_matrix(const Call& call) {
   return cast(rows == columns, type.dtype);
 }
 
-Results zeros(const Call& call) { return full(call.builder(), call.result().dtype, call.result().sizes, int64_t{0}); }
 Results ones(const Call& call) { return full(call.builder(), call.result().dtype, call.result().sizes, int64_t{1}); }
 
 // The pieces beside what an as_strided or slice of this op reads, put together again.
@@ -175,6 +193,30 @@ Results matrix_transposed(const Call& call) {
 }
 Results selected(const Call& call) { return select(call.tensor("self"), call.integer("dim"), call.integer("index")); }
 
+Results narrowed(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t dim = call.integer("dim"), start = call.integer("start"), begin = start < 0 ? start + x.size(dim) : start;
+  return slice(x, dim, begin, begin + call.integer("length"));
+}
+Results split_by_sizes(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t dim = call.integer("dim");
+  std::vector<Val> parts;
+  int64_t begin = 0;
+  for (const int64_t size : call.ints("split_sizes")) {
+    parts.push_back(slice(x, dim, begin, begin + size));
+    begin += size;
+  }
+  return parts;
+}
+Results unbound(const Call& call) {
+  const Val x = call.tensor("self");
+  const int64_t dim = call.integer("dim");
+  std::vector<Val> parts;
+  for (int64_t i = 0; i < x.size(dim); ++i) parts.push_back(select(x, dim, i));
+  return parts;
+}
+
 struct Range {
   int64_t dim, begin, end, step;
 };
@@ -260,6 +302,20 @@ Results diag_embed(const Call& call) {
   for (int64_t dim = 0, next = 0; dim < rank; ++dim) order.push_back(dim == dim1 ? rank - 2 : dim == dim2 ? rank - 1 : next++);
   return permute(matrix, order);
 }
+// Rows and columns of a triangle's elements, row by row: element k lies in the row that so many rows end before.
+template <bool kLower>
+Results triangle_indices(const Call& call) {
+  const int64_t rows = call.integer("row"), columns = call.integer("col"), offset = call.integer("offset");
+  const int64_t count = call.result().sizes[1];
+  Builder& b = call.builder();
+  if (count == 0) return full(b, call.result().dtype, {2, 0}, int64_t{0});
+  const Val edge = minimum(maximum(iota(b, rows) + (kLower ? offset + 1 : offset), 0), columns);
+  const Val lengths = kLower ? edge : columns - edge, ends = cumsum(lengths, 0), k = iota(b, count);
+  const Val row = sum(cast(reshape(ends, {1, rows}) <= reshape(k, {count, 1}), DType::kI64), {1});
+  const Val column = k - gather(kLower ? ends - lengths : ends - columns, 0, row);
+  return cast(cat({reshape(row, {1, count}), reshape(column, {1, count})}, 0), call.result().dtype);
+}
+
 Results trace(const Call& call) {
   const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
   return sum(where(column_less_row(x) == 0, x, zeros_like(x)), {});
@@ -295,10 +351,11 @@ constexpr Decomposition kRules[] = {
     {"aten::triu", upper_triangle},
     {"aten::flip", flip_all},
     {"aten::linspace", linspace},
+    {"aten::logspace", logspace},
     {"aten::arange.start_step", arange},
     {"aten::eye", identity_matrix},
     {"aten::eye.m", identity_matrix},
-    {"aten::zeros", zeros},
+    {"aten::zeros", zeros_of},
     {"aten::ones", ones},
     {"aten::select_scatter", select_scatter},
     {"aten::select_backward", select_backward},
@@ -324,6 +381,11 @@ constexpr Decomposition kRules[] = {
     {"aten::diagonal_scatter", diagonal_scatter},
     {"aten::diag_embed", diag_embed},
     {"aten::trace", trace},
+    {"aten::tril_indices", triangle_indices<true>},
+    {"aten::triu_indices", triangle_indices<false>},
+    {"aten::narrow_copy", narrowed},
+    {"aten::split_with_sizes_copy", split_by_sizes},
+    {"aten::unbind_copy.int", unbound},
     {"aten::pixel_shuffle", pixel_shuffle},
     {"aten::pixel_unshuffle", pixel_unshuffle},
     {"aten::channel_shuffle", channel_shuffle},

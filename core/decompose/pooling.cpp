@@ -24,10 +24,10 @@ Val position_of(Builder& b, const Windows& w, const Ints& place) {
 template <size_t kDims>
 Results max_pool(const Call& call) {
   const Val x = call.math("self");
-  if (call.any_result().element_count == 0 || !is_floating(x.dtype())) return nothing();
+  if (call.any_result().element_count == 0) return nothing();
   Windows w = windows_of(call, x.sizes(), call.any_result().sizes, kDims);
   w.dilation = per_dim(call.ints("dilation"), kDims, 1);
-  constexpr double lowest = -std::numeric_limits<double>::infinity();
+  const double lowest = lowest_of(x.dtype());
   const Val wide = padded(x, w, lowest);
   Val best, index;
   for_each_place(w, [&](const Ints& place) {
@@ -38,7 +38,7 @@ Results max_pool(const Call& call) {
       return;
     }
     // A first place outside the input gives way to any value inside.
-    const Val wins = (value > best) | is_nan(value);
+    const Val wins = is_floating(x.dtype()) ? (value > best) | is_nan(value) : value > best;
     if (index) {
       const Val outside = best == lowest;
       index = where(wins | (outside & (value == lowest) & (position >= 0) & (index < 0)), position, index);

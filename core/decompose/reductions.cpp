@@ -121,20 +121,11 @@ Results log_sum_exp(const Call& call) {
   return reshape(total, call.result().sizes);
 }
 
-// The p-norm over dims; an order that is no constant takes the general form.
+// The p-norm over dims, by default the Euclidean one.
 Results norm_of(const Call& call, const char* order_name) {
-  const DType dtype = math_dtype(call.result().dtype);
-  const Val x = abs(cast(call.tensor("self"), dtype));
-  const Ints dims = call.ints("dim");
-  const bool keep = call.flag("keepdim");
+  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
   const auto order = call.given(order_name) ? call.constant(order_name) : 2.0;
-  if (order == 2.0) return sqrt(sum(x * x, dims, keep));
-  if (order == 1.0) return sum(x, dims, keep);
-  if (order == 0.0) return sum(cast(x != 0, dtype), dims, keep);
-  if (order == kInf) return x.rank() ? amax(x, dims, keep) : x;
-  if (order == -kInf) return x.rank() ? amin(x, dims, keep) : x;
-  const Val p = cast(call.number(order_name), dtype);
-  return pow(sum(pow(x, p), dims, keep), 1 / p);
+  return p_norm(x, call.ints("dim"), call.flag("keepdim"), order, call.number(order_name));
 }
 Results norm(const Call& call) { return norm_of(call, "p"); }
 Results vector_norm(const Call& call) { return norm_of(call, "ord"); }

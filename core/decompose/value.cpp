@@ -152,7 +152,11 @@ Val bitcast(Val x, DType dtype) {
   return x.builder->emit("aten::view.dtype", {x}, dtype, sizes, {Attr::of_dtype("dtype", dtype)});
 }
 
-Val unary(const char* op, Val x) { return x.builder->emit(op, {x}, x.dtype(), x.sizes()); }
+Val unary(const char* op, Val x) {
+  Val result = x.builder->emit(op, {cast(x, x.dtype())}, x.dtype(), x.sizes());
+  result.weak = x.weak;
+  return result;
+}
 
 Val arithmetic(const char* op, Val a, Val b) {
   const DType dtype = promote(a, b);

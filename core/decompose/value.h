@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -173,6 +174,7 @@ LTC_WITH_NUMBERS(operator<=)
 LTC_WITH_NUMBERS(operator>)
 LTC_WITH_NUMBERS(operator>=)
 LTC_WITH_NUMBERS(operator&)
+LTC_WITH_NUMBERS(operator|)
 LTC_WITH_NUMBERS(maximum)
 LTC_WITH_NUMBERS(minimum)
 LTC_WITH_NUMBERS(remainder)
@@ -184,6 +186,7 @@ inline Val where(Val c, double a, Val b) { return where(c, number(*b.builder, a)
 inline Val where(Val c, Val a, int b) { return where(c, a, number(*a.builder, int64_t{b})); }
 inline Val where(Val c, int a, Val b) { return where(c, number(*b.builder, int64_t{a}), b); }
 
+double lowest_of(DType dtype);  // what every other value is above; of floats an infinity
 Val zeros_like(Val x);
 Val ones_like(Val x);
 Val full_like(Val x, double value);
@@ -191,15 +194,19 @@ Val is_nan(Val x);
 Val sigmoid(Val x);
 Val reciprocal(Val x);
 Val rsqrt(Val x);
+Val exact_quotient(Val a, Val b);  // of integers of which b divides a; b is not 0
 Val square(Val x);
 Val log_add_exp(Val a, Val b);
 Val mean(Val x, Ints dims, bool keepdim = false);
+// The norm of order p, `order` where that is a constant.
+Val p_norm(Val x, const Ints& dims, bool keepdim, std::optional<double> order, Val p);
 Val amin(Val x, Ints dims, bool keepdim = false);
 Val any(Val x, Ints dims, bool keepdim = false);
 Val all(Val x, Ints dims, bool keepdim = false);
 Val transpose(Val x, int64_t a, int64_t b);
 Val unsqueeze(Val x, int64_t dim);
 Val squeeze(Val x, int64_t dim);
+Val as_vector(Val x);                             // of rank 1 where it has rank 0
 Val select(Val x, int64_t dim, int64_t index);    // the dim goes
 Val matmul2(Val a, Val b);                        // of matrices, through bmm
 Val apply_along(Val x, int64_t dim, Val matrix);  // of sizes [new, old]

@@ -7,6 +7,7 @@
 #include "core/base/env.h"
 #include "core/ops/op_table.h"
 #include "core/python/captures.h"
+#include "core/python/fast_operators.h"
 #include "core/python/source_lines.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
@@ -106,6 +107,7 @@ py::object default_generator(int index) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
+  m.def("make_operators_fast", &ltc::make_operators_fast);
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());

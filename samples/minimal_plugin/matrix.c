@@ -137,7 +137,7 @@ static int64_t source(const struct convolution* how, int dim, int64_t o, int64_t
     free(rows);                                                                                                                  \
     return enough;                                                                                                               \
   }
-MATRIX(float, f32, float)
+MATRIX(float, f32, double)
 MATRIX(double, f64, double)
 #define INT_MATRIX(T, suffix, ...) MATRIX(T, suffix, uint64_t)
 FOR_INTS(INT_MATRIX, )

@@ -395,7 +395,35 @@
   X(382, DERIVED, ATEN_PIXEL_SHUFFLE, "aten::pixel_shuffle") \
   X(383, DERIVED, ATEN_PIXEL_UNSHUFFLE, "aten::pixel_unshuffle") \
   X(384, DERIVED, ATEN_CHANNEL_SHUFFLE, "aten::channel_shuffle") \
-  X(385, HOST, ATEN_LINALG_LSTSQ, "aten::linalg_lstsq")
+  X(385, HOST, ATEN_LINALG_LSTSQ, "aten::linalg_lstsq") \
+  X(386, DERIVED, ATEN_TRIL_INDICES, "aten::tril_indices") \
+  X(387, DERIVED, ATEN_TRIU_INDICES, "aten::triu_indices") \
+  X(388, DERIVED, ATEN_NARROW_COPY, "aten::narrow_copy") \
+  X(389, DERIVED, ATEN_SPLIT_WITH_SIZES_COPY, "aten::split_with_sizes_copy") \
+  X(390, DERIVED, ATEN_UNBIND_COPY_INT, "aten::unbind_copy.int") \
+  X(391, DERIVED, ATEN_SCATTER_REDUCE, "aten::scatter.reduce") \
+  X(392, DERIVED, ATEN_SCATTER_VALUE_REDUCE, "aten::scatter.value_reduce") \
+  X(393, DERIVED, ATEN_INDEX_REDUCE, "aten::index_reduce") \
+  X(394, DERIVED, ATEN_INDEX_FILL_INT_TENSOR, "aten::index_fill.int_Tensor") \
+  X(395, DERIVED, ATEN_MODE, "aten::mode") \
+  X(396, DERIVED, ATEN_HISTC, "aten::histc") \
+  X(397, DERIVED, ATEN__EMBEDDING_BAG, "aten::_embedding_bag") \
+  X(398, DERIVED, ATEN__EMBEDDING_BAG_FORWARD_ONLY, "aten::_embedding_bag_forward_only") \
+  X(399, DERIVED, ATEN__EMBEDDING_BAG_BACKWARD, "aten::_embedding_bag_backward") \
+  X(400, DERIVED, ATEN__EMBEDDING_BAG_PER_SAMPLE_WEIGHTS_BACKWARD, "aten::_embedding_bag_per_sample_weights_backward") \
+  X(401, DERIVED, ATEN_EMBEDDING_RENORM, "aten::embedding_renorm") \
+  X(402, DERIVED, ATEN__CDIST_FORWARD, "aten::_cdist_forward") \
+  X(403, DERIVED, ATEN__CDIST_BACKWARD, "aten::_cdist_backward") \
+  X(404, DERIVED, ATEN__PDIST_FORWARD, "aten::_pdist_forward") \
+  X(405, DERIVED, ATEN__PDIST_BACKWARD, "aten::_pdist_backward") \
+  X(406, DERIVED, ATEN_RENORM, "aten::renorm") \
+  X(407, DERIVED, ATEN_LINALG_CROSS, "aten::linalg_cross") \
+  X(408, DERIVED, ATEN__TRILINEAR, "aten::_trilinear") \
+  X(409, DERIVED, ATEN_FREXP_TENSOR, "aten::frexp.Tensor") \
+  X(410, DERIVED, ATEN_NEXTAFTER, "aten::nextafter") \
+  X(411, DERIVED, ATEN_GCD, "aten::gcd") \
+  X(412, DERIVED, ATEN_LCM, "aten::lcm") \
+  X(413, DERIVED, ATEN_LOGSPACE, "aten::logspace")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
