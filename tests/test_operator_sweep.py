@@ -152,6 +152,11 @@ def test_each_temporary_is_placed_as_itself():
     assert [place(torch.full((2,), i)).tolist() for i in range(50)] == [[i, i] for i in range(50)]
 
 
+def test_what_never_reaches_the_device_is_not_counted():
+    tally = tally_of(lambda end: torch.arange(end), sample_inputs=lambda *args, **kwargs: [SampleInput(3)])
+    assert (tally["counted"], tally["uncounted"]) == (0, 1)
+
+
 def test_fallbacks_are_counted():
     tally = tally_of(lambda x: x.nonzero())
     assert tally["fell_back"] == tally["passed"] == 1

@@ -66,6 +66,15 @@ def map_tensors(function, tree):
     return tree
 
 
+def has_device(tree):
+    """Whether a call with these arguments is bound to a device: a tensor's, or one that is named."""
+    if isinstance(tree, dict):
+        return any(key == "device" and value is not None or has_device(value) for key, value in tree.items())
+    if isinstance(tree, (list, tuple)):
+        return any(map(has_device, tree))
+    return isinstance(tree, (torch.Tensor, torch.Generator, torch.device))
+
+
 def tensors_in(tree):
     """The tensors of nested lists, tuples and dicts, in order."""
     if isinstance(tree, torch.Tensor):

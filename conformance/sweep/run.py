@@ -8,7 +8,7 @@ import torch
 
 from .cases import DTYPES, STRIDE_MODES, has_mode, MODES, samples
 from .compare import Differs, differences, same, same_picks, strides_of
-from .place import Place, map_tensors, tensors_in
+from .place import Place, has_device, map_tensors, tensors_in
 from .tables import ANY_OF_EQUAL, OTHER_ERRORS, UNINITIALISED
 
 MOST_SLACK = 50  # tolerances
@@ -98,6 +98,10 @@ class Operator:
             if any(tensor.layout != torch.strided for tensor in tensors_in(arguments.tree)):
                 tally["uncounted"] += 1
                 tally["uncounted_why"].append("arguments of another layout")
+                continue
+            if not has_device(arguments.tree):
+                tally["uncounted"] += 1
+                tally["uncounted_why"].append(f"{arguments.summary()}: names no device, so it is the CPU's everywhere")
                 continue
             try:
                 programs = list(MODES[mode](self.op, arguments))
