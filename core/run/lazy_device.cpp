@@ -4,12 +4,13 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/compile/compiler.h"
+#include "core/compile/saved_program.h"
 #include "core/host/registry.h"
 #include "core/ir/text.h"
 #include "core/run/capture.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
+#include "core/run/misses.h"
 #include "core/run/process_end.h"
 #include "core/run/timeline.h"
 
@@ -29,6 +30,8 @@ struct Devices {
   std::mutex mutex;
   std::vector<std::unique_ptr<LazyDevice>> by_ordinal;
 };
+
+constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program an earlier process has compiled
 
 constexpr const char* kFromCapture =
     "this tensor was made inside a function that torch.compile or ltc.jit recorded, and has no value outside of it: return it";
@@ -164,10 +167,11 @@ const CachedProgram& LazyDevice::look_up(Cut& step) {
 
 const CachedProgram& LazyDevice::compile(Cut& step) {
   timeline::Span span("compile");
-  metrics::counter(metrics::kUncachedCompile) += 1;
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
-  CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device(), queue_.narrowing()), std::move(traced.buffers),
-                      std::move(traced.scalars)};
+  CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing());
+  metrics::counter(compiled.from_disk ? kDiskHits : metrics::kUncachedCompile) += 1;
+  if (!compiled.from_disk) note_compile(step.trace, step.roots, step.locations);
+  CachedProgram built{std::move(compiled.program), std::move(traced.buffers), std::move(traced.scalars)};
   for (const Step& part : built.program->steps) {
     if (part.on_device) continue;
     for (size_t i = 0; i < part.graph.nodes.size(); ++i) {

@@ -3,9 +3,7 @@
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "formulas.h"
 
@@ -28,47 +26,58 @@ const Formula* formula_of(const Program& program, const Node& node) {
   return origin == program.origins.end() ? nullptr : find_formula(node, origin->second.op.schema());
 }
 
-// Puts each node into a place, alone or with others, so that no place ever needs what comes after it.
+// Puts each node into a place, alone or with others. Places run in the order of their ranks, and whatever a place needs has a
+// lower rank. To begin with, a node's rank is its position in the graph.
 class Clustering {
  public:
   explicit Clustering(const Program& program) : program_(program) {}
 
   std::vector<NodeList> run() {
-    for (const Node* node : program_.graph->nodes()) put(*node);
-    for (Id id = 0; id < places_.size(); ++id) emit(current(id));
-    return std::move(ordered_);
+    std::vector<NodeList> ordered;
+    for (const Node* node : program_.graph->nodes()) {
+      is_known_from_the_start(*node) ? ordered.push_back({node}) : put(*node);
+    }
+    const size_t before = ordered.size();
+    ordered.resize(before + places_.size());
+    for (Id id = 0; id < places_.size(); ++id) ordered[before + places_[current(id)].rank].push_back(places_[id].node);
+    std::erase_if(ordered, [](const NodeList& nodes) { return nodes.empty(); });
+    return ordered;
   }
 
  private:
-  using Id = size_t;
+  using Id = size_t;  // of a place: first that of one node, in the graph's order
   struct Place {
-    std::vector<Id> members;     // the places of single nodes that it is made of, in the graph's order
-    const Node* node = nullptr;  // of a single one
-    bool fusable = false;
+    const Node* node;
+    bool fusable;
     std::vector<int64_t> sizes;
-    std::set<Id> needs;  // places whose results it reads
-    Id merged_into;
-    bool emitted = false;
+    Id rank, merged_into;
+    std::vector<Id> members, needs;  // needs: places whose results it reads
   };
+
+  // Constants, and numbers that are params.
+  static bool is_known_from_the_start(const Node& node) {
+    return node.kind() == torch::jit::prim::Constant || (node.outputs().size() == 1 && number_source(*node.output()));
+  }
 
   void put(const Node& node) {
     const Id id = places_.size();
     place_of_[&node] = id;
     const bool fusable = is_fusable(program_, node);
-    places_.push_back({{id}, &node, fusable, fusable ? spec_of(*node.output()).sizes : std::vector<int64_t>(), {}, id});
+    places_.push_back({&node, fusable, fusable ? spec_of(*node.output()).sizes : std::vector<int64_t>(), id, id, {id}, {}});
     for (const Value* input : node.inputs()) {
-      if (const auto made = place_of_.find(input->node()); made != place_of_.end()) places_[id].needs.insert(made->second);
+      if (const auto made = place_of_.find(input->node()); made != place_of_.end()) places_[id].needs.push_back(made->second);
     }
     if (!fusable) return;
     for (const Id other : neighbours(node)) {
-      const Id a = current(other), b = current(id);
-      if (can_merge(a, b)) merge(a, b);
+      if (const Id a = current(other), b = current(id); a != b) try_merge(a, b);
     }
-    remember_reader(node, id);
+    for (const Value* input : node.inputs()) {
+      if (spec_of(*input).sizes == places_[id].sizes && !number_source(*input)) readers_[input].push_back(id);
+    }
   }
 
-  Id current(Id id) const {
-    while (places_[id].merged_into != id) id = places_[id].merged_into;
+  Id current(Id id) {
+    while (places_[id].merged_into != id) id = places_[id].merged_into = places_[places_[id].merged_into].merged_into;
     return id;
   }
 
@@ -77,68 +86,55 @@ class Clustering {
     std::vector<Id> result;
     for (const Value* input : node.inputs()) {
       if (const auto made = place_of_.find(input->node()); made != place_of_.end()) result.push_back(made->second);
-      if (const auto readers = readers_.find(input); readers != readers_.end()) {
-        result.insert(result.end(), readers->second.begin(), readers->second.end());
-      }
+      const auto readers = readers_.find(input);
+      if (readers == readers_.end()) continue;
+      const size_t count = std::min(readers->second.size(), kMostNeighbours);
+      result.insert(result.end(), readers->second.end() - static_cast<std::ptrdiff_t>(count), readers->second.end());
     }
     std::sort(result.begin(), result.end(), std::greater<>());
     if (result.size() > kMostNeighbours) result.resize(kMostNeighbours);
     return result;
   }
 
-  bool can_merge(Id a, Id b) const {
-    const Place &one = places_[a], &other = places_[b];
-    return a != b && one.fusable && other.fusable && one.sizes == other.sizes &&
-           one.members.size() + other.members.size() <= kMostNodes && !leads_around(a, b) && !leads_around(b, a);
-  }
-
-  // Whether `from` needs something, other than `to` itself, that needs `to`.
-  bool leads_around(Id from, Id to) const {
-    std::vector<Id> open = {from};
-    std::unordered_set<Id> seen;
-    while (!open.empty()) {
-      const Id id = open.back();
-      open.pop_back();
-      for (const Id need : places_[id].needs) {
-        const Id next = current(need);
-        if (next == to && id != from) return true;
-        if (next != to && seen.insert(next).second) open.push_back(next);
-      }
+  void try_merge(Id a, Id b) {
+    if (places_[a].rank > places_[b].rank) std::swap(a, b);
+    const Place &early = places_[a], &late = places_[b];
+    if (!early.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes) return;
+    if (may_run_at(late, early)) {
+      merge(a, b, early.rank);
+    } else if (is_read_only_by(early, a, b)) {
+      merge(a, b, late.rank);
     }
-    return false;
   }
 
-  void merge(Id a, Id b) {
-    if (b < a) std::swap(a, b);
+  // Whether all that `late` needs is there when `early` runs, or made by it.
+  bool may_run_at(const Place& late, const Place& early) {
+    return std::all_of(late.needs.begin(), late.needs.end(), [&](Id need) { return places_[current(need)].rank <= early.rank; });
+  }
+
+  bool is_read_only_by(const Place& early, Id a, Id b) {
+    return std::all_of(early.members.begin(), early.members.end(), [&](Id member) {
+      const auto& uses = places_[member].node->output()->uses();
+      return std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
+        const auto reader = place_of_.find(use.user);
+        return reader != place_of_.end() && (current(reader->second) == a || current(reader->second) == b);
+      });
+    });
+  }
+
+  void merge(Id a, Id b, Id rank) {
     Place &into = places_[a], &gone = places_[b];
-    std::vector<Id> members;
-    std::merge(into.members.begin(), into.members.end(), gone.members.begin(), gone.members.end(), std::back_inserter(members));
-    into.members = std::move(members);
-    into.needs.merge(gone.needs);
+    into.members.insert(into.members.end(), gone.members.begin(), gone.members.end());
+    into.needs.insert(into.needs.end(), gone.needs.begin(), gone.needs.end());
+    std::erase_if(into.needs, [&](Id need) { return current(need) == a || current(need) == b; });
+    into.rank = rank;
     gone.merged_into = a;
-    std::erase_if(into.needs, [&](Id need) { return current(need) == a; });
-  }
-
-  void remember_reader(const Node& node, Id id) {
-    for (const Value* input : node.inputs()) {
-      if (spec_of(*input).sizes == places_[id].sizes && !number_source(*input)) readers_[input].push_back(id);
-    }
-  }
-
-  void emit(Id id) {
-    Place& place = places_[id];
-    if (std::exchange(place.emitted, true)) return;
-    for (const Id need : place.needs) emit(current(need));
-    NodeList nodes;
-    for (const Id member : place.members) nodes.push_back(places_[member].node);
-    ordered_.push_back(std::move(nodes));
   }
 
   const Program& program_;
-  std::vector<Place> places_;  // first one for each node, in the graph's order
+  std::vector<Place> places_;
   std::unordered_map<const Node*, Id> place_of_;
   std::unordered_map<const Value*, std::vector<Id>> readers_;
-  std::vector<NodeList> ordered_;
 };
 
 // Writes the formulas of a cluster's nodes as one tile program.
