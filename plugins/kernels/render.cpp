@@ -34,7 +34,7 @@ class Printer {
   }
 
   Source print() {
-    if (dialect_.vectors && kernel_.item_count() >= kManyItems && runs_in_vectors(kernel_)) return print_in_vectors();
+    if (dialect_.vectors && kernel_.item_count() >= kManyItems && items_are_lanes(kernel_)) return print_in_vectors();
     block(kernel_.blocks[0], dialect_.arguments_in_array ? 2 : 1);
     const std::string arguments = dialect_.arguments_in_array ? unpacked() : parameters();
     return {framed(arguments, text_, is_long(), dialect_), std::move(integers_), is_long()};
@@ -48,8 +48,8 @@ class Printer {
     block(kernel_.blocks[0], 3);
     const std::string one_by_one = std::move(text_);
     text_ = "  const ix begin = i0 * " + lanes + ";\n  if (begin + " + lanes + " <= " + all + ") {\n    const ix i0 = begin;\n" +
-            vector_statements(kernel_, dialect_) + "  } else {\n    for (ix i0 = begin; i0 < " + all + "; ++i0) {\n" +
-            one_by_one + "    }\n  }\n";
+            lane_statements(kernel_, dialect_, scalar_text(), 2) + "  } else {\n    for (ix i0 = begin; i0 < " + all +
+            "; ++i0) {\n" + one_by_one + "    }\n  }\n";
     integers_[0] = (count + kLanes - 1) / kLanes;
     return {framed(parameters(), text_, is_long(), dialect_), std::move(integers_), is_long()};
   }
@@ -156,6 +156,31 @@ class Printer {
 
   void line(int depth, const std::string& text) { text_ += std::string(static_cast<size_t>(2 * depth), ' ') + text + "\n"; }
 
+  std::string loop_head(BlockId id, bool declares) {
+    const VarId id_of_var = kernel_.blocks[id].var;
+    const std::string var = "i" + std::to_string(id_of_var), extent = constant(kernel_.space.var(id_of_var).extent);
+    return "for (" + (declares ? "ix " + var + " = 0" : std::string()) + "; " + var + " < " + extent + "; ++" + var + ") {";
+  }
+
+  // In vectors where that can be, and what is left of it one by one.
+  void loop(BlockId id, int depth) {
+    const VarId var = kernel_.blocks[id].var;
+    const int64_t extent = kernel_.space.var(var).extent;
+    const bool lanes = dialect_.vectors && extent >= 2 * kLanes && loop_is_lanes(kernel_, id);
+    if (lanes) {
+      line(depth, "ix i" + std::to_string(var) + " = 0;");
+      text_ += lane_loop(kernel_, id, constant(extent), dialect_, scalar_text(), depth);
+    }
+    line(depth, loop_head(id, !lanes));
+    block(kernel_.blocks[id], depth + 1);
+    line(depth, "}");
+  }
+
+  ScalarText scalar_text() {
+    return {[this](Ref ref) { return statement(ref, kernel_.insts[ref]); }, [this](const Index& at) { return index(at); },
+            [this](BlockId id) { return loop_head(id, true); }};
+  }
+
   void block(const Block& block, int depth) {
     for (const Ref ref : block.insts) {
       const Inst& inst = kernel_.insts[ref];
@@ -163,12 +188,7 @@ class Printer {
         line(depth, statement(ref, inst));
         continue;
       }
-      const Block& body = kernel_.blocks[inst.slot];
-      const std::string var = "i" + std::to_string(body.var);
-      const std::string extent = constant(kernel_.space.var(body.var).extent);
-      line(depth, "for (ix " + var + " = 0; " + var + " < " + extent + "; ++" + var + ") {");
-      this->block(body, depth + 1);
-      line(depth, "}");
+      loop(inst.slot, depth);
     }
   }
 

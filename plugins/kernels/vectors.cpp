@@ -9,95 +9,138 @@
 namespace ltc::kernels {
 namespace {
 
-bool is_item(const Kernel& kernel, const Index& index) { return index == kernel.space.of_var(kernel.item); }
-
-// What has one value for all items.
-std::vector<bool> find_uniform(const Kernel& kernel) {
-  std::vector<bool> uniform(kernel.insts.size());
-  for (Ref ref = 0; ref < kernel.insts.size(); ++ref) {
-    const Inst& inst = kernel.insts[ref];
-    uniform[ref] = inst.code != Code::kStore && inst.index.terms.empty() &&
-                   std::ranges::all_of(inst.args, [&](Ref arg) { return uniform[arg]; });
-  }
-  return uniform;
+bool mentions(const Index& index, VarId var) {
+  return std::ranges::any_of(index.terms, [&](const Term& term) { return term.digit.var == var; });
 }
 
-// Formulas that mean the same for vectors.
+// Neighbouring values of the variable are neighbouring elements.
+bool is_side_by_side(const Index& index, VarId var) {
+  return std::ranges::count(index.terms, Term{1, {var, 1, 0}}) == 1 &&
+         std::ranges::count_if(index.terms, [&](const Term& term) { return term.digit.var == var; }) == 1;
+}
+
+// Formulas that mean the same for vectors. Comparisons of F64 give masks of another width.
 bool is_vector_formula(const Inst& inst) {
   const std::string_view formula = inst.formula;
   if (inst.of == LTC_BOOL) return formula.find_first_of("<>") == formula.npos;
-  if (formula.find("(T)") != formula.npos) return false;
+  if (inst.of == LTC_F64) return formula.find_first_of("<>=?@(") == formula.npos;
+  if (inst.of != LTC_F32 || formula.find("(T)") != formula.npos) return false;
   const size_t call = formula.find('@');
   return call == formula.npos || !is_own_function(formula.substr(call + 1, formula.find('(', call) - call - 1), true);
 }
 
-bool fits(const Kernel& kernel, const Inst& inst) {
-  const auto narrow = [](ltc_dtype dtype) { return dtype == LTC_F32 || dtype == LTC_BOOL; };
-  if (!narrow(inst.dtype)) return false;
-  switch (inst.code) {
-    case Code::kLoad: return inst.args.empty() && inst.of == inst.dtype && is_item(kernel, inst.index);
-    case Code::kStore: return inst.args.size() == 1 && is_item(kernel, inst.index);
-    case Code::kFormula: return narrow(inst.of) && is_vector_formula(inst);
-    case Code::kCast: return narrow(inst.of);
-    default: return false;
-  }
-}
-
-class VectorPrinter {
+// What differs from lane to lane.
+class Lanes {
  public:
-  VectorPrinter(const Kernel& kernel, const Dialect& dialect)
-      : kernel_(kernel), dialect_(dialect), uniform_(find_uniform(kernel)) {}
+  Lanes(const Kernel& kernel, VarId var, BlockId outermost) : kernel_(kernel), var_(var), differs_(kernel.insts.size(), false) {
+    for (const BlockId block : blocks_in(outermost)) {
+      for (const Ref ref : kernel.blocks[block].insts) {
+        if (kernel.insts[ref].code == Code::kAssign) differs_[kernel.insts[ref].args[0]] = true;
+      }
+    }
+    for (const BlockId block : blocks_in(outermost)) {
+      for (const Ref ref : kernel.blocks[block].insts) {
+        const Inst& inst = kernel.insts[ref];
+        if (mentions(inst.index, var) || std::ranges::any_of(inst.args, [&](Ref arg) { return differs_[arg]; }))
+          differs_[ref] = true;
+      }
+    }
+  }
+  bool differs(Ref ref) const { return differs_[ref]; }
 
-  std::string print() {
-    for (const Ref ref : kernel_.blocks[0].insts) line(ref, kernel_.insts[ref]);
-    return std::move(text_);
+  bool fits(Ref ref) const {
+    const Inst& inst = kernel_.insts[ref];
+    const auto held = [](ltc_dtype dtype) { return dtype == LTC_F32 || dtype == LTC_BOOL || dtype == LTC_F64; };
+    if (inst.code == Code::kStore)
+      return inst.args.size() == 1 && inst.dtype != LTC_F64 && held(inst.dtype) && is_side_by_side(inst.index, var_);
+    if (inst.code == Code::kLoop || !differs_[ref]) return true;
+    switch (inst.code) {
+      case Code::kLoad:
+        return inst.args.empty() && inst.of == inst.dtype && inst.dtype != LTC_F64 && held(inst.dtype) &&
+               is_side_by_side(inst.index, var_);
+      case Code::kFormula: return held(inst.dtype) && is_vector_formula(inst);
+      case Code::kCast: return held(inst.dtype) && held(inst.of) && (inst.of == LTC_F32 || inst.dtype == LTC_F32);
+      case Code::kAccumulator:
+      case Code::kAssign: return held(inst.dtype);
+      default: return false;
+    }
+  }
+
+  // With the loops in it, outer ones first.
+  std::vector<BlockId> blocks_in(BlockId outermost) const {
+    std::vector<BlockId> blocks{outermost};
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      for (const Ref ref : kernel_.blocks[blocks[i]].insts) {
+        if (kernel_.insts[ref].code == Code::kLoop) blocks.push_back(kernel_.insts[ref].slot);
+      }
+    }
+    return blocks;
   }
 
  private:
-  void line(Ref ref, const Inst& inst) {
-    const std::string name = "v" + std::to_string(ref);
-    if (inst.code == Code::kStore) {
-      const std::string value = wide(inst.args[0]);
-      const std::string stored = inst.dtype == LTC_BOOL ? "convert_uchar16(" + value + " & 1)" : value;
-      text_ += "    vstore16(" + stored + ", 0, b" + std::to_string(inst.slot) + " + i0);\n";
-    } else {
-      const std::string type = uniform_[ref] ? std::string(facts(inst.dtype).name) : vector_type(inst.dtype);
-      text_ += "    const " + type + " " + name + " = " + (uniform_[ref] ? scalar(inst) : vector(inst)) + ";\n";
+  const Kernel& kernel_;
+  VarId var_;
+  std::vector<bool> differs_;
+};
+
+class LanePrinter {
+ public:
+  LanePrinter(const Kernel& kernel, const Lanes& lanes, const Dialect& dialect, const ScalarText& scalar)
+      : kernel_(kernel), lanes_(lanes), dialect_(dialect), scalar_(scalar) {}
+
+  std::string block(BlockId id, int depth) {
+    const std::string indent(static_cast<size_t>(2 * depth), ' ');
+    std::string text;
+    for (const Ref ref : kernel_.blocks[id].insts) {
+      const Inst& inst = kernel_.insts[ref];
+      if (inst.code == Code::kLoop) {
+        text += indent + scalar_.loop(inst.slot) + "\n" + block(inst.slot, depth + 1) + indent + "}\n";
+      } else {
+        text +=
+            indent + (lanes_.differs(ref) || inst.code == Code::kStore ? statement(ref, inst) : scalar_.statement(ref)) + "\n";
+      }
     }
+    return text;
   }
 
-  static std::string vector_type(ltc_dtype dtype) { return dtype == LTC_BOOL ? "int16" : "float16"; }
+  static std::string type(ltc_dtype dtype) { return dtype == LTC_BOOL ? "int16" : dtype == LTC_F64 ? "double16" : "float16"; }
+  std::string initial(const Inst& accumulator) const {
+    return "(" + type(accumulator.dtype) + ")(" + expand(accumulator.formula, accumulator.of, {}, dialect_) + ")";
+  }
 
-  // An operand as a vector.
+ private:
+  static std::string name(Ref ref) { return "v" + std::to_string(ref); }
+
+  // An operand as a vector. In them a BOOL is a lane of a mask, 0 or -1.
   std::string wide(Ref ref) const {
-    const std::string name = "v" + std::to_string(ref);
-    if (!uniform_[ref]) return name;
-    return kernel_.insts[ref].dtype == LTC_BOOL ? "(int16)(" + name + " ? -1 : 0)" : "(float16)(" + name + ")";
+    if (lanes_.differs(ref)) return name(ref);
+    const ltc_dtype dtype = kernel_.insts[ref].dtype;
+    return dtype == LTC_BOOL ? "(int16)(" + name(ref) + " ? -1 : 0)" : "(" + type(dtype) + ")(" + name(ref) + ")";
   }
 
-  std::string scalar(const Inst& inst) const {
-    std::vector<std::string> args;
-    for (const Ref arg : inst.args) args.push_back("v" + std::to_string(arg));
+  std::string place(const Inst& inst) const { return "b" + std::to_string(inst.slot) + " + " + scalar_.index(inst.index); }
+
+  std::string statement(Ref ref, const Inst& inst) const {
     switch (inst.code) {
-      case Code::kNumber: return is_float(inst.dtype) ? real_text(inst.real, inst.dtype) : integer_text(inst.integer);
-      case Code::kScalar: return "s" + std::to_string(inst.slot);
-      case Code::kLoad: return "b" + std::to_string(inst.slot) + "[" + integer_text(inst.index.constant) + "]";
-      case Code::kCast: return cast_text(args[0], inst.of, inst.dtype);
-      default: return expand(inst.formula, inst.of, args, dialect_);
+      case Code::kStore: {
+        const std::string value = wide(inst.args[0]);
+        return "vstore16(" + (inst.dtype == LTC_BOOL ? "convert_uchar16(" + value + " & 1)" : value) + ", 0, " + place(inst) +
+               ");";
+      }
+      case Code::kAssign: return name(inst.args[0]) + " = " + wide(inst.args[1]) + ";";
+      case Code::kAccumulator: return type(inst.dtype) + " " + name(ref) + " = " + initial(inst) + ";";
+      default: return "const " + type(inst.dtype) + " " + name(ref) + " = " + expression(inst) + ";";
     }
   }
 
-  std::string vector(const Inst& inst) const {
-    std::vector<std::string> args;
-    for (const Ref arg : inst.args) args.push_back(wide(arg));
+  std::string expression(const Inst& inst) const {
     if (inst.code == Code::kLoad) {
-      const std::string loaded = "vload16(0, b" + std::to_string(inst.slot) + " + i0)";
+      const std::string loaded = "vload16(0, " + place(inst) + ")";
       return inst.dtype == LTC_BOOL ? "-convert_int16(" + loaded + ")" : loaded;
     }
-    if (inst.code == Code::kCast) {
-      if (inst.of == inst.dtype) return args[0];
-      return inst.dtype == LTC_BOOL ? args[0] + " != 0.0f" : args[0] + " ? (float16)(1.0f) : (float16)(0.0f)";
-    }
+    std::vector<std::string> args;
+    for (const Ref arg : inst.args) args.push_back(wide(arg));
+    if (inst.code == Code::kCast) return cast(args[0], inst.of, inst.dtype);
     std::string formula(inst.formula);
     if (inst.of == LTC_BOOL) {  // a mask keeps its type
       for (size_t at; (at = formula.find("(T)")) != formula.npos;) formula.erase(at, 3);
@@ -105,26 +148,79 @@ class VectorPrinter {
     return expand(formula, inst.of, args, dialect_);
   }
 
+  static std::string cast(const std::string& value, ltc_dtype from, ltc_dtype to) {
+    if (from == to) return value;
+    if (to == LTC_BOOL) return value + " != 0.0f";
+    if (from == LTC_BOOL) return value + " ? (float16)(1.0f) : (float16)(0.0f)";
+    return to == LTC_F64 ? "convert_double16(" + value + ")" : "convert_float16(" + value + ")";
+  }
+
   const Kernel& kernel_;
+  const Lanes& lanes_;
   const Dialect& dialect_;
-  const std::vector<bool> uniform_;
-  std::string text_;
+  const ScalarText& scalar_;
 };
 
-}  // namespace
-
-bool runs_in_vectors(const Kernel& kernel) {
-  const std::vector<bool> uniform = find_uniform(kernel);
-  for (Ref ref = 0; ref < kernel.insts.size(); ++ref) {
-    const Inst& inst = kernel.insts[ref];
-    constexpr Code kUniform[] = {Code::kNumber, Code::kScalar, Code::kLoad, Code::kFormula, Code::kCast};
-    const bool plain = uniform[ref] && std::ranges::count(kUniform, inst.code) > 0 &&
-                       (inst.code != Code::kLoad || (inst.args.empty() && inst.of == inst.dtype));
-    if (!plain && !fits(kernel, inst)) return false;
+// The accumulators that the body folds into: each is read by its own update only.
+bool folds_only(const Kernel& kernel, BlockId loop) {
+  for (const Ref ref : kernel.blocks[loop].insts) {
+    const Inst& assign = kernel.insts[ref];
+    if (assign.code != Code::kAssign) continue;
+    const Inst& update = kernel.insts[assign.args[1]];
+    if (update.code != Code::kFormula || update.args.back() != assign.args[0]) return false;
+    for (const Ref other : kernel.blocks[loop].insts) {
+      const auto reads = std::ranges::count(kernel.insts[other].args, assign.args[0]);
+      if (other != ref && reads != (other == assign.args[1] ? 1 : 0)) return false;
+    }
   }
   return true;
 }
 
-std::string vector_statements(const Kernel& kernel, const Dialect& dialect) { return VectorPrinter(kernel, dialect).print(); }
+}  // namespace
+
+bool items_are_lanes(const Kernel& kernel) {
+  const Lanes lanes(kernel, kernel.item, 0);
+  for (const BlockId block : lanes.blocks_in(0)) {
+    if (!std::ranges::all_of(kernel.blocks[block].insts, [&](Ref ref) { return lanes.fits(ref); })) return false;
+  }
+  return true;
+}
+
+std::string lane_statements(const Kernel& kernel, const Dialect& dialect, const ScalarText& scalar, int depth) {
+  const Lanes lanes(kernel, kernel.item, 0);
+  return LanePrinter(kernel, lanes, dialect, scalar).block(0, depth);
+}
+
+bool loop_is_lanes(const Kernel& kernel, BlockId loop) {
+  const Block& block = kernel.blocks[loop];
+  const Lanes lanes(kernel, block.var, loop);
+  return lanes.blocks_in(loop).size() == 1 && std::ranges::all_of(block.insts, [&](Ref ref) { return lanes.fits(ref); }) &&
+         folds_only(kernel, loop);
+}
+
+std::string lane_loop(const Kernel& kernel, BlockId loop, const std::string& extent, const Dialect& dialect,
+                      const ScalarText& scalar, int depth) {
+  const Block& block = kernel.blocks[loop];
+  const Lanes lanes(kernel, block.var, loop);
+  LanePrinter printer(kernel, lanes, dialect, scalar);
+  const std::string indent(static_cast<size_t>(2 * depth), ' '), var = "i" + std::to_string(block.var),
+                                                                 width = std::to_string(kLanes);
+  const std::string inner = indent + "  ";
+  // Inside the braces an accumulator's name is that of a vector of them.
+  std::string arrays, vectors, stores, folds;
+  for (const Ref ref : block.insts) {
+    const Inst& assign = kernel.insts[ref];
+    if (assign.code != Code::kAssign) continue;
+    const Inst &accumulator = kernel.insts[assign.args[0]], &update = kernel.insts[assign.args[1]];
+    const std::string name = "v" + std::to_string(assign.args[0]), array = "all_" + name;
+    arrays += indent + std::string(facts(accumulator.dtype).name) + " " + array + "[" + width + "];\n";
+    vectors += inner + LanePrinter::type(accumulator.dtype) + " " + name + " = " + printer.initial(accumulator) + ";\n";
+    stores += inner + "vstore16(" + name + ", 0, " + array + ");\n";
+    folds += indent + "for (ix lane = 0; lane < " + width + "; ++lane) " + name + " = " +
+             expand(update.formula, update.of, std::vector<std::string>{array + "[lane]", name}, dialect) + ";\n";
+  }
+  return arrays + indent + "{\n" + vectors + inner + "for (; " + var + " + " + width + " <= " + extent + "; " + var +
+         " += " + width + ") {\n" + printer.block(loop, depth + 2) + inner + "}\n" + stores + indent + "}\n" + folds;
+}
 
 }  // namespace ltc::kernels
