@@ -172,7 +172,7 @@ def run(chosen, eager, device):
 def row(result):
     digits = 3 if result.unit == "ms" else 0
     times = "".join(f"{value:>12.{digits}f} {result.unit}" for value in (result.eager, result.device))
-    return f"{result.name:<14}{times}{result.ratio:>9.2f}"
+    return f"{result.name:<18}{times}{result.ratio:>9.2f}"
 
 
 def main():
@@ -181,7 +181,7 @@ def main():
     eager, device = Device("cpu"), Device(ARGS.device)
     facts = {"torch": torch.__version__, "threads": ARGS.threads, "cpu": cpu_model(), "device": device.name}
     print(f"torch {facts['torch']}, {ARGS.threads} thread(s), {facts['cpu']}")
-    print(f"{'':<14}{'eager':>15}{device.name:>15}{'ratio':>9}   (below 1: {device.name} is faster)")
+    print(f"{'':<18}{'eager':>15}{device.name:>15}{'ratio':>9}   (below 1: {device.name} is faster)")
     results = []
     gc.disable()
     for result in run(chosen, eager, device):

@@ -1,5 +1,9 @@
 """What all integration tests share: the device, counters at zero, seeds."""
 
+import os
+
+os.environ["LTC_CACHE"] = "0"  # a compile is a compile, also in processes that tests start
+
 import pytest
 import torch
 

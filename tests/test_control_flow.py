@@ -208,7 +208,7 @@ def test_error_of_the_run_leaves_the_next_step_working():
     """An index that only the run finds wrong: what one program computes fails as a whole, the next one is right."""
     cpu, cpu_weight = torch.randn(3, 4), torch.randn(4, 2)
     x, weight = cpu.to(LTC), cpu_weight.to(LTC)
-    with pytest.raises((RuntimeError, IndexError), match="index out of range"):
+    with pytest.raises(IndexError, match="index out of range"):
         torch.nn.functional.embedding(torch.tensor([99], device=LTC), x).sum().item()
     for _ in range(3):
         assert_same(step(x, weight), step(cpu, cpu_weight))
@@ -223,9 +223,9 @@ def test_caught_error_of_the_run_leaves_values_made_elsewhere():
     ltc.mark_step()
     good = lazy * 2
     ltc.mark_step()
-    with pytest.raises((RuntimeError, IndexError)):
+    with pytest.raises(IndexError):
         bad.cpu()
-    with pytest.raises((RuntimeError, IndexError)):
+    with pytest.raises(IndexError):
         (bad + 1).sum().item()
     assert_same(good, table * 2)
     assert_same(lazy + 1, table + 1)

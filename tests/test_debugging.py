@@ -190,7 +190,7 @@ y = torch.nn.functional.embedding(index, weight)
 z = y * 2
 try:
     z.sum().item()
-except (RuntimeError, IndexError) as error:
+except IndexError as error:
     print(error)
 assert (weight + 1).sum().item() == 16
 """
@@ -216,7 +216,7 @@ loss = Fails.apply(source * 2).sum()
 loss.backward()
 try:
     source.grad.cpu()
-except (RuntimeError, IndexError) as error:
+except RuntimeError as error:
     print(error)
 """
     assert "(in aten::gather at train.py:9)" in output_of(program_file(tmp_path, program))

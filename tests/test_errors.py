@@ -206,6 +206,14 @@ MISTAKES = {
     "nll": lambda d: F.nll_loss(torch.ones(2, 3, device=d), torch.zeros(3, dtype=torch.int64, device=d)),
     "where": lambda d: torch.where(torch.ones(2, device=d) > 0, torch.ones(3, device=d), 1.0),
     "argmax": lambda d: torch.ones(0, device=d).argmax(),
+    "linspace": lambda d: torch.linspace(1j, 2, 3, dtype=torch.float32, device=d),
+    "arange": lambda d: torch.arange(1j, 2, device=d),
+    "randperm": lambda d: torch.randperm(3, dtype=torch.bool, device=d),
+    "geometric": lambda d: torch.ones(2, dtype=torch.complex64, device=d).geometric_(0.5),
+    "bernoulli": lambda d: torch.ones(2, dtype=torch.complex64, device=d).bernoulli_(0.5),
+    "normal": lambda d: torch.ones(2, dtype=torch.int64, device=d).normal_(),
+    "normal_std": lambda d: torch.normal(torch.ones(2, device=d), -1.0),
+    "normal_stds": lambda d: torch.normal(torch.ones(2, device=d), -torch.ones(2, device=d)),
 }
 
 
@@ -219,10 +227,28 @@ def test_mistake_raises_at_the_op_as_on_cpu(name):
     assert first_words in str(error.value)
 
 
-def test_dtype_that_only_the_kernel_refuses():
-    """The op is recorded, as a plugin might have it; reading says what is wrong, and the next step works."""
-    with pytest.raises((RuntimeError, NotImplementedError), match="bitwise_and.*not implemented for 'Float'"):
-        (torch.ones(2).to(LTC) & 1).cpu()
+MISTAKES_OF_THE_RUN = {
+    "index": lambda d: torch.ones(3, device=d)[torch.tensor([5], device=d)],
+    "index_put": lambda d: torch.ones(3, device=d).index_put_((torch.tensor([5], device=d),), torch.ones(1, device=d)),
+    "take": lambda d: torch.ones(3, device=d).take(torch.tensor([5], device=d)),
+    "embedding": lambda d: F.embedding(torch.tensor([5], device=d), torch.ones(3, 2, device=d)),
+    "target": lambda d: F.cross_entropy(torch.ones(1, 3, device=d), torch.tensor([5], device=d)),
+    "gather": lambda d: torch.ones(3, device=d).gather(0, torch.tensor([5], device=d)),
+    "division": lambda d: torch.ones(3, dtype=torch.int64, device=d) // torch.zeros(3, dtype=torch.int64, device=d),
+    "dtype": lambda d: torch.ones(3, device=d) & 1,
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES_OF_THE_RUN)
+def test_mistake_that_only_the_run_finds_raises_at_the_read_as_on_cpu(name):
+    """It depends on values, or a plugin might have the dtype; afterwards the device works."""
+    with pytest.raises(Exception) as expected:
+        MISTAKES_OF_THE_RUN[name]("cpu")
+    wrong = MISTAKES_OF_THE_RUN[name](LTC)
+    with pytest.raises(Exception) as error:
+        wrong.cpu()
+    assert type(error.value) is type(expected.value)
+    assert str(expected.value).split("\n")[0] in str(error.value)
     assert (torch.ones(2, device=LTC) + 1).tolist() == [2, 2]
 
 

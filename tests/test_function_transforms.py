@@ -496,3 +496,11 @@ def test_jit_trace_and_script():
         return x
 
     assert_both(looped, x, w, rtol=1e-4, atol=1e-5)
+
+    @torch.jit.script
+    def indexed(x, index):
+        y = x[:, index].clone()
+        y[1, index] = 7.0
+        return y, x[x > 0]
+
+    assert_both(indexed, x, torch.tensor([1, 0]))

@@ -215,6 +215,19 @@ def test_in_place_keeps_dtype_or_raises():
             torch.ones(3, dtype=torch.int64, device=device).add_(1.5)
         with pytest.raises(RuntimeError, match=r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]"):
             torch.ones(3, device=device).add_(torch.ones(2, 3, device=device))
+        with pytest.raises(RuntimeError, match=r"output with shape \[1, 3\] doesn't match the broadcast shape \[2, 3\]"):
+            torch.ones(1, 3, device=device).ldexp_(torch.ones(2, 3, device=device))
+        with pytest.raises(RuntimeError, match="2D tensor expected"):
+            torch.ones((), device=device).addr_(torch.ones(2, device=device), torch.ones(3, device=device))
+
+
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_in_place_on_what_it_resizes():
+    assert_both(lambda x, y: x.addbmm_(y, y), torch.tensor(3.0), f(2, 3, 3).detach())
+
+
+def test_complex_ends():
+    assert_both(lambda x: torch.linspace(1j, 2, 5, device=x.device) + x, f(5).detach())
 
 
 # ---- out=

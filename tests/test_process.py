@@ -154,3 +154,17 @@ def test_threads_agree_with_one():
     [t.join() for t in threads]
     print(all(torch.allclose(a.cpu(), b) for a, b in zip(found, expected)))
     """) == "True\n"
+
+
+def test_number_of_threads_can_change():
+    """The plugin computes in a thread of its own; PyTorch's number is one per thread."""
+    assert output_of("""
+        import os, torch, ltc
+        def count():
+            (torch.ones(1 << 20, device="ltc") + 1).sum().item()
+            return len(os.listdir("/proc/self/task"))
+        torch.set_num_threads(1)
+        before = count()
+        torch.set_num_threads(3)
+        print(count() - before)
+    """) == "2\n"

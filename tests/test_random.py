@@ -135,7 +135,7 @@ def test_draws_do_not_repeat_in_a_step_or_across_steps():
 
 
 def test_every_plugin_draws_the_same(tmp_path):
-    """Element for element, bit for bit: here the plugin's generator and the host's, under the same kernels."""
+    """Element for element, but for the last bit of a logarithm or a cosine: here the plugin's generator and kernels and the host's."""
     if not HOST_PLUGIN.exists():
         pytest.skip(f"{HOST_PLUGIN} is not built")
     program = """
@@ -160,7 +160,9 @@ def test_every_plugin_draws_the_same(tmp_path):
         drawn.append(torch.load(path))
     assert len(drawn[0]) == len(drawn[1]) == 5 * (3 * 13 + 7)
     for index, (one, other) in enumerate(zip(*drawn)):
-        assert torch.equal(one, other), index
+        has_fractions = one.is_floating_point() or one.is_complex()
+        rtol = 16 * torch.finfo(one.dtype).eps if has_fractions else 0
+        torch.testing.assert_close(one, other, rtol=rtol, atol=1e-6, msg=lambda message: f"result {index}: {message}")  # noqa: B023
 
 
 # ---- generators

@@ -88,6 +88,7 @@ def test_sharing_memory_is_refused():
     for share in (x.share_memory_, torch.nn.Linear(2, 2, device=LTC).share_memory, x.untyped_storage().share_memory_):
         with pytest.raises(RuntimeError, match=TO_SEND):
             share()
+    assert not x.is_shared() and not torch.ones(3).is_shared()
     assert torch.ones(3).share_memory_().is_shared()
 
 

@@ -50,7 +50,7 @@ std::vector<std::string> HostProbe::errors() const {
 ltc_status* HostProbe::status_create(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
   const HostProbe& probe = of(host);
   if (probe.closed_) probe.breach("status_create was called after plugin_close had returned");
-  if (code < LTC_INVALID_ARGUMENT || code > LTC_INTERNAL)
+  if (code < LTC_INVALID_ARGUMENT || code > LTC_OUT_OF_RANGE)
     probe.breach(cat("status_create got the code ", code, ", which ABI 1.0 does not have"));
   if (!message || size == 0) probe.breach("status_create got no message: say what was wrong with which values");
   return host::status_create(code, node, message, size);

@@ -45,7 +45,7 @@ ltc_plugin_entry_fn* backend_entry() {
 
 std::string code_text(ltc_code code) {
   if (code == 0) return "success";
-  const bool known = code >= LTC_INVALID_ARGUMENT && code <= LTC_INTERNAL;
+  const bool known = code >= LTC_INVALID_ARGUMENT && code <= LTC_OUT_OF_RANGE;
   return known ? code_name(static_cast<Code>(code)) : cat("code ", code);
 }
 
@@ -89,7 +89,7 @@ Failure Instance::taken(const char* slot, ltc_status* status) {
   if (!status) return {};
   const Failure failure{status->code, status->node, status->message};
   host::status_destroy(status);
-  EXPECT_TRUE(failure.code >= LTC_INVALID_ARGUMENT && failure.code <= LTC_INTERNAL)
+  EXPECT_TRUE(failure.code >= LTC_INVALID_ARGUMENT && failure.code <= LTC_OUT_OF_RANGE)
       << slot << " answered with the code " << failure.code << ", which ABI 1.0 does not have";
   return failure;
 }

@@ -13,6 +13,7 @@ const char* code_name(Code code) {
     case Code::kTimeout: return "TIMEOUT";
     case Code::kDataCorrupt: return "DATA_CORRUPT";
     case Code::kInternal: return "INTERNAL";
+    case Code::kOutOfRange: return "OUT_OF_RANGE";
   }
   return "INTERNAL";  // an unknown code of a newer plugin reads as INTERNAL
 }

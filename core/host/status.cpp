@@ -19,7 +19,7 @@ ltc_status& no_memory_status() {
 }  // namespace
 
 Code code_of(ltc_code code) {
-  const bool known = code >= LTC_INVALID_ARGUMENT && code <= LTC_INTERNAL;
+  const bool known = code >= LTC_INVALID_ARGUMENT && code <= LTC_OUT_OF_RANGE;
   return known ? static_cast<Code>(code) : Code::kInternal;
 }
 

@@ -70,6 +70,21 @@ void print_attr_value(std::string& out, const Attr& attr) {
   out += ']';
 }
 
+void print_attr(std::string& out, const Attr& attr) {
+  (out += attr.name) += '=';
+  print_attr_value(out, attr);
+}
+
+void print_type(std::string& out, const Type& type) {
+  (out += dtype_name(type.dtype)) += '[';
+  print_ints(out, type.sizes);
+  if (type.strides != contiguous_strides(type.sizes)) {
+    out += ';';
+    print_ints(out, type.strides);
+  }
+  out += ']';
+}
+
 class Printer {
  public:
   explicit Printer(const Graph& graph) : graph_(graph) {}
@@ -89,16 +104,6 @@ class Printer {
  private:
   void use(ValueId value) { value == kNone ? out_ += "none" : (out_ += '%') += std::to_string(value); }
 
-  void type_text(const Type& type) {
-    (out_ += dtype_name(type.dtype)) += '[';
-    print_ints(out_, type.sizes);
-    if (type.strides != contiguous_strides(type.sizes)) {
-      out_ += ';';
-      print_ints(out_, type.strides);
-    }
-    out_ += ']';
-  }
-
   void define(ValueId value) {
     if (value == kNone) {
       out_ += '_';
@@ -106,7 +111,7 @@ class Printer {
     }
     use(value);
     out_ += ": ";
-    type_text(graph_.type(value));
+    print_type(out_, graph_.type(value));
   }
 
   void param_text(const Param& param) {
@@ -127,10 +132,7 @@ class Printer {
     out_ += ')';
     if (node.attrs != kNoAttrs) {
       out_ += " {";
-      print_list(out_, attrs_of(node.attrs), ", ", [&](const Attr& attr) {
-        (out_ += attr.name) += '=';
-        print_attr_value(out_, attr);
-      });
+      print_list(out_, attrs_of(node.attrs), ", ", [&](const Attr& attr) { print_attr(out_, attr); });
       out_ += '}';
     }
     if (node.location != kNoLocation) (out_ += "  # ") += location_text(node.location);
@@ -144,5 +146,17 @@ class Printer {
 }  // namespace
 
 std::string print(const Graph& graph) { return Printer(graph).run(); }
+
+std::string type_text(TypeId type) {
+  std::string text;
+  print_type(text, type_of(type));
+  return text;
+}
+
+std::string attr_text(const Attr& attr) {
+  std::string text;
+  print_attr(text, attr);
+  return text;
+}
 
 }  // namespace ltc

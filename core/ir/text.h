@@ -20,6 +20,8 @@
 namespace ltc {
 
 std::string print(const Graph& graph);
-Graph parse(std::string_view text);  // throws Error(kInvalidArgument) with the line and what was expected there
+std::string type_text(TypeId type);       // f32[2,3]
+std::string attr_text(const Attr& attr);  // dims=[1,0]
+Graph parse(std::string_view text);       // throws Error(kInvalidArgument) with the line and what was expected there
 
 }  // namespace ltc

@@ -1,4 +1,4 @@
-"""The command ``ltc``: what a vendor of hardware needs, without PyTorch."""
+"""The command ``ltc``: what needs no PyTorch."""
 
 import importlib.util
 import os
@@ -7,6 +7,7 @@ import sys
 USAGE = """usage: ltc COMMAND [ARGS]
 
   conformance ARGS   check a plugin's library: ltc conformance --backend lib.so; --help lists ARGS
+  cache COMMAND      the programs kept on disk: list, verify or clear
   sdk                print the folder of the SDK, for CMAKE_PREFIX_PATH
 """
 
@@ -25,6 +26,10 @@ def main() -> None:
     if command == "conformance":
         program = _package_path("bin", "ltc-conformance")
         os.execv(program, [program, *args])
+    elif command == "cache":
+        import ltc_cache
+
+        sys.exit(ltc_cache.main(args))
     elif command == "sdk" and not args:
         print(_package_path("sdk"))
     elif command in ("help", "-h", "--help"):

@@ -6,9 +6,12 @@
 
 #include "core/base/env.h"
 #include "core/ops/op_table.h"
+#include "core/python/captures.h"
+#include "core/python/fast_operators.h"
 #include "core/python/source_lines.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
+#include "core/run/misses.h"
 #include "core/run/process_end.h"
 #include "core/run/timeline.h"
 #include "core/torch/device.h"
@@ -84,6 +87,18 @@ py::list fallbacks() {
   return result;
 }
 
+py::list misses() {
+  py::list result;
+  for (const ltc::MissCount& one : ltc::misses()) {
+    py::dict entry;
+    entry["difference"] = one.difference;
+    entry["where"] = one.where;
+    entry["count"] = one.count;
+    result.append(entry);
+  }
+  return result;
+}
+
 py::object default_generator(int index) {
   return py::reinterpret_steal<py::object>(THPGenerator_Wrap(ltc::default_generator(static_cast<c10::DeviceIndex>(index))));
 }
@@ -92,6 +107,7 @@ py::object default_generator(int index) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
+  m.def("make_operators_fast", &ltc::make_operators_fast);
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
@@ -112,8 +128,10 @@ PYBIND11_MODULE(_C, m) {
   m.def("counter_value", &ltc::counter_value);
   m.def("metrics_report", &ltc::metrics_report);
   m.def("fallbacks", &fallbacks);
+  m.def("misses", &misses);
   m.def("reset_metrics", &ltc::reset_metrics);
   m.def("timeline_start", &ltc::timeline::start);
   m.def("timeline_stop", [] { return timeline_events(ltc::timeline::stop()); });
   m.def("op_rows", &op_rows);
+  ltc::bind_captures(m);
 }

@@ -57,7 +57,12 @@ LocationId forward_line(LocationId backward_call) {
   return line == kNoLocation ? backward_call : line | kInBackward;
 }
 
+// Set while a graph of torch.compile's is captured: its nodes know their lines.
+thread_local LocationId t_known_line __attribute__((tls_model("initial-exec"))) = kNoLocation;
+
 LocationId locate() {
+  if (t_known_line != kNoLocation) [[unlikely]]
+    return t_known_line;
   const PythonPlace place = python_place();
   const LocationId line = place.in_engine ? forward_line(place.line) : place.line;
   forward_lines().add(line);
@@ -65,6 +70,8 @@ LocationId locate() {
 }
 
 }  // namespace
+
+void set_known_line(std::string_view line) { t_known_line = line.empty() ? kNoLocation : intern_location(line); }
 
 void record_source_lines(std::vector<std::string> library_folders) {
   set_library_folders(std::move(library_folders));

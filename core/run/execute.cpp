@@ -59,8 +59,12 @@ void DeviceQueue::require(Buffer& buffer) {
 }
 
 void DeviceQueue::check(const Buffer& buffer) {
-  if (buffer.error) std::rethrow_exception(buffer.error);
-  if (buffer.completion) buffer.completion->wait();
+  try {
+    if (buffer.error) std::rethrow_exception(buffer.error);
+    if (buffer.completion) buffer.completion->wait();
+  } catch (...) {
+    throw_to_reader(std::current_exception());
+  }
 }
 
 void DeviceQueue::copy_out(Buffer& buffer, void* to) {

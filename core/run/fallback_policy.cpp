@@ -28,7 +28,7 @@ struct Tally {
 
 struct Entry {
   std::string reason;
-  LocationId where = kNoLocation;
+  LocationId where = kNoLocation, where_since_reset = kNoLocation;  // of the first time
   bool announced = false;
   Tally all, reset_at;  // of the process; of them before the last reset
 };
@@ -53,6 +53,7 @@ Account& account() {
 bool announce(std::string_view op, std::string_view reason, LocationId where) {
   std::lock_guard lock(account().mutex);
   Entry& entry = account().entry(op);
+  if (entry.all.count == entry.reset_at.count) entry.where_since_reset = where;
   if (std::exchange(entry.announced, true)) return false;
   entry.reason = reason;
   entry.where = where;
@@ -66,8 +67,8 @@ std::vector<Fallback> collect(bool since_reset) {
     for (const auto& [op, entry] : account().by_op) {
       const Tally before = since_reset ? entry.reset_at : Tally{};
       if (entry.all.count == before.count) continue;
-      result.push_back(
-          {op, entry.reason, location_text(entry.where), entry.all.count - before.count, entry.all.bytes - before.bytes});
+      const LocationId where = since_reset ? entry.where_since_reset : entry.where;
+      result.push_back({op, entry.reason, location_text(where), entry.all.count - before.count, entry.all.bytes - before.bytes});
     }
   }
   std::ranges::stable_sort(result, std::greater(), &Fallback::count);

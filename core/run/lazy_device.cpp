@@ -1,16 +1,23 @@
 #include "core/run/lazy_device.h"
 
+#include <algorithm>
+
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/compile/compiler.h"
+#include "core/compile/saved_program.h"
 #include "core/host/registry.h"
 #include "core/ir/text.h"
+#include "core/run/capture.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
+#include "core/run/misses.h"
 #include "core/run/process_end.h"
 #include "core/run/timeline.h"
 
 namespace ltc {
+
+thread_local constinit Capture* t_capture = nullptr;
+
 namespace {
 
 constexpr size_t kRunWindow = 2;          // steps queued or running before a barrier waits
@@ -24,12 +31,10 @@ struct Devices {
   std::vector<std::unique_ptr<LazyDevice>> by_ordinal;
 };
 
-// Every way to record or to wait begins here, with no lock held.
-void enter() {
-  if (process_is_ending()) [[unlikely]]
-    stop_this_thread();
-  refuse_after_fork();
-}
+constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program an earlier process has compiled
+
+constexpr const char* kFromCapture =
+    "this tensor was made inside a function that torch.compile or ltc.jit recorded, and has no value outside of it: return it";
 
 // Leaked: storages may be destroyed after static objects.
 Devices& devices() {
@@ -79,10 +84,17 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
       queue_(std::move(device), kRunWindow),
       cache_(kCachedPrograms) {}
 
+void LazyDevice::enter() {
+  if (process_is_ending()) [[unlikely]]
+    stop_this_thread();
+  refuse_after_fork();
+}
+
 void LazyDevice::sync(std::string_view reason) { run(reason); }
 
 std::vector<BufferRef> LazyDevice::run(std::string_view reason) {
   enter();
+  if (tape().is_capture) t_capture->refuse(cat("a value was asked for, or a barrier (", reason, ")"));
   metrics::counter(reason) += 1;
   std::lock_guard order(submission_);
   timeline::Span span("barrier", run_id_ + 1);
@@ -109,13 +121,13 @@ void LazyDevice::end_trace() {
 }
 
 // Live values, and for each the param it replaces in its storage: that one's buffer may become the value's.
-void LazyDevice::collect_roots(std::vector<Root>& roots) const {
-  for (size_t value = 0; value < owners_.size(); ++value) {
-    const LazyStorage* owner = owners_[value];
+void LazyDevice::collect_roots(const Tape& tape, std::vector<Root>& roots) {
+  for (size_t value = 0; value < tape.owners.size(); ++value) {
+    const LazyStorage* owner = tape.owners[value];
     if (!owner) continue;
     Root root{static_cast<ValueId>(value)};
     for (; owner && root.replaces == kNone; owner = owner->next_owner_) {
-      if (owner->entry_epoch_ == epoch_) root.replaces = owner->entry_;
+      if (owner->entry_epoch_ == tape.epoch) root.replaces = owner->entry_;
     }
     roots.push_back(root);
   }
@@ -124,24 +136,24 @@ void LazyDevice::collect_roots(std::vector<Root>& roots) const {
 // Ends the trace: each live value gets a buffer, promised to its storages, and recording starts afresh.
 void LazyDevice::cut(Cut& step) {
   std::lock_guard lock(mutex_);
-  collect_roots(step.roots);
+  collect_roots(tape_, step.roots);
   for (const Root& root : step.roots) {
-    step.outputs.push_back(std::make_shared<Buffer>(queue_, trace_.records[root.value].type));
-    LazyStorage* owner = std::exchange(owners_[root.value], nullptr);
+    step.outputs.push_back(std::make_shared<Buffer>(queue_, tape_.trace.records[root.value].type));
+    LazyStorage* owner = std::exchange(tape_.owners[root.value], nullptr);
     while (owner) {
       owner->buffer_ = step.outputs.back();
       owner->value_ = kNone;
       owner = std::exchange(owner->next_owner_, nullptr);
     }
   }
-  metrics::counter(metrics::kOpsRecorded) += std::exchange(recorded_, 0);
-  std::swap(step.trace, trace_);
-  std::swap(step.locations, locations_);
-  std::swap(step.inputs, inputs_);
-  std::swap(step.scalars, scalars_);
-  owners_.clear();
-  views_.clear();
-  ++epoch_;
+  metrics::counter(metrics::kOpsRecorded) += std::exchange(tape_.recorded, 0);
+  std::swap(step.trace, tape_.trace);
+  std::swap(step.locations, tape_.locations);
+  std::swap(step.inputs, tape_.inputs);
+  std::swap(step.scalars, tape_.scalars);
+  tape_.owners.clear();
+  tape_.views.clear();
+  tape_.epoch = ++last_epoch_;
 }
 
 const CachedProgram& LazyDevice::look_up(Cut& step) {
@@ -155,10 +167,11 @@ const CachedProgram& LazyDevice::look_up(Cut& step) {
 
 const CachedProgram& LazyDevice::compile(Cut& step) {
   timeline::Span span("compile");
-  metrics::counter(metrics::kUncachedCompile) += 1;
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
-  CachedProgram built{ltc::compile(std::move(traced.graph), queue_.device(), queue_.narrowing()), std::move(traced.buffers),
-                      std::move(traced.scalars)};
+  CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing());
+  metrics::counter(compiled.from_disk ? kDiskHits : metrics::kUncachedCompile) += 1;
+  if (!compiled.from_disk) note_compile(step.trace, step.roots, step.locations);
+  CachedProgram built{std::move(compiled.program), std::move(traced.buffers), std::move(traced.scalars)};
   for (const Step& part : built.program->steps) {
     if (part.on_device) continue;
     for (size_t i = 0; i < part.graph.nodes.size(); ++i) {
@@ -177,6 +190,18 @@ void LazyDevice::enqueue(const CachedProgram& program, Cut& step) {
   queue_.execute(std::move(run));
 }
 
+// Where that fails, so do the values.
+void LazyDevice::submit(Run run) {
+  run.id = ++run_id_;
+  const std::vector<BufferRef> outputs = run.outputs;
+  try {
+    queue_.execute(std::move(run));
+  } catch (...) {
+    for (const BufferRef& output : outputs) output->error = std::current_exception();
+    throw;
+  }
+}
+
 void LazyDevice::recycle(Cut& step) {
   step.trace.clear();
   step.locations.clear();
@@ -187,12 +212,14 @@ void LazyDevice::recycle(Cut& step) {
 }
 
 BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
+  if (tape().is_capture) t_capture->refuse("a value was asked for");
   for (bool synced = false;; synced = true) {
     BufferRef buffer;
     {
       std::lock_guard lock(mutex_);
       if (storage.type_ == kNoType) return nullptr;
       buffer = storage.buffer_;
+      if (!buffer && storage.epoch_ != tape_.epoch) fail(Code::kInvalidArgument, kFromCapture);
     }
     if (buffer) {
       std::lock_guard order(submission_);  // another thread may have promised it and not queued its run yet
@@ -203,24 +230,44 @@ BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
   }
 }
 
+void LazyDevice::describe(std::span<LazyStorage* const> storages, std::vector<Held>& held) {
+  std::lock_guard lock(mutex_);
+  ++stamp_;
+  for (uint32_t i = 0; i < storages.size(); ++i) {
+    LazyStorage& storage = *storages[i];
+    if (std::exchange(storage.stamp_, stamp_) != stamp_) storage.stamp_index_ = i;
+    held.push_back({storage.type_, storage.stamp_index_});
+  }
+}
+
 void LazyDevice::wait() { queue_.drain(); }
 
 std::string LazyDevice::trace_text() {
   std::lock_guard lock(mutex_);
   std::vector<Root> roots;
-  collect_roots(roots);
-  return print(build_graph(trace_, roots, locations_).graph);
+  collect_roots(tape_, roots);
+  return print(build_graph(tape_.trace, roots, tape_.locations).graph);
 }
 
-void LazyDevice::link(LazyStorage& storage, ValueId value) {
-  storage.epoch_ = epoch_;
+Tape& LazyDevice::tape() { return t_capture && &t_capture->device() == this ? t_capture->tape() : tape_; }
+
+Tape* LazyDevice::tape_of(const LazyStorage& storage) {
+  if (storage.epoch_ == tape_.epoch) [[likely]]
+    return &tape_;
+  const auto it = std::ranges::find(captures_, storage.epoch_, &Tape::epoch);
+  return it == captures_.end() ? nullptr : *it;
+}
+
+void LazyDevice::link(Tape& tape, LazyStorage& storage, ValueId value) {
+  storage.epoch_ = tape.epoch;
   storage.value_ = value;
-  storage.next_owner_ = std::exchange(owners_[value], &storage);
+  storage.next_owner_ = std::exchange(tape.owners[value], &storage);
 }
 
 void LazyDevice::unlink(LazyStorage& storage) {
-  if (storage.epoch_ != epoch_ || storage.value_ == kNone) return;
-  LazyStorage** place = &owners_[storage.value_];
+  Tape* tape = tape_of(storage);
+  if (!tape || storage.value_ == kNone) return;
+  LazyStorage** place = &tape->owners[storage.value_];
   while (*place && *place != &storage) place = &(*place)->next_owner_;
   if (*place) *place = storage.next_owner_;
   storage.next_owner_ = nullptr;
@@ -235,51 +282,70 @@ void LazyDevice::forget(LazyStorage& storage) {
 
 LazyStorage::~LazyStorage() { device_.forget(*this); }
 
-Recorder::Recorder(LazyDevice& device) : device_(device), location_(current_location()) {
-  enter();
+Recorder::Recorder(LazyDevice& device) : device_(device), tape_(device.tape()), location_(current_location()) {
+  LazyDevice::enter();
   lock_ = std::unique_lock(device.mutex_);
 }
 
+// Whether what the storage holds was made by this capture.
+bool Recorder::is_inside(const LazyStorage& storage) const {
+  if (storage.buffer_) return tape_.readable.contains(storage.buffer_.get());
+  return storage.epoch_ == tape_.epoch;
+}
+
+void Recorder::check_readable(const LazyStorage& storage) const {
+  ensure(storage.type_ != kNoType, "a storage without a value is read");
+  if (tape_.is_capture && !is_inside(storage)) [[unlikely]]
+    t_capture->refuse("a tensor was read that is no argument");
+  if (!storage.buffer_) fail(Code::kInvalidArgument, kFromCapture);
+}
+
+void Recorder::check_writable(const LazyStorage& storage) const {
+  if (tape_.is_capture && storage.type_ != kNoType && !is_inside(storage)) [[unlikely]]
+    t_capture->refuse("a tensor was written that is no argument");
+}
+
 ValueId Recorder::read(LazyStorage& storage) {
-  if (storage.epoch_ == device_.epoch_ && storage.value_ != kNone) [[likely]]
+  if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) [[likely]]
     return storage.value_;
-  ensure(storage.buffer_ != nullptr, "a storage without a value is read");
+  check_readable(storage);
   const ValueId value = input(storage.buffer_, storage.buffer_->type);
-  storage.epoch_ = storage.entry_epoch_ = device_.epoch_;
+  storage.epoch_ = storage.entry_epoch_ = tape_.epoch;
   storage.value_ = storage.entry_ = value;
   return value;
 }
 
 ValueId Recorder::input(BufferRef buffer, TypeId type) {
-  device_.owners_.push_back(nullptr);
-  device_.inputs_.push_back(std::move(buffer));
-  return device_.trace_.add({kOpParam, type});
+  if (tape_.is_capture) tape_.readable.insert(buffer.get());
+  tape_.owners.push_back(nullptr);
+  tape_.inputs.push_back(std::move(buffer));
+  return tape_.trace.add({kOpParam, type});
 }
 
 ValueId Recorder::scalar(DType dtype, Scalar value) {
   static const TypeId types[] = {scalar_type(DType::kI64), scalar_type(DType::kF64), scalar_type(DType::kBool),
                                  scalar_type(DType::kC128)};
   const int index = dtype == DType::kI64 ? 0 : dtype == DType::kF64 ? 1 : dtype == DType::kBool ? 2 : 3;
-  device_.scalars_.push_back(value);
-  device_.owners_.push_back(nullptr);
-  return device_.trace_.add({kOpScalar, types[index]});
+  tape_.scalars.push_back(value);
+  tape_.owners.push_back(nullptr);
+  return tape_.trace.add({kOpScalar, types[index]});
 }
 
 ValueId Recorder::node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs) {
-  ++device_.recorded_;
-  device_.owners_.push_back(nullptr);
-  device_.locations_.push_back(location_);
-  return device_.trace_.add_node(op, type, attrs, inputs);
+  ++tape_.recorded;
+  tape_.owners.push_back(nullptr);
+  tape_.locations.push_back(location_);
+  return tape_.trace.add_node(op, type, attrs, inputs);
 }
 
 ValueId Recorder::result(ValueId node, uint32_t index, TypeId type) {
-  device_.owners_.push_back(nullptr);
-  return device_.trace_.add_result(node, index, type);
+  tape_.owners.push_back(nullptr);
+  return tape_.trace.add_result(node, index, type);
 }
 
 ValueId Recorder::find_view(const ViewKey& key) const {
-  const auto it = device_.views_.find(key);
-  return it == device_.views_.end() ? kNone : it->second;
+  const auto it = tape_.views.find(key);
+  return it == tape_.views.end() ? kNone : it->second;
 }
 
 // The type itself is kept beside its id: every read compares with it.
@@ -290,26 +356,27 @@ void Recorder::set_type(LazyStorage& storage, TypeId type) {
 }
 
 void Recorder::bind(LazyStorage& storage, ValueId value, TypeId type) {
+  check_writable(storage);
   device_.unlink(storage);
   if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
   set_type(storage, type);
-  device_.link(storage, value);
+  device_.link(tape_, storage, value);
 }
 
 void Recorder::bind(LazyStorage& storage, BufferRef buffer, TypeId type) {
+  check_writable(storage);
+  if (tape_.is_capture) tape_.readable.insert(buffer.get());
   device_.unlink(storage);
   if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
   set_type(storage, type);
   storage.buffer_ = std::move(buffer);
 }
 
-void Recorder::share(LazyStorage& to, const LazyStorage& from, TypeId type) {
+void Recorder::share(LazyStorage& to, LazyStorage& from, TypeId type) {
   if (&to == &from) return;
-  if (from.buffer_) {
-    bind(to, from.buffer_, type);
-  } else {
-    bind(to, from.value_, type);
-  }
+  if (!from.buffer_) return bind(to, read(from), type);
+  if (tape_.is_capture) check_readable(from);
+  bind(to, from.buffer_, type);
 }
 
 }  // namespace ltc

@@ -5,29 +5,21 @@
 #pragma once
 
 #include <mutex>
-#include <unordered_map>
 
 #include "core/base/api.h"
 #include "core/base/spin_lock.h"
 #include "core/compile/cache.h"
-#include "core/run/lazy_storage.h"
 #include "core/run/metrics.h"
 #include "core/run/queue.h"
+#include "core/run/tape.h"
 
 namespace ltc {
 
-// A read of a value through a geometry: the view's type carries its strides.
-struct ViewKey {
-  ValueId value;
-  TypeId view;
-  int64_t offset;  // in elements
-  bool operator==(const ViewKey&) const = default;
-};
-struct ViewKeyHash {
-  size_t operator()(const ViewKey& key) const {
-    return hash_mix(uint64_t{key.value} << 32 | key.view, static_cast<uint64_t>(key.offset));
-  }
-};
+class Capture;
+struct Captured;
+
+// What the calling thread is capturing; null mostly. Through a pointer of the model that needs no call.
+extern LTC_API thread_local constinit Capture* t_capture __attribute__((tls_model("initial-exec")));
 
 class LTC_API LazyDevice {
  public:
@@ -60,6 +52,17 @@ class LTC_API LazyDevice {
   // The same for an op after which Recorder::is_long(); without LTC_EAGER, syncs.
   void end_trace();
 
+  // The declared type of what each storage holds, kNoType of an empty one, and the first that is the same storage.
+  struct Held {
+    TypeId type;
+    uint32_t first;
+    bool operator==(const Held&) const = default;
+  };
+  void describe(std::span<LazyStorage* const> storages, std::vector<Held>& held);
+
+  // Runs a captured function: of `storages`, the first are its arguments, the others its results. Returns before it has run.
+  void call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
+
   // Waits until all that was queued is done.
   void wait();
 
@@ -67,6 +70,7 @@ class LTC_API LazyDevice {
   std::string trace_text();
 
  private:
+  friend class Capture;
   friend class Recorder;
   friend class LazyStorage;
 
@@ -80,14 +84,19 @@ class LTC_API LazyDevice {
 
   // The barrier and its steps. With LTC_EAGER, returns what it computes.
   std::vector<BufferRef> run(std::string_view reason);
-  void collect_roots(std::vector<Root>& roots) const;
+  static void collect_roots(const Tape& tape, std::vector<Root>& roots);
   void cut(Cut& cut);
   const CachedProgram& look_up(Cut& cut);
   const CachedProgram& compile(Cut& cut);
   void enqueue(const CachedProgram& program, Cut& cut);
+  bool bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run, std::vector<BufferRef>& bound);
+  void submit(Run run);
   void recycle(Cut& cut);
 
-  void link(LazyStorage& storage, ValueId value);
+  static void enter();                        // every way to record or to wait begins here, with no lock held
+  Tape& tape();                               // the calling thread's: of its capture on this device, or everybody's
+  Tape* tape_of(const LazyStorage& storage);  // on which the storage's value is; null if it was cut
+  static void link(Tape& tape, LazyStorage& storage, ValueId value);
   void unlink(LazyStorage& storage);
   void forget(LazyStorage& storage);  // it is being destroyed
 
@@ -97,14 +106,10 @@ class LTC_API LazyDevice {
   DeviceQueue queue_;
 
   SpinLock mutex_;  // guards what follows, and the fields of this device's storages
-  uint32_t epoch_ = 1;
-  Trace trace_;
-  std::vector<LocationId> locations_;  // of the trace's nodes, in order; no part of its identity
-  std::vector<LazyStorage*> owners_;   // by value: who holds it, null if nobody does or it is a param
-  std::vector<BufferRef> inputs_;      // of the trace's param records, in order
-  std::vector<Scalar> scalars_;        // of its scalar records, in order
-  std::unordered_map<ViewKey, ValueId, ViewKeyHash> views_;
-  int64_t recorded_ = 0;
+  uint32_t last_epoch_ = 1;
+  Tape tape_{.epoch = 1};
+  std::vector<Tape*> captures_;
+  uint64_t stamp_ = 0;  // of the last describe()
 
   std::mutex submission_;  // held from cutting a trace to queueing its run
   ProgramCache cache_;
@@ -127,27 +132,32 @@ class Recorder {
   ValueId scalar(DType dtype, Scalar value);
   ValueId node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs);
   ValueId result(ValueId node, uint32_t index, TypeId type);  // directly after the node
-  TypeId type_of_value(ValueId value) const { return device_.trace_.records[value].type; }
+  TypeId type_of_value(ValueId value) const { return tape_.trace.records[value].type; }
 
   // The same value read twice through one geometry is one node.
   ValueId find_view(const ViewKey& key) const;  // kNone if it is the first
-  void remember_view(const ViewKey& key, ValueId value) { device_.views_.emplace(key, value); }
+  void remember_view(const ViewKey& key, ValueId value) { tape_.views.emplace(key, value); }
 
   // The storage now holds this value, with these declared strides. `type` must be dense.
   void bind(LazyStorage& storage, ValueId value, TypeId type);
   // `to` holds what `from` holds: values are immutable, so nothing is copied.
-  void share(LazyStorage& to, const LazyStorage& from, TypeId type);
+  void share(LazyStorage& to, LazyStorage& from, TypeId type);
   void bind(LazyStorage& storage, BufferRef buffer, TypeId type);
 
   void release() { lock_.unlock(); }  // early; nothing but the destructor may follow
 
   // The trace has grown beyond what one program should be: end_trace() once this recorder is gone.
-  bool is_long() const { return device_.trace_.records.size() >= device_.trace_limit_; }
+  bool is_long() const { return tape_.trace.records.size() >= device_.trace_limit_ && !tape_.is_capture; }
 
  private:
+  friend class LazyDevice;
   static void set_type(LazyStorage& storage, TypeId type);
+  bool is_inside(const LazyStorage& storage) const;
+  void check_readable(const LazyStorage& storage) const;
+  void check_writable(const LazyStorage& storage) const;
 
   LazyDevice& device_;
+  Tape& tape_;
   const LocationId location_;
   std::vector<BufferRef> dropped_;  // destroyed after the lock: that may call the plugin
   std::unique_lock<SpinLock> lock_;

@@ -22,8 +22,10 @@ class LazyStorage final : public Pooled<LazyStorage> {
   LazyStorage& operator=(const LazyStorage&) = delete;
 
   LazyDevice& device() const { return device_; }
+  const BufferRef& buffer() const { return buffer_; }  // under the device's mutex
 
  private:
+  friend class Capture;
   friend class LazyDevice;
   friend class Recorder;
 
@@ -34,6 +36,8 @@ class LazyStorage final : public Pooled<LazyStorage> {
   ValueId value_ = kNone;
   uint32_t entry_epoch_ = 0;  // in this epoch the buffer that the storage then held was read as param `entry_`
   ValueId entry_ = kNone;
+  uint32_t stamp_index_ = 0;  // where the storage stood first in the list that got this stamp
+  uint64_t stamp_ = 0;
   LazyStorage* next_owner_ = nullptr;  // another storage that holds the same value
   BufferRef buffer_;
 };

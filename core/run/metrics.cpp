@@ -6,6 +6,7 @@
 
 #include "core/base/error.h"
 #include "core/run/fallback_policy.h"
+#include "core/run/misses.h"
 
 namespace ltc::metrics {
 namespace {
@@ -48,11 +49,12 @@ int64_t counter_value(std::string_view name) {
 std::string report() {
   std::string text;
   for (const std::string& name : counter_names()) text += cat("Counter: ", name, "\n  Value: ", counter_value(name), "\n");
-  return text.empty() ? "no counter is set\n" : text + fallback_report();
+  return text.empty() ? "no counter is set\n" : text + fallback_report() + miss_report();
 }
 
 void reset() {
   reset_fallbacks();
+  reset_misses();
   std::lock_guard lock(table().mutex);
   for (auto& [name, value] : table().counters) value = 0;
 }

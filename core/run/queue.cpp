@@ -17,10 +17,21 @@ constexpr size_t kStagedBytes = 256 << 20;
 constexpr uint64_t kLinger = 20'000;  // ns
 
 RunsHere g_runs_here = nullptr;
+ThrowToReader g_throw_to_reader = nullptr;
 
 }  // namespace
 
 void set_runs_here(RunsHere may_run) { g_runs_here = may_run; }
+void set_throw_to_reader(ThrowToReader throw_to_reader) { g_throw_to_reader = throw_to_reader; }
+
+void throw_to_reader(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& ours) {
+    if (g_throw_to_reader) g_throw_to_reader(ours);
+    throw;
+  }
+}
 
 DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
     : device_(std::move(device)), narrowing_(Narrowing::of(*device_)), window_(window) {}
@@ -216,7 +227,7 @@ void DeviceQueue::download(const BufferRef& buffer, void* to) {
   submit({copy, false, announce});
   std::unique_lock lock(mutex);
   done.wait(lock, [&] { return finished; });
-  if (error) std::rethrow_exception(error);
+  if (error) throw_to_reader(error);
 }
 
 }  // namespace ltc

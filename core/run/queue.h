@@ -29,6 +29,12 @@ namespace ltc {
 using RunsHere = bool (*)();
 void set_runs_here(RunsHere may_run);
 
+// What a reader of a value gets for an error of the core: throws it as a type that the reader knows, or returns for it to be
+// thrown as it is. Installed by the part of the core that knows such types.
+using ThrowToReader = void (*)(const Error& error);
+void set_throw_to_reader(ThrowToReader throw_to_reader);
+[[noreturn]] void throw_to_reader(const std::exception_ptr& error);
+
 struct Run {
   std::shared_ptr<const Program> program;
   std::vector<BufferRef> inputs;  // donated where the run holds the last reference

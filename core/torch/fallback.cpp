@@ -1,10 +1,11 @@
 #include "core/torch/fallback.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/MemoryOverlap.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "core/run/fallback_policy.h"
 #include "core/torch/generator.h"
@@ -23,7 +24,6 @@ class EagerCall {
   void run(const c10::OperatorHandle& op) {
     const size_t count = schema_.arguments().size();
     const size_t begin = stack_.size() - count;
-    check_overlap(begin);
     for (size_t i = 0; i < count; ++i) {
       const auto* alias = schema_.arguments()[i].alias_info();
       fetch(stack_[begin + i], alias && alias->isWrite());
@@ -42,21 +42,23 @@ class EagerCall {
   int64_t moved_bytes() const { return moved_bytes_; }
 
  private:
-  // The kernel sees copies, and cannot find out itself that it is to write what it reads.
-  void check_overlap(size_t begin) const {
-    for (size_t i = 0; i < schema_.arguments().size(); ++i) {
-      if (!schema_.arguments()[i].is_out() || !stack_[begin + i].isTensor()) continue;
-      for (size_t j = 0; j < i; ++j) {
-        if (!schema_.arguments()[j].is_out() && stack_[begin + j].isTensor())
-          at::assert_no_overlap(stack_[begin + i].toTensor(), stack_[begin + j].toTensor());
-      }
+  // Tensors that share memory share it here too: the kernel finds out itself that it is to write what it reads.
+  at::Tensor copied(const at::Tensor& tensor) {
+    at::Tensor& first = of_storage_[tensor.storage().unsafeGetStorageImpl()];
+    if (!first.defined() || first.storage().nbytes() != tensor.storage().nbytes()) {
+      return first = to_cpu(tensor, metrics::kFallbackBarrier);
     }
+    at::Tensor alias = at::empty({0}, tensor.options().device(at::kCPU));
+    alias.set_(first.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
+    alias._set_conj(tensor.is_conj());
+    alias._set_neg(tensor.is_neg());
+    return alias;
   }
 
   at::Tensor fetch(const at::Tensor& tensor, bool is_written) {
     if (!tensor.defined() || !is_lazy(tensor)) return tensor;
     if (!device_) device_ = &lazy_device(tensor);
-    at::Tensor cpu = to_cpu(tensor, metrics::kFallbackBarrier);
+    at::Tensor cpu = copied(tensor);
     moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
     if (is_written) written_.emplace_back(tensor, cpu);
     if (gives_views_) viewed_.emplace_back(tensor, cpu);
@@ -99,6 +101,7 @@ class EagerCall {
   torch::jit::Stack& stack_;
   LazyDevice* device_ = nullptr;
   int64_t moved_bytes_ = 0;                                          // both ways
+  std::unordered_map<c10::StorageImpl*, at::Tensor> of_storage_;     // by lazy storage: the CPU stand-in that was made first
   std::vector<std::pair<at::Tensor, at::Tensor>> written_, viewed_;  // lazy, its CPU stand-in
 };
 

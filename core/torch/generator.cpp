@@ -6,6 +6,7 @@
 
 #include <mutex>
 
+#include "core/run/capture.h"
 #include "core/torch/device.h"
 
 namespace ltc {
@@ -110,6 +111,7 @@ at::Generator generator_for(const std::optional<at::Generator>& given, const Laz
 at::Generator cpu_generator_for(at::Generator generator) {
   if (!generator.defined()) return generator;
   check_device(generator);
+  if (t_capture) t_capture->refuse("an op drew numbers that only the CPU can draw");
   std::lock_guard lock(generator.mutex());
   auto* lazy = static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl());
   const std::array<uint32_t, 4> block = philox_block(lazy->current_seed(), lazy->get_offset());

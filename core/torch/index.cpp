@@ -9,14 +9,15 @@
 namespace ltc {
 namespace {
 
-bool is_mask(const std::optional<at::Tensor>& index) {
-  return index && index->defined() && (index->scalar_type() == at::kBool || index->scalar_type() == at::kByte);
+bool is_mask(const c10::IValue& index) {
+  if (!index.isTensor() || !index.toTensor().defined()) return false;
+  return index.toTensor().scalar_type() == at::kBool || index.toTensor().scalar_type() == at::kByte;
 }
 
 void index(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   OpEntry& entry = OpEntry::of(op);
   const size_t indices = stack->size() - entry.args.size() - entry.out_count + 1;
-  if (std::ranges::any_of((*stack)[indices].toOptionalTensorVector(), is_mask))
+  if (std::ranges::any_of((*stack)[indices].toListRef(), is_mask))
     return run_eagerly(entry, *stack, "a mask decides the size of its result");
   record(entry, *stack);
 }

@@ -45,6 +45,11 @@ class StandIns {
   at::Tensor for_tensor(const at::Tensor& tensor) {
     if (!tensor.defined() || !is_lazy(tensor)) return tensor;
     if (!share_) return filled(at::empty_strided(tensor.sizes(), tensor.strides(), options_for(tensor)));
+    at::Tensor& known = of_tensor_[tensor.unsafeGetTensorImpl()];  // kernels ask whether an output is an operand
+    return known.defined() ? known : known = over_shared_memory(tensor);
+  }
+
+  at::Tensor over_shared_memory(const at::Tensor& tensor) {
     at::Tensor& memory = of_storage_[tensor.storage().unsafeGetStorageImpl()];
     const auto bytes = static_cast<int64_t>(tensor.storage().nbytes());
     if (!memory.defined()) memory = at::zeros({bytes}, options_for(tensor).dtype(at::kByte));
@@ -66,6 +71,7 @@ class StandIns {
   const bool share_;
   const c10::DeviceType device_;
   std::unordered_map<c10::StorageImpl*, at::Tensor> of_storage_;
+  std::unordered_map<c10::TensorImpl*, at::Tensor> of_tensor_;
 };
 
 torch::jit::Stack stand_ins(const torch::jit::Stack& stack, Fill fill, bool share, c10::DeviceType device = at::kCPU) {

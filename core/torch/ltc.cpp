@@ -19,6 +19,12 @@ namespace {
 // kernels exclude for what they call.
 bool thread_is_plain() { return (c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set).empty(); }
 
+// The CPU throws these at the op, with the type that programs catch.
+void throw_as_pytorch(const Error& error) {
+  TORCH_CHECK_INDEX(error.code() != Code::kOutOfRange, error.what());
+  TORCH_CHECK_NOT_IMPLEMENTED(error.code() != Code::kUnsupported, error.what());
+}
+
 }  // namespace
 
 void register_device() {
@@ -27,6 +33,7 @@ void register_device() {
     c10::register_privateuse1_backend(kDeviceName);
     install_host_runner();
     set_runs_here(&thread_is_plain);
+    set_throw_to_reader(&throw_as_pytorch);
     std::atexit(&shut_down);
   });
 }

@@ -4,9 +4,12 @@
 #include <ATen/core/List.h>
 #include <ATen/core/ivalue.h>
 
+#include <algorithm>
+
 namespace ltc {
 
-// `value` with change(tensor) in the place of each tensor in it, undefined ones too. What holds no tensor stays as it is.
+// `value` with change(tensor) in the place of each tensor in it, undefined ones too. What holds no tensor stays as it is. Lists
+// are told by what they hold: the TorchScript interpreter has a list type of its own for tensors that may be absent.
 template <typename Change>
 c10::IValue map_tensors(const c10::IValue& value, Change change) {
   if (value.isTensor()) return c10::IValue(change(value.toTensor()));
@@ -15,14 +18,12 @@ c10::IValue map_tensors(const c10::IValue& value, Change change) {
     for (at::Tensor& tensor : tensors) tensor = change(tensor);
     return tensors;
   }
-  if (value.isOptionalTensorList()) {
-    c10::List<std::optional<at::Tensor>> tensors;
-    for (const std::optional<at::Tensor>& tensor : value.toOptionalTensorVector()) {
-      tensors.push_back(tensor ? std::optional<at::Tensor>(change(*tensor)) : std::nullopt);
-    }
-    return tensors;
+  if (!value.isList() || std::ranges::none_of(value.toListRef(), &c10::IValue::isTensor)) return value;
+  c10::List<std::optional<at::Tensor>> tensors;
+  for (const c10::IValue& element : value.toListRef()) {
+    tensors.push_back(element.isTensor() ? std::optional<at::Tensor>(change(element.toTensor())) : std::nullopt);
   }
-  return value;
+  return tensors;
 }
 
 }  // namespace ltc

@@ -15,6 +15,7 @@
 #include <ATen/ops/zeros_like.h>
 #include <torch/library.h>
 
+#include "core/run/capture.h"
 #include "core/torch/generator.h"
 #include "core/torch/geometry.h"
 
@@ -37,6 +38,7 @@ at::Tensor draw(LazyDevice& device, c10::IntArrayRef sizes, c10::ScalarType dtyp
   {
     Recorder recorder(device);
     const ValueId operands[] = {emit_number(recorder, seed), emit_number(recorder, offset)};
+    if (t_capture) t_capture->note_draw(id, std::make_shared<at::Generator>(generator));
     recorder.bind(lazy_storage(result.unsafeGetTensorImpl()), recorder.node(philox, id, attrs, operands), id);
   }
   device.end_op();
@@ -69,9 +71,14 @@ at::Tensor normal01(const at::Tensor& like, const OptGenerator& generator) {
   return uniform01(like, generator).mul(kTwoPi).cos().mul(radius);
 }
 
-void require_floating(const at::Tensor& tensor, const char* op) {
-  TORCH_CHECK_NOT_IMPLEMENTED(tensor.is_floating_point(), '"', op, "\" not implemented for '", toString(tensor.scalar_type()),
-                              "'");
+// What the CPU's kernel of that name says of a dtype that it does not have.
+void require(bool supported, c10::ScalarType dtype, const char* kernel) {
+  TORCH_CHECK_NOT_IMPLEMENTED(supported, '"', kernel, "\" not implemented for '", toString(dtype), "'");
+}
+void require_floating(c10::ScalarType dtype, const char* kernel) { require(c10::isFloatingType(dtype), dtype, kernel); }
+void require_real(c10::ScalarType dtype, const char* kernel) { require(!c10::isComplexType(dtype), dtype, kernel); }
+void require_number(c10::ScalarType dtype, const char* kernel) {
+  require(!c10::isComplexType(dtype) && dtype != at::kBool, dtype, kernel);
 }
 
 // ---- what PyTorch's templates call once they have checked the arguments; their parameter is the type of a generator
@@ -93,7 +100,7 @@ struct Uniform {
 template <typename>
 struct Normal {
   void operator()(const at::Tensor& self, double mean, double std, const OptGenerator& generator) const {
-    require_floating(self, "normal");
+    require_floating(self.scalar_type(), "normal_kernel_cpu");
     self.copy_(normal01(self, generator).mul(std).add(mean));
   }
 };
@@ -101,7 +108,7 @@ struct Normal {
 template <typename>
 struct LogNormal {
   void operator()(const at::TensorIterator& iter, double mean, double std, const OptGenerator& generator) const {
-    require_floating(iter.output(), "log_normal");
+    require_floating(iter.dtype(), "log_normal_cpu");
     iter.output().copy_(normal01(iter.output(), generator).mul(std).add(mean).exp());
   }
 };
@@ -129,7 +136,7 @@ struct Cauchy {
 template <typename>
 struct Geometric {
   void operator()(const at::TensorIterator& iter, double p, const OptGenerator& generator) const {
-    TORCH_CHECK_NOT_IMPLEMENTED(iter.dtype() != at::kBool, "\"geometric\" not implemented for 'Bool'");
+    require_number(iter.dtype(), "geometric_cpu");
     iter.output().copy_(uniform10(iter.output(), generator).log().div(std::log1p(-p)).ceil().clamp_min(1));
   }
 };
@@ -138,10 +145,12 @@ struct Geometric {
 template <typename>
 struct Bernoulli {
   void operator()(const at::Tensor& self, double p, const OptGenerator& generator) const {
+    require_real(self.scalar_type(), "bernoulli_scalar_cpu_");
     self.copy_(uniform01(self, generator).lt(p));
   }
   void operator()(const at::Tensor& self, const at::Tensor& p, const OptGenerator& generator) const {
-    require_floating(p, "bernoulli_tensor_p_");
+    require_real(self.scalar_type(), "bernoulli_tensor_cpu_self_");
+    require_floating(p.scalar_type(), "bernoulli_tensor_cpu_p_");
     self.copy_(uniform01(self, generator).lt(p));
   }
 };
@@ -174,6 +183,7 @@ struct RandomFromTo {
 template <typename>
 struct Random {
   void operator()(const at::TensorIterator& iter, const OptGenerator& generator) const {
+    require_real(iter.dtype(), "random_kernel_cpu");
     RandomFromTo<void>()(iter, end(iter.dtype()), 0, generator);
   }
 
@@ -252,6 +262,7 @@ std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, doubl
 at::Tensor& randperm_out(c10::SymInt n, OptGenerator generator, at::Tensor& out) {
   const int64_t count = n.expect_int();
   TORCH_CHECK(count >= 0, "n must be non-negative, got ", count);
+  require_number(out.scalar_type(), "randperm");
   at::native::check_supported_max_int_with_precision(count, at::empty({0}, out.options().device(at::kCPU)));
   const int64_t sizes[] = {count};
   out.resize_(sizes);
@@ -259,17 +270,13 @@ at::Tensor& randperm_out(c10::SymInt n, OptGenerator generator, at::Tensor& out)
 }
 
 // normal(mean, std) in its three forms with tensors.
-at::Tensor normal_around(const at::Tensor& like, const OptGenerator& generator) {
-  return normal01(like, generator).to(like.scalar_type());
+template <typename Mean, typename Std>
+at::Tensor normal(Mean mean, Std std, OptGenerator generator) {
+  return checked::normal_impl<Normal, Rng>(mean, std, std::move(generator));
 }
-at::Tensor normal_tensor_number(const at::Tensor& mean, double std, OptGenerator generator) {
-  return normal_around(mean, generator).mul(std).add(mean);
-}
-at::Tensor normal_number_tensor(double mean, const at::Tensor& std, OptGenerator generator) {
-  return normal_around(std, generator).mul(std).add(mean);
-}
-at::Tensor normal_tensor_tensor(const at::Tensor& mean, const at::Tensor& std, OptGenerator generator) {
-  return normal_around(mean.add(std), generator).mul(std).add(mean);
+template <typename Mean, typename Std>
+at::Tensor& normal_out(Mean mean, Std std, OptGenerator generator, at::Tensor& out) {
+  return checked::normal_out_impl<Normal, Rng>(out, mean, std, std::move(generator));
 }
 
 at::Tensor normal_numbers(double mean, double std, c10::SymIntArrayRef sizes, OptGenerator generator,
@@ -282,13 +289,6 @@ at::Tensor normal_numbers(double mean, double std, c10::SymIntArrayRef sizes, Op
 at::Tensor& normal_numbers_out(double mean, double std, c10::SymIntArrayRef sizes, OptGenerator generator, at::Tensor& out) {
   out.resize__symint(sizes);
   return normal_(out, mean, std, std::move(generator));
-}
-
-template <typename Mean, typename Std>
-at::Tensor& normal_out(Mean mean, Std std, OptGenerator generator, at::Tensor& out) {
-  const at::Tensor drawn = at::normal(mean, std, std::move(generator));
-  out.resize_(drawn.sizes());
-  return out.copy_(drawn);
 }
 
 // As the CPU: weights are read once, whatever the draw.
@@ -360,9 +360,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("random_.to", random_to_);
   m.impl("random_", random_);
   m.impl("randperm.generator_out", randperm_out);
-  m.impl("normal.Tensor_float", normal_tensor_number);
-  m.impl("normal.float_Tensor", normal_number_tensor);
-  m.impl("normal.Tensor_Tensor", normal_tensor_tensor);
+  m.impl("normal.Tensor_float", normal<const at::Tensor&, double>);
+  m.impl("normal.float_Tensor", normal<double, const at::Tensor&>);
+  m.impl("normal.Tensor_Tensor", normal<const at::Tensor&, const at::Tensor&>);
   m.impl("normal.float_float", normal_numbers);
   m.impl("normal.float_float_out", normal_numbers_out);
   m.impl("normal.Tensor_float_out", normal_out<const at::Tensor&, double>);

@@ -31,7 +31,7 @@ class Call {
  private:
   bool attempt() {
     Recording recording(entry_);
-    collect(recording);
+    if (!collect(recording)) return run_eagerly(entry_, stack_, "programs have no complex constants"), true;
     if (recording.has_foreign() || !recording.device()) return admit_foreign(recording.device()), false;
     const Signature* signature;
     bool is_recorded, is_long;
@@ -53,7 +53,8 @@ class Call {
     return recording.remember(std::move(*inferred)), false;
   }
 
-  void collect(Recording& recording) const {
+  // Whether all of the call can be part of a program.
+  bool collect(Recording& recording) const {
     for (size_t i = 0; i < entry_.args.size(); ++i) {
       const c10::IValue& value = args_[i];
       switch (entry_.args[i].kind) {
@@ -63,13 +64,16 @@ class Call {
         case ArgKind::kPlacement:
           if (value.isDevice() && !recording.device()) recording.set_device(lazy_device(value.toDevice()));
           [[fallthrough]];
-        case ArgKind::kConstant: recording.add_constant(value);
+        case ArgKind::kConstant:
+          if (value.isComplexDouble()) return false;
+          recording.add_constant(value);
       }
     }
     for (const at::Tensor& out : targets_) {
       TORCH_CHECK(is_lazy(out), "Expected out tensor to have device ", kDeviceName, ", but got ", out.device(), " instead");
       recording.set_device(lazy_device(out));
     }
+    return true;
   }
 
   static const c10::TensorImpl* tensor_impl(const c10::IValue& value) {
@@ -177,8 +181,18 @@ class Call {
     if (entry_.kind == OpKind::kWriting) return resize_targets(signature.outputs), false;
     if (is_rehearsed_ || computes_in_other_dtype(signature)) return record(OpEntry::writing(entry_.called), stack_), true;
     const std::vector<TypeId> geometries = rehearse(entry_, args_);
+    if (entry_.kind == OpKind::kInPlace) return resize_and_write(geometries), true;
     is_rehearsed_ = true;
     return resize_targets(geometries), false;
+  }
+
+  // The op reads what it then resizes.
+  void resize_and_write(const std::vector<TypeId>& geometries) {
+    at::Tensor self = targets_[0];
+    record(OpEntry::of(*entry_.recorded), stack_);
+    const at::Tensor result = torch::jit::pop(stack_).toTensor();
+    resize_targets(geometries);
+    stack_.emplace_back(self.copy_(result));
   }
 
   bool computes_in_other_dtype(const Signature& signature) const {

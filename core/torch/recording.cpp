@@ -44,6 +44,11 @@ void Recording::add_number(const Arg& arg, const c10::IValue& value) {
   operands_.emplace_back().number = &value;
 }
 
+void Recording::add_number_tensor(const c10::IValue& number) {
+  key_.add_number(static_cast<uint64_t>(number.isInt() ? c10::ScalarType::Long : c10::ScalarType::Double));
+  operands_.emplace_back().number = &number;
+}
+
 const Signature* Recording::find_signature(const Recorder& recorder) {
   for (Operand& operand : operands_) {
     if (!operand.storage) continue;

@@ -15,6 +15,7 @@ class Recording {
   // Arguments, in the order of the schema. What is added is borrowed until the recording is gone.
   void add_tensor(const c10::TensorImpl* tensor);  // null or undefined: not given
   void add_number(const Arg& arg, const c10::IValue& value);
+  void add_number_tensor(const c10::IValue& number);  // as PyTorch puts a Python number into a tensor; an int or a double
   void add_list(size_t size) { key_.add_list(size); }
   void add_absent() { key_.add_absent(); }
   void add_constant(const c10::IValue& value) { key_.add_constant(value); }

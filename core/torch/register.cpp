@@ -16,8 +16,9 @@ bool is_view(const c10::FunctionSchema& schema) {
   return false;
 }
 
-// Their composite kernels ask for a tensor of the CPU or of CUDA.
-constexpr std::string_view kWithoutComposite[] = {"aten::mode.values", "aten::conj_physical_"};
+// Their composite kernels ask for a tensor of the CPU or of CUDA, or tell the output from the operand by the address of its
+// handle.
+constexpr std::string_view kWithoutComposite[] = {"aten::mode.values", "aten::conj_physical_", "aten::addr_"};
 
 // Ops with a kernel of their own (the files before this one in the build: static objects are made in link order) are left alone.
 // An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table

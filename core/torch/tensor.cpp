@@ -90,14 +90,6 @@ void keep_backward_in_this_thread() {
   static_cast<void>(once);
 }
 
-at::Tensor make_tensor(LazyDevice& device, size_t size_bytes, c10::ScalarType dtype) {
-  keep_backward_in_this_thread();
-  auto storage = c10::make_intrusive<PooledStorage>(c10::StorageImpl::use_byte_size_t(), size_bytes,
-                                                    g_allocator.allocate(device, size_bytes), &g_allocator, /*resizable=*/true);
-  return at::Tensor(c10::make_intrusive<PooledTensor>(
-      c10::Storage(std::move(storage)), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1), c10::scalarTypeToTypeMeta(dtype)));
-}
-
 }  // namespace
 
 c10::Allocator* lazy_allocator() { return &g_allocator; }
@@ -130,15 +122,27 @@ LazyStorage& lazy_storage(const c10::StorageImpl* storage) {
 
 LazyStorage& lazy_storage(const c10::TensorImpl* tensor) { return lazy_storage(tensor->unsafe_storage().unsafeGetStorageImpl()); }
 
+c10::Storage new_storage(LazyDevice& device, size_t size_bytes) {
+  keep_backward_in_this_thread();
+  return c10::Storage(c10::make_intrusive<PooledStorage>(c10::StorageImpl::use_byte_size_t(), size_bytes,
+                                                         g_allocator.allocate(device, size_bytes), &g_allocator,
+                                                         /*resizable=*/true));
+}
+
+at::Tensor tensor_over(c10::Storage storage, c10::ScalarType dtype) {
+  return at::Tensor(c10::make_intrusive<PooledTensor>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                                      c10::scalarTypeToTypeMeta(dtype)));
+}
+
 at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
   const size_t size_bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(dtype));
-  at::Tensor tensor = make_tensor(device, size_bytes, dtype);
+  at::Tensor tensor = tensor_over(new_storage(device, size_bytes), dtype);
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(sizes, strides);
   return tensor;
 }
 
 at::Tensor new_tensor(LazyDevice& device, const Type& type) {
-  at::Tensor tensor = make_tensor(device, type.size_bytes(), to_scalar_type(type.dtype));
+  at::Tensor tensor = tensor_over(new_storage(device, type.size_bytes()), to_scalar_type(type.dtype));
   if (type.contiguous_strides) {
     tensor.unsafeGetTensorImpl()->set_sizes_contiguous(type.sizes);
   } else {

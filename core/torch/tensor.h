@@ -32,6 +32,9 @@ LazyStorage& lazy_storage(const c10::StorageImpl* storage);
 // A tensor over a fresh, empty storage of exactly its size.
 at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides);
 at::Tensor new_tensor(LazyDevice& device, const Type& type);
+c10::Storage new_storage(LazyDevice& device, size_t size_bytes);
+// One more tensor over a lazy storage; it covers nothing yet.
+at::Tensor tensor_over(c10::Storage storage, c10::ScalarType dtype);
 
 inline std::span<const int64_t> as_span(c10::IntArrayRef list) { return {list.data(), list.size()}; }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "errors.h"
+#include "fusion/clusters.h"
 #include "schema.h"
 
 namespace ltc::torchscript {
@@ -20,7 +21,9 @@ class Executable::Compiler {
   void run() {
     out_.params_ = program_.params;
     for (const torch::jit::Value* input : program_.graph->inputs()) new_slot(*input);
-    for (const torch::jit::Node* node : program_.graph->nodes()) add(*node);
+    for (const NodeList& nodes : find_clusters(program_)) {
+      is_fusable(program_, *nodes[0]) ? add_cluster(nodes) : add(*nodes[0]);
+    }
     for (const torch::jit::Value* output : program_.graph->outputs()) out_.outputs_.push_back({slot(*output), 0});
     mark_last_uses();
     reserve_stack();
@@ -38,6 +41,23 @@ class Executable::Compiler {
 
   uint32_t slot(const torch::jit::Value& value) const { return slot_of_.at(&value); }
 
+  void add_cluster(const NodeList& nodes) {
+    Cluster cluster = build_cluster(program_, nodes);
+    Instruction instruction;
+    instruction.kind = Kind::kTiles;
+    instruction.node = program_.origins.at(nodes[0]).node;
+    instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
+    bind(instruction, cluster.inputs, cluster.outputs);
+    out_.tiles_.push_back(std::move(cluster.tiles));
+    out_.instructions_.push_back(std::move(instruction));
+  }
+
+  // A number of which only tiles need to know is no tensor.
+  bool is_wanted(const torch::jit::Node& number) const {
+    return std::any_of(number.output()->uses().begin(), number.output()->uses().end(),
+                       [&](const torch::jit::Use& use) { return !is_fusable(program_, *use.user); });
+  }
+
   void add(const torch::jit::Node& node) {
     if (node.kind() == prim::Constant) return add_constant(node);
     Instruction instruction;
@@ -47,7 +67,8 @@ class Executable::Compiler {
       instruction.kind = may_lack ? Kind::kOptionalTensorList : Kind::kTensorList;
     } else if (node.kind() == prim::ListUnpack) {
       instruction.kind = Kind::kUnpack;
-    } else if (is_number(node)) {
+    } else if (!node.outputs().empty() && number_source(*node.output(0))) {
+      if (!is_wanted(node)) return;
       instruction.kind = Kind::kNumber;
     } else {
       const Origin& origin = program_.origins.at(&node);
@@ -60,13 +81,8 @@ class Executable::Compiler {
         instruction.twin = plan_in_place(node, origin.op);
       }
     }
-    bind(instruction, node);
+    bind(instruction, node.inputs(), node.outputs());
     out_.instructions_.push_back(std::move(instruction));
-  }
-
-  static bool is_number(const torch::jit::Node& node) {
-    static const auto kind = torch::jit::Symbol::fromQualString("ltc_torchscript::number");
-    return node.kind() == kind;
   }
 
   void add_constant(const torch::jit::Node& node) {
@@ -77,19 +93,20 @@ class Executable::Compiler {
 
   // The result must fit the operand's memory. A number must not become a result: it would stay weak in promotion.
   static std::optional<c10::OperatorHandle> plan_in_place(const torch::jit::Node& node, const c10::OperatorHandle& op) {
-    if (node.inputs().empty() || node.outputs().size() != 1 || is_number(*node.input(0)->node())) return std::nullopt;
+    if (node.inputs().empty() || node.outputs().size() != 1 || number_source(*node.input(0))) return std::nullopt;
     const TensorSpec operand = spec_of(*node.input(0)), result = spec_of(*node.output());
     if (operand.dtype == at::ScalarType::Undefined || operand != result) return std::nullopt;
     return in_place_twin(op);
   }
 
-  void bind(Instruction& instruction, const torch::jit::Node& node) {
+  template <typename Inputs, typename Outputs>
+  void bind(Instruction& instruction, const Inputs& inputs, const Outputs& outputs) {
     instruction.first_operand = static_cast<uint32_t>(out_.operands_.size());
-    instruction.operand_count = static_cast<uint32_t>(node.inputs().size());
-    for (const torch::jit::Value* input : node.inputs()) out_.operands_.push_back({slot(*input), 0});
+    instruction.operand_count = static_cast<uint32_t>(inputs.size());
+    for (const torch::jit::Value* input : inputs) out_.operands_.push_back({slot(*input), 0});
     instruction.first_result = static_cast<uint32_t>(out_.results_.size());
-    instruction.result_count = static_cast<uint32_t>(node.outputs().size());
-    for (const torch::jit::Value* output : node.outputs()) {
+    instruction.result_count = static_cast<uint32_t>(outputs.size());
+    for (const torch::jit::Value* output : outputs) {
       out_.results_.push_back(output->hasUses() ? new_slot(*output) : kUnwanted);
     }
   }

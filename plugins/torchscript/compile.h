@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fusion/tile_program.h"
 #include "lower.h"
 
 namespace ltc::torchscript {
@@ -32,7 +33,7 @@ class Executable {
   void clear() noexcept;
 
  private:
-  enum class Kind : uint8_t { kCall, kWritingCall, kNumber, kTensorList, kOptionalTensorList, kUnpack };
+  enum class Kind : uint8_t { kCall, kWritingCall, kTiles, kNumber, kTensorList, kOptionalTensorList, kUnpack };
   static constexpr uint32_t kUnwanted = UINT32_MAX;  // as a result slot
 
   struct Operand {
@@ -45,12 +46,14 @@ class Executable {
     uint32_t node = LTC_NONE;  // of the C graph
     uint32_t first_operand = 0, operand_count = 0, first_result = 0, result_count = 0;
     std::optional<c10::OperatorHandle> op, twin;
+    uint32_t tiles = 0;  // of kTiles: which of tiles_
   };
   class Compiler;
 
   void step(const Instruction& instruction);
   void call(const Instruction& instruction);
   void call_writing(const Instruction& instruction);
+  void run_tiles(const Instruction& instruction);
   void make(const Instruction& number);
   void unpack(const Instruction& instruction);
   void store_results(const Instruction& instruction);
@@ -63,6 +66,7 @@ class Executable {
   std::vector<Program::Param> params_;
   std::vector<bool> used_;  // by param
   std::vector<Instruction> instructions_;
+  std::vector<TileProgram> tiles_;
   std::vector<Operand> operands_;
   std::vector<uint32_t> results_;
   std::vector<Operand> outputs_;

@@ -25,6 +25,8 @@ Error translate_current() {
     return failure.error();
   } catch (const c10::OutOfMemoryError& error) {
     return {LTC_RESOURCE_EXHAUSTED, LTC_NONE, error.what_without_backtrace()};
+  } catch (const c10::IndexError& error) {
+    return {LTC_OUT_OF_RANGE, LTC_NONE, error.what_without_backtrace()};
   } catch (const c10::NotImplementedError& error) {
     return {LTC_UNSUPPORTED, LTC_NONE, error.what_without_backtrace()};
   } catch (const c10::Error& error) {

@@ -9,18 +9,11 @@
 #include <memory>
 
 #include "ops.h"
+#include "pool.h"
 #include "schema.h"
 
 namespace ltc::torchscript {
 namespace {
-
-// Nothing but this run can see or change the memory of an operand that was moved here.
-bool is_exclusive(const c10::IValue& operand) {
-  if (!operand.isTensor()) return false;
-  const at::Tensor& tensor = operand.toTensor();
-  return tensor.defined() && tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
-         tensor.is_non_overlapping_and_dense();
-}
 
 void make_row_major(std::vector<c10::IValue>& operands) {
   for (c10::IValue& operand : operands) {
@@ -38,6 +31,13 @@ struct QuietDispatch {
 
 }  // namespace
 
+bool is_exclusive(const c10::IValue& operand) {
+  if (!operand.isTensor()) return false;
+  const at::Tensor& tensor = operand.toTensor();
+  return tensor.defined() && tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
+         tensor.is_non_overlapping_and_dense();
+}
+
 void Executable::run() {
   for (const Instruction& instruction : instructions_) {
     try {
@@ -52,6 +52,7 @@ inline void Executable::step(const Instruction& instruction) {
   switch (instruction.kind) {
     case Kind::kCall: return call(instruction);
     case Kind::kWritingCall: return call_writing(instruction);
+    case Kind::kTiles: run_tiles(instruction); break;
     case Kind::kNumber: make(instruction); break;
     case Kind::kTensorList: make_list<at::Tensor>(instruction); break;
     case Kind::kOptionalTensorList: make_list<std::optional<at::Tensor>>(instruction); break;
@@ -112,6 +113,12 @@ inline void Executable::store_results(const Instruction& instruction) {
 #ifndef NDEBUG
   check_results(instruction);
 #endif
+}
+
+void Executable::run_tiles(const Instruction& instruction) {
+  const Operand* operands = operands_.data() + instruction.first_operand;
+  for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+  tiles_[instruction.tiles].run(stack_);
 }
 
 void Executable::make(const Instruction& number) {
@@ -265,8 +272,9 @@ void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
 
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs) {
   check_arguments(device, executable, args);
-  at::internal::lazy_init_num_threads();  // torch.set_num_threads binds this thread too, before kernels that ask OpenMP itself
+  at::init_num_threads();  // a later torch.set_num_threads of another thread binds this one too
   QuietDispatch quiet;
+  PoolScope pooled;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
   for (auto& result : results) result = std::make_unique<ltc_buffer>(device);
   load_scalars(executable, args);

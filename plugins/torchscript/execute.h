@@ -5,6 +5,9 @@
 
 namespace ltc::torchscript {
 
+// Nothing but this run can see or change the memory of an operand that was moved here.
+bool is_exclusive(const c10::IValue& operand);
+
 // Fails, with nothing consumed, when the arguments do not fit the executable. A failure while running consumes the donated
 // inputs like a success, leaves outputs of the declared types with unspecified contents, and is returned for an event.
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs);

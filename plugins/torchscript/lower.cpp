@@ -18,6 +18,11 @@ using torch::jit::Node;
 using torch::jit::Symbol;
 using torch::jit::Value;
 
+Symbol number_kind() {
+  static const Symbol kind = Symbol::fromQualString("ltc_torchscript::number");
+  return kind;
+}
+
 TensorSpec declared(const ltc_type& type) { return {to_torch(type.dtype), {type.sizes, type.sizes + type.rank}}; }
 
 c10::TypePtr tensor_type(const TensorSpec& spec) {
@@ -163,9 +168,8 @@ class Lowering {
     const bool as_is = !number_dtype_ || at::isComplexType(own);
     Value*& made = numbers_[as_is ? 0 : 1][id];
     if (!made) {
-      static const Symbol kind = Symbol::fromQualString("ltc_torchscript::number");
       Value* dtype = graph().insertConstant(as_is ? c10::IValue() : c10::IValue(*number_dtype_));
-      made = append(graph().create(kind, {value(id), dtype}))->output();
+      made = append(graph().create(number_kind(), {value(id), dtype}))->output();
       made->setType(tensor_type({as_is ? own : *number_dtype_, {}}));
     }
     return made;
@@ -212,6 +216,10 @@ TensorSpec spec_of(const torch::jit::Value& value) {
   const auto* type = value.type()->castRaw<c10::TensorType>();
   if (!type || !type->scalarType() || !type->sizes().concrete_sizes()) return {};
   return {*type->scalarType(), *type->sizes().concrete_sizes()};
+}
+
+const Value* number_source(const Value& value) {
+  return value.node()->kind() == number_kind() ? value.node()->input(0) : nullptr;
 }
 
 std::string to_string(const TensorSpec& spec) { return c10::str(spec.dtype, at::IntArrayRef(spec.sizes)); }

@@ -51,4 +51,7 @@ void claim(const ltc_graph& graph, uint32_t* cluster);
 // The declared type of a tensor value of a program's graph.
 TensorSpec spec_of(const torch::jit::Value& value);
 
+// The number that a `number` node makes a tensor of (ops.h); null for any other value.
+const torch::jit::Value* number_source(const torch::jit::Value& value);
+
 }  // namespace ltc::torchscript

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "max_pool.h"
 #include "philox.h"
 
 namespace ltc::torchscript {
@@ -121,6 +122,9 @@ class Registration {
         &as_strided_scatter);
     add("as_strided_scatter_(Tensor(a!) self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
         &as_strided_scatter_);
+    add("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
+        "ceil_mode=False) -> (Tensor, Tensor)",
+        &max_pool2d_with_indices);
   }
 
  private:

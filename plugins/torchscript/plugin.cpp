@@ -9,6 +9,7 @@
 #include "device.h"
 #include "errors.h"
 #include "execute.h"
+#include "fusion/clusters.h"
 #include "lower.h"
 #include "ops.h"
 #include "types.h"
@@ -140,7 +141,7 @@ void plugin_close(ltc_plugin* plugin) { delete plugin; }
 // A sink that wants no more is no error.
 ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
   return guarded(program->host, [&] {
-    const std::string printed = program->program.graph->toString();
+    const std::string printed = program->program.graph->toString() + clusters_text(program->program);
     sink->write(sink->context, printed.data(), printed.size());
   });
 }

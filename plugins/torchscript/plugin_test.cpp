@@ -335,7 +335,7 @@ TEST_F(TorchscriptTest, FailedRunsReportAndRecover) {
   Status event;
   ASSERT_FALSE(device.execute(executable, {in, bad}, {}, out, {0, 1}, &event));  // `bad` is gone
   ASSERT_TRUE(event);
-  EXPECT_EQ(event->code, LTC_INVALID_ARGUMENT) << event->message;
+  EXPECT_EQ(event->code, LTC_OUT_OF_RANGE) << event->message;
   EXPECT_EQ(event->node, 1u);
   EXPECT_THAT(event->message, HasSubstr("aten::index_select"));
   float unspecified;
@@ -361,7 +361,7 @@ TEST_F(TorchscriptTest, UnwantedEventsDelayTheirError) {
   ASSERT_FALSE(device.execute(executable, {in, bad}, {}, lost));
   Status event;
   ASSERT_FALSE(device.execute(executable, {in, good}, {}, out, {}, &event));
-  EXPECT_EQ(code_of(event), LTC_INVALID_ARGUMENT);
+  EXPECT_EQ(code_of(event), LTC_OUT_OF_RANGE);
   EXPECT_THAT(device.download<float>(out[0], 1), ElementsAre(1));
   for (ltc_buffer* b : {in, bad, good, lost[0], out[0]}) device.api->buffer_destroy(b);
   device.api->executable_destroy(executable);

@@ -20,8 +20,10 @@ struct Rename {
   std::string_view from, to;
 };
 
-// Names that mean the row-major contents of their operand, where ATen's own operator would look at its strides.
 constexpr Rename kRenames[] = {
+    // faster than ATen's
+    {"aten::max_pool2d_with_indices", "ltc_torchscript::max_pool2d_with_indices"},
+    // the row-major contents of their operand, where ATen's own operator would look at its strides
     {"ltc::philox", "ltc_torchscript::philox"},
     {"aten::view", "ltc_torchscript::view"},
     {"aten::_unsafe_view", "ltc_torchscript::view"},

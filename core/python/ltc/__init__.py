@@ -8,10 +8,11 @@ import torch
 
 from . import _C, metrics, timeline
 from ._index import index_of as _index
+from ._jit import JitFunction
 from ._register import register as _register
 from .checkpoint import load, save
 
-__all__ = ["graph", "lazy_device", "load", "mark_step", "metrics", "save", "sync", "timeline", "wait_device_ops"]
+__all__ = ["graph", "jit", "lazy_device", "load", "mark_step", "metrics", "save", "sync", "timeline", "wait_device_ops"]
 __version__ = "0.1.0"
 
 
@@ -38,6 +39,17 @@ def lazy_device(index: int | None = None) -> torch.device:
 def graph(device: "torch.device | str | int | None" = None) -> str:
     """What a barrier on ``device`` would compile now, as text."""
     return _C.graph_text(_index(device))
+
+
+def jit(function):
+    """``function`` recorded once for each kind of call, and run from then on without being recorded; also a decorator.
+
+    A kind of call: how the arguments are nested, the tensors' dtypes, sizes, strides and aliasing, and the values of all other
+    arguments. Tensors may be written in place, and those of a module are read at each call: ``ltc.jit(model)``. Random numbers are
+    drawn anew at each call. Numbers and tensors that are no arguments are constants: tensors from outside are refused. Where
+    gradients are asked for, the function is ``torch.compile(function, backend="ltc", fullgraph=True)``.
+    """
+    return JitFunction(function)
 
 
 _register()

@@ -1,6 +1,7 @@
 """Registration of the device with PyTorch."""
 
 import atexit
+import functools
 import os
 
 import torch
@@ -14,8 +15,23 @@ def register() -> None:
         return
     torch.utils.rename_privateuse1_backend("ltc")
     _C.register_device()
+    _C.make_operators_fast()
     _C.record_source_lines([os.path.dirname(torch.__file__), os.path.dirname(__file__)])
     torch._register_device_module("ltc", _device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _sharing.install()
+    _name_backend_of_compile()
     atexit.register(_C.end_process)
+
+
+def _name_backend_of_compile() -> None:
+    """TorchInductor, the default of ``torch.compile``, generates no code for this device, and says ``KeyError: 'ltc'``."""
+    compile_graph = torch._TorchCompileInductorWrapper.__call__
+
+    @functools.wraps(compile_graph)
+    def __call__(self, graph, inputs, **kwargs):
+        if any(isinstance(value, torch.Tensor) and value.device.type == "ltc" for value in inputs):
+            raise RuntimeError('device ltc needs torch.compile(..., backend="ltc"): TorchInductor, the default, does not know it')
+        return compile_graph(self, graph, inputs, **kwargs)
+
+    torch._TorchCompileInductorWrapper.__call__ = __call__

@@ -44,7 +44,7 @@ def _pickle_storages_through_cpu() -> None:
 
 
 def _refuse_to_share() -> None:
-    share = torch.UntypedStorage.share_memory_
+    share, is_shared = torch.UntypedStorage.share_memory_, torch.UntypedStorage.is_shared
 
     @functools.wraps(share)
     def share_memory_(self, *args, **kwargs):
@@ -53,6 +53,7 @@ def _refuse_to_share() -> None:
         return share(self, *args, **kwargs)
 
     torch.UntypedStorage.share_memory_ = share_memory_
+    torch.UntypedStorage.is_shared = lambda self: not _is_ours(self) and is_shared(self)
 
 
 def _refuse_to_send() -> None:

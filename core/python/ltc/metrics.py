@@ -24,6 +24,12 @@ def fallbacks() -> list[dict]:
     return _C.fallbacks()
 
 
+def misses() -> list[dict]:
+    """Why something was compiled that resembles what was compiled before, since the last reset, most frequent first: ``difference``,
+    the first one from the nearest program, ``where`` (its Python line) and ``count`` of such compiles at that line."""
+    return _C.misses()
+
+
 def report() -> str:
-    """All counters that are not zero, and the fallbacks, as text."""
+    """All counters that are not zero, the fallbacks and the misses, as text."""
     return _C.metrics_report()

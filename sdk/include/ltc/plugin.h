@@ -123,7 +123,8 @@ enum {
   LTC_CANCELLED = 6,          /* given up on request or because the device closes */
   LTC_TIMEOUT = 7,            /* the device's own time limit ended the work; not the answer to a wait that is not over */
   LTC_DATA_CORRUPT = 8,       /* bytes fail their own checks: a saved executable, a file */
-  LTC_INTERNAL = 9            /* a defect; every code not listed reads as this */
+  LTC_INTERNAL = 9,           /* a defect; every code not listed reads as this */
+  LTC_OUT_OF_RANGE = 10       /* an element of an index tensor names no place in what it indexes */
 };
 
 /* The plugin's objects, opaque to the host. */

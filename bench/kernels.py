@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""The seven kernels of docs/opencl.md: a plugin's generated kernels beside torch.compile's, in one process, turn by turn.
+
+LTC_BACKEND names the plugin. A call of ours records, looks the program up, runs it and waits; a call of torch.compile's runs it.
+"""
+
+import argparse
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+
+import ltc
+
+
+def chain(x):
+    """20 element-wise operations."""
+    for i in range(5):
+        x = (x * 1.01 + 0.1).abs().clamp(max=3.0)
+    return x
+
+
+def gelu_backward(approximate):
+    return lambda grad, x: torch.ops.aten.gelu_backward(grad, x, approximate=approximate)
+
+
+def normalized(x, weight, bias):
+    return F.layer_norm(x, x.shape[-1:], weight, bias)
+
+
+KERNELS = {
+    "chain4m": (chain, [(4 << 20,)]),
+    "gelu backward, tanh [512,3072]": (gelu_backward("tanh"), [(512, 3072), (512, 3072)]),
+    "gelu backward, erf [512,3072]": (gelu_backward("none"), [(512, 3072), (512, 3072)]),
+    "layer norm [512,128]": (normalized, [(512, 128), (128,), (128,)]),
+    "layer norm [64,4096]": (normalized, [(64, 4096), (4096,), (4096,)]),
+    "sum over the last dim, 2048x2048": (lambda x: x.sum(1), [(2048, 2048)]),
+    "sum over the first dim, 2048x2048": (lambda x: x.sum(0), [(2048, 2048)]),
+}
+
+
+def ours(function, inputs):
+    result = function(*inputs)
+    ltc.mark_step()
+    ltc.wait_device_ops()
+    return result
+
+
+def milliseconds(call):
+    begin = time.perf_counter()
+    call()
+    return (time.perf_counter() - begin) * 1e3
+
+
+def measure(function, shapes, rounds):
+    inputs = [torch.randn(shape) for shape in shapes]
+    on_device = [x.to("ltc") for x in inputs]
+    compiled = torch.compile(function)
+    first = milliseconds(lambda: ours(function, on_device)), milliseconds(lambda: compiled(*inputs))
+    torch.testing.assert_close(ours(function, on_device).cpu(), compiled(*inputs), rtol=1e-4, atol=1e-4)
+    times = [[], []]
+    for _ in range(rounds):
+        times[0].append(milliseconds(lambda: ours(function, on_device)))
+        times[1].append(milliseconds(lambda: compiled(*inputs)))
+    return first, [statistics.median(t) for t in times]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument("--only", default="", help="kernels whose name holds this")
+    args = parser.parse_args()
+    print("| kernel | ms | torch.compile, ms | ratio | first call, ms | torch.compile, ms |\n|---|---|---|---|---|---|")
+    with torch.no_grad():
+        for name, (function, shapes) in KERNELS.items():
+            if args.only not in name:
+                continue
+            first, (mine, theirs) = measure(function, shapes, args.rounds)
+            print(f"| {name} | {mine:.2f} | {theirs:.2f} | {mine / theirs:.2f} | {first[0]:.0f} | {first[1]:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+#include "core/compile/miss.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/ir/op.h"
+
+namespace ltc {
+namespace {
+
+// A chain of ops over one param, a record each; the last is held.
+struct Step {
+  Trace trace;
+  std::vector<Root> roots;
+  std::vector<LocationId> locations;
+
+  Step(std::vector<std::string> ops, std::vector<int64_t> sizes, AttrList attrs = {}) {
+    const TypeId type = intern_contiguous(DType::kF32, sizes);
+    ValueId value = trace.add({kOpParam, type});
+    for (const std::string& op : ops) {
+      value = trace.add_node(intern_op(op), type, intern_attrs(attrs), {&value, 1});
+      locations.push_back(intern_location("step.py:" + std::to_string(value)));
+    }
+    roots.push_back({value});
+  }
+};
+
+std::string explain(const Step& now, const Step& then) {
+  const auto miss = explain_miss(now.trace, now.roots, now.locations, {{then.trace, then.roots}});
+  return miss ? miss->difference + at_location(miss->where) : "nothing like it";
+}
+
+const std::vector<std::string> kOps = {"aten::neg", "aten::exp", "aten::relu", "aten::neg"};
+
+TEST(Miss, Sizes) {
+  EXPECT_EQ(explain({kOps, {5}}, {kOps, {4}}), "a tensor from before is f32[5] instead of f32[4] at step.py:1");
+}
+
+TEST(Miss, Attribute) {
+  EXPECT_EQ(explain({kOps, {4}, {Attr::of_int("dim", 1)}}, {kOps, {4}, {Attr::of_int("dim", 0)}}),
+            "aten::neg has dim=1 instead of dim=0 at step.py:1");
+}
+
+TEST(Miss, Op) {
+  EXPECT_EQ(explain({{"aten::neg", "aten::exp", "aten::sin", "aten::neg"}, {4}}, {kOps, {4}}),
+            "aten::sin instead of aten::relu at step.py:3");
+}
+
+TEST(Miss, Length) {
+  std::vector<std::string> longer = kOps;
+  longer.push_back("aten::abs");
+  EXPECT_EQ(explain({longer, {4}}, {kOps, {4}}), "the step goes on with aten::abs at step.py:5");
+  EXPECT_EQ(explain({kOps, {4}}, {longer, {4}}), "the step ends before aten::abs at step.py:4");
+}
+
+TEST(Miss, Results) {
+  Step more(kOps, {4});
+  more.roots.insert(more.roots.begin(), Root{2});
+  EXPECT_EQ(explain(more, {kOps, {4}}), "the result of aten::exp is still held at step.py:2");
+  EXPECT_EQ(explain({kOps, {4}}, more), "the result of aten::exp is not held any more at step.py:2");
+}
+
+TEST(Miss, NothingLikeIt) {
+  EXPECT_EQ(explain({{"aten::abs", "aten::abs", "aten::abs", "aten::abs"}, {4}}, {kOps, {4}}), "nothing like it");
+}
+
+}  // namespace
+}  // namespace ltc

@@ -1,0 +1,30 @@
+// Programs that outlive the process: what the passes and the partition made of a graph, with the plugin's executables where it
+// can save them. Where it cannot, they are lowered again, and nothing else is done again.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/compile/narrowing.h"
+#include "core/compile/program.h"
+
+namespace ltc {
+
+// All that the program of a graph depends on: the graph, the builds of core and plugin, the device, what narrows and restricts.
+std::string program_key(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing);
+
+// `graph`: the one that was compiled, for the places of its nodes.
+std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device);
+
+// Throws where the bytes are damaged, or the plugin does not take what it took before.
+std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
+                                            const Narrowing& narrowing);
+
+struct CompiledProgram {
+  std::shared_ptr<const Program> program;
+  bool from_disk;
+};
+// compile(), unless an earlier process has kept the result.
+CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing);
+
+}  // namespace ltc

@@ -1,0 +1,136 @@
+#include "core/compile/saved_program.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/error.h"
+#include "core/compile/compiler.h"
+#include "core/ir/binary.h"
+#include "core/ir/text.h"
+#include "core/testing/test_plugins.h"
+
+namespace ltc {
+namespace {
+
+// Every kind of attribute.
+constexpr const char* kEveryKind = R"(graph(%0: f32[2] -> 0, %1: f64 scalar, %2: f32[2], %3: f64 scalar) {
+    %4: f32[2] = aten::neg(%0)  # a.py:1
+    %5: f32[2], _ = aten::sin(%4, none) {a=none, b=1, c=nan, d=true, e="x", f=f32, g=[1,2], h=[1.0,-0.0], i=["p","q"]}  # a.py:2
+    %6: f32[2] = aten::mul.Tensor(%5, %3)  # a.py:3
+    %7: f32[2] = aten::add.Tensor(%4, %2)
+    return %6, %7 })";
+
+// sin is not among the test plugin's ops: three steps.
+constexpr const char* kText = R"(graph(%0: f32[2] -> 0, %1: f64 scalar, %2: f32[2], %3: f64 scalar) {
+    %4: f32[2] = aten::neg(%0)  # a.py:1
+    %5: f32[2] = aten::sin(%4)  # a.py:2
+    %6: f32[2] = aten::mul.Tensor(%5, %3)  # a.py:3
+    %7: f32[2] = aten::add.Tensor(%4, %2)
+    return %6, %7 })";
+
+std::unique_ptr<host::PluginDevice> open() { return testing::load_plugin("test")->open_device(0); }
+
+std::string bytes_of(const Graph& graph) {
+  ByteWriter out;
+  write_graph(out, graph);
+  return out.take();
+}
+
+TEST(Binary, AGraphReadsBackAsItWas) {
+  const Graph graph = parse(kEveryKind);
+  const std::string bytes = bytes_of(graph);
+  ByteReader in(bytes);
+  const Graph read = read_graph(in);
+  EXPECT_TRUE(in.at_end());
+  EXPECT_TRUE(same(graph, read));
+  EXPECT_EQ(read.types, graph.types);
+}
+
+TEST(Binary, LocationsAreNoPartOfIt) {
+  Graph graph = parse(kEveryKind);
+  const std::string bytes = bytes_of(graph);
+  for (Node& node : graph.nodes) node.location = intern_location("b.py:9");
+  EXPECT_EQ(bytes_of(graph), bytes);
+}
+
+TEST(Binary, TruncatedBytesAreRefused) {
+  const std::string bytes = bytes_of(parse(kEveryKind));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    ByteReader in(std::string_view(bytes).substr(0, size));
+    EXPECT_THROW(read_graph(in), Error) << size;
+  }
+}
+
+// Nothing but an Error, whatever the bytes: sanitizers watch.
+TEST(Binary, DamagedBytesAreRefusedOrHarmless) {
+  const std::string bytes = bytes_of(parse(kEveryKind));
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    for (const char flip : {'\x01', '\x80', '\xff'}) {
+      std::string damaged = bytes;
+      damaged[i] = static_cast<char>(damaged[i] ^ flip);
+      ByteReader in(damaged);
+      try {
+        read_graph(in);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), Code::kDataCorrupt);
+      }
+    }
+  }
+}
+
+TEST(SavedProgram, LoadsAsItWasCompiled) {
+  const auto device = open();
+  const Graph graph = parse(kText);
+  const auto compiled = compile(graph, *device);
+  const std::string bytes = save_program(*compiled, graph, *device);
+  const auto loaded = load_program(bytes, graph, *device, {});
+  EXPECT_TRUE(same(loaded->graph, compiled->graph));
+  EXPECT_EQ(loaded->slots, compiled->slots);
+  EXPECT_EQ(loaded->outputs, compiled->outputs);
+  EXPECT_EQ(loaded->text, compiled->text);
+  ASSERT_EQ(loaded->steps.size(), compiled->steps.size());
+  for (size_t i = 0; i < loaded->steps.size(); ++i) {
+    const Step &one = loaded->steps[i], &other = compiled->steps[i];
+    EXPECT_TRUE(same(one.graph, other.graph));
+    EXPECT_EQ(one.executable != nullptr, one.on_device);
+    EXPECT_EQ(one.inputs, other.inputs);
+    EXPECT_EQ(one.scalars, other.scalars);
+    EXPECT_EQ(one.outputs, other.outputs);
+    EXPECT_EQ(one.origin, other.origin);
+    EXPECT_EQ(one.released, other.released);
+    EXPECT_EQ(one.reasons, other.reasons);
+  }
+  EXPECT_EQ(save_program(*loaded, graph, *device), bytes);
+}
+
+TEST(SavedProgram, HasThePlacesOfTheProgramThatLoadsIt) {
+  const auto device = open();
+  const Graph graph = parse(kText);
+  const std::string bytes = save_program(*compile(graph, *device), graph, *device);
+  Graph moved = graph;
+  for (size_t i = 0; i < 3; ++i) moved.nodes[i].location = intern_location("b.py:" + std::to_string(i));
+  const auto loaded = load_program(bytes, moved, *device, {});
+  EXPECT_EQ(location_text(loaded->graph.nodes[0].location), "b.py:0");
+  EXPECT_EQ(loaded->graph.nodes.back().location, kNoLocation);
+}
+
+TEST(SavedProgram, TruncatedBytesAreRefused) {
+  const auto device = open();
+  const Graph graph = parse(kText);
+  const std::string bytes = save_program(*compile(graph, *device), graph, *device);
+  for (size_t size = 0; size < bytes.size(); size += 7)
+    EXPECT_THROW(load_program(std::string_view(bytes).substr(0, size), graph, *device, {}), Error) << size;
+}
+
+TEST(SavedProgram, TheKeyTellsGraphsDevicesAndNarrowingApart) {
+  const auto device = open();
+  const Graph graph = parse(kText);
+  Graph other = graph;
+  other.params[0].alias_output = kNone;
+  const std::string key = program_key(graph, *device, {});
+  EXPECT_EQ(program_key(graph, *open(), {}), key);
+  EXPECT_NE(program_key(other, *device, {}), key);
+  EXPECT_NE(program_key(graph, *device, Narrowing(~uint64_t{0}, Narrowing::Bf16::kYes)), key);
+}
+
+}  // namespace
+}  // namespace ltc

@@ -1,0 +1,178 @@
+#include "core/ir/binary.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/error.h"
+#include "core/ir/verify.h"
+
+namespace ltc {
+namespace {
+
+[[noreturn]] void corrupt(const char* what) { fail(Code::kDataCorrupt, "saved bytes are damaged: ", what); }
+
+// Each distinct one once, and then by number.
+class Table {
+ public:
+  uint32_t number(uint32_t id) {
+    const auto [it, is_new] = numbers_.emplace(id, static_cast<uint32_t>(ids_.size()));
+    if (is_new) ids_.push_back(id);
+    return it->second;
+  }
+  const std::vector<uint32_t>& ids() const { return ids_; }
+
+ private:
+  std::unordered_map<uint32_t, uint32_t> numbers_;
+  std::vector<uint32_t> ids_;
+};
+
+uint32_t at(const std::vector<uint32_t>& ids, uint32_t number) {
+  if (number >= ids.size()) corrupt("a number that stands for nothing");
+  return ids[number];
+}
+
+void write_attrs(ByteWriter& out, AttrsId id) {
+  const AttrList& attrs = attrs_of(id);
+  out.number<uint64_t>(attrs.size());
+  for (const Attr& attr : attrs) {
+    out.text(attr.name);
+    out.number(static_cast<uint32_t>(attr.kind));
+    out.numbers(attr.ints);
+    out.numbers(attr.floats);
+    out.number<uint64_t>(attr.strings.size());
+    for (const std::string& text : attr.strings) out.text(text);
+  }
+}
+
+void check_attr(const Attr& attr) {
+  switch (attr.kind) {
+    case AttrKind::kInt:
+    case AttrKind::kBool:
+    case AttrKind::kDType:
+      if (attr.ints.size() != 1) corrupt("an attribute");
+      return;
+    case AttrKind::kFloat:
+      if (attr.floats.size() != 1) corrupt("an attribute");
+      return;
+    case AttrKind::kString:
+      if (attr.strings.size() != 1) corrupt("an attribute");
+      return;
+    default: return;
+  }
+}
+
+AttrsId read_attrs(ByteReader& in) {
+  AttrList attrs(in.length(36));
+  for (Attr& attr : attrs) {
+    attr.name = in.text();
+    const auto kind = in.number<uint32_t>();
+    if (kind < static_cast<uint32_t>(AttrKind::kNone) || kind > static_cast<uint32_t>(AttrKind::kStrings))
+      corrupt("an attribute's kind");
+    attr.kind = static_cast<AttrKind>(kind);
+    attr.ints = in.numbers<int64_t>();
+    attr.floats = in.numbers<double>();
+    attr.strings.resize(in.length(8));
+    for (std::string& text : attr.strings) text = in.text();
+    check_attr(attr);
+  }
+  return intern_attrs(attrs);
+}
+
+uint32_t place_number(LocationId location, const std::vector<LocationId>& places) {
+  if (location == kNoLocation) return 0;
+  const auto it = std::find(places.begin(), places.end(), location);
+  return it == places.end() ? 0 : static_cast<uint32_t>(it - places.begin()) + 1;
+}
+
+}  // namespace
+
+void write_type(ByteWriter& out, TypeId id) {
+  const Type& type = type_of(id);
+  out.number(static_cast<uint32_t>(type.dtype));
+  out.numbers(type.sizes);
+  out.numbers(type.strides);
+}
+
+TypeId read_type(ByteReader& in) {
+  const auto dtype = in.number<uint32_t>();
+  const auto sizes = in.numbers<int64_t>(), strides = in.numbers<int64_t>();
+  if (dtype == 0 || dtype >= kDTypeCount || sizes.size() != strides.size()) corrupt("a type");
+  return intern_type(static_cast<DType>(dtype), sizes, strides);
+}
+
+std::string_view ByteReader::take(size_t size) {
+  if (size > rest_.size()) corrupt("they end too early");
+  const std::string_view taken = rest_.substr(0, size);
+  rest_.remove_prefix(size);
+  return taken;
+}
+
+size_t ByteReader::length(size_t least) {
+  const auto count = number<uint64_t>();
+  if (count > rest_.size() / least) corrupt("a length");
+  return count;
+}
+
+void write_graph(ByteWriter& out, const Graph& graph, const std::vector<LocationId>* places) {
+  Table types, ops, attrs;
+  std::vector<uint32_t> values, params, nodes;
+  for (const TypeId type : graph.types) values.push_back(types.number(type));
+  for (const Param& param : graph.params) params.insert(params.end(), {param.value, param.scalar, param.alias_output});
+  for (const Node& node : graph.nodes) {
+    nodes.insert(nodes.end(), {ops.number(node.op), attrs.number(node.attrs), static_cast<uint32_t>(node.inputs.size()),
+                               static_cast<uint32_t>(node.outputs.size()), places ? place_number(node.location, *places) : 0});
+    nodes.insert(nodes.end(), node.inputs.begin(), node.inputs.end());
+    nodes.insert(nodes.end(), node.outputs.begin(), node.outputs.end());
+  }
+  out.number<uint64_t>(types.ids().size());
+  for (const TypeId type : types.ids()) write_type(out, type);
+  out.number<uint64_t>(ops.ids().size());
+  for (const OpId op : ops.ids()) out.text(op_name(op));
+  out.number<uint64_t>(attrs.ids().size());
+  for (const AttrsId id : attrs.ids()) write_attrs(out, id);
+  out.numbers(values);
+  out.numbers(params);
+  out.number<uint64_t>(graph.nodes.size());
+  out.numbers(nodes);
+  out.numbers(graph.outputs);
+}
+
+Graph read_graph(ByteReader& in, const std::vector<LocationId>* places) {
+  std::vector<uint32_t> types(in.length(20)), ops, attrs;
+  for (uint32_t& type : types) type = read_type(in);
+  ops.resize(in.length(8));
+  for (uint32_t& op : ops) op = intern_op(in.text());
+  attrs.resize(in.length(8));
+  for (uint32_t& id : attrs) id = read_attrs(in);
+
+  Graph graph;
+  for (const uint32_t number : in.numbers<uint32_t>()) graph.types.push_back(at(types, number));
+  const auto params = in.numbers<uint32_t>();
+  if (params.size() % 3) corrupt("params");
+  for (size_t i = 0; i < params.size(); i += 3) graph.params.push_back({params[i], params[i + 1] != 0, params[i + 2]});
+
+  const size_t count = in.length(1);
+  const auto words = in.numbers<uint32_t>();
+  auto word = words.begin();
+  const auto take = [&](size_t size) {
+    if (size > static_cast<size_t>(words.end() - word)) corrupt("nodes");
+    word += static_cast<ptrdiff_t>(size);
+    return std::vector<ValueId>(word - static_cast<ptrdiff_t>(size), word);
+  };
+  for (size_t i = 0; i < count; ++i) {
+    const auto head = take(5);
+    Node node{at(ops, head[0]), at(attrs, head[1]), take(head[2]), {}};
+    node.outputs = take(head[3]);
+    if (places && head[4] > 0 && head[4] <= places->size()) node.location = (*places)[head[4] - 1];
+    graph.nodes.push_back(std::move(node));
+  }
+  graph.outputs = in.numbers<uint32_t>();
+  try {
+    verify(graph, "reading it from the disk");
+  } catch (const Error& error) {
+    corrupt(error.what());
+  }
+  return graph;
+}
+
+}  // namespace ltc

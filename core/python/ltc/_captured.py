@@ -1,0 +1,58 @@
+"""A function of a flat list that is recorded once per kind of call, and run from then on without being recorded."""
+
+import os
+import threading
+import warnings
+from collections.abc import Callable
+
+from . import _C
+
+
+class CapturedFunction:
+    """``run`` takes and returns a list of tensors and other values. A call is of a kind that was met if its tensors have the dtypes,
+    sizes, strides and aliasing of that one and its other values are equal.
+
+    on_refusal  called with the reason where ``run`` cannot be captured (it reads a value, say); from then on it is recorded at
+                each call, as it is.
+    """
+
+    def __init__(self, run: Callable[[list], list], device: int, on_refusal: Callable[[str], None]):
+        self.run, self.on_refusal = run, on_refusal
+        self.captures = _C.Captures(device)
+        self.call = self.captures.call
+        self.lock = threading.RLock()
+        self._boxed_call = True  # AOTAutograd hands over a list, and frees what it holds
+        if os.environ.get("LTC_EAGER", "0") not in ("", "0"):
+            self._record_each_call()
+
+    def __call__(self, args: list) -> list:
+        results = self.call(args)
+        if results is None:
+            results = self._capture(args)
+        args.clear()
+        return results
+
+    def _capture(self, args: list) -> list:
+        if _C.is_capturing():  # this call belongs to a larger function
+            return self.run(args)
+        with self.lock:
+            if (results := self.captures.call(args)) is not None:  # another thread was quicker
+                return results
+            stand_ins = self.captures.begin(args)
+            try:
+                return self.captures.finish(list(self.run(stand_ins)))
+            except Exception:
+                reason = self.captures.abandon()
+                if not reason:
+                    raise
+        self.on_refusal(reason)
+        self._record_each_call()
+        return self.run(args)
+
+    def _record_each_call(self) -> None:
+        self.call = lambda args: None
+        self._capture = self.run
+
+
+def warn_uncaptured(reason: str) -> None:
+    warnings.warn(f"ltc records a compiled graph again at each call: {reason}", stacklevel=2)

@@ -1,0 +1,120 @@
+"""``ltc.jit(fn)``: a function of tensors as a program of the device, recorded once per kind of call."""
+
+import functools
+
+import torch
+from torch.utils import _pytree as pytree
+
+from . import _C
+from ._captured import CapturedFunction
+
+
+class JitFunction:
+    """What :func:`ltc.jit` returns. ``len()`` is how many kinds of calls it has met."""
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function, updated=())
+        self.module = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
+        if not isinstance(self.module, torch.nn.Module):
+            self.module = None
+        self.function = function
+        self.modules = list(self.module.modules()) if self.module is not None else []
+        self.by_structure = {}
+        self.training = None
+
+    def __len__(self):
+        return sum(len(structure.captured.captures) for structure in self.by_structure.values())
+
+    def __call__(self, *args, **kwargs):
+        leaves, spec = pytree.tree_flatten((args, kwargs))
+        held = [tensor for module in self.modules for tensor in _own_tensors(module)]
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] + held
+        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+            return self._train(*args, **kwargs)
+        device = _device_of(tensors)
+        key = (spec, device, torch.is_autocast_enabled("ltc"), torch.get_autocast_dtype("ltc"), torch.get_default_dtype(),
+               tuple(module.training for module in self.modules))  # fmt: skip
+        structure = self.by_structure.get(key)
+        if structure is None:
+            structure = self.by_structure[key] = _Structure(self, spec, len(leaves), device)
+        return structure(leaves + held)
+
+    def _train(self, *args, **kwargs):
+        if self.training is None:
+            self.training = torch.compile(self.function, backend="ltc", fullgraph=True, dynamic=False)
+        return self.training(*args, **kwargs)
+
+
+class _Structure:
+    """The calls whose arguments are nested in one way."""
+
+    def __init__(self, jit: JitFunction, spec, count: int, device: int):
+        self.jit, self.spec, self.count = jit, spec, count
+        self.result_spec = {}  # by how the results are nested: a captured call returns which
+        self.captured = CapturedFunction(self._run, device, self._refuse)
+
+    def __call__(self, values: list):
+        *leaves, spec = self.captured(values)
+        return pytree.tree_unflatten(leaves, self.result_spec[spec])
+
+    def _run(self, values: list) -> list:
+        args, kwargs = pytree.tree_unflatten(values[:self.count], self.spec)
+        with torch.no_grad():
+            leaves, spec = pytree.tree_flatten(self._apply(values[self.count:], args, kwargs))
+        self.result_spec[str(spec)] = spec
+        return [*leaves, str(spec)]
+
+    def _apply(self, held: list, args, kwargs):
+        if self.jit.module is None:
+            return self.jit.function(*args, **kwargs)
+        with _standing_in(self.jit.modules, held):
+            return self.jit.function(*args, **kwargs)
+
+    def _refuse(self, reason: str):
+        name = getattr(self.jit.function, "__qualname__", type(self.jit.function).__name__)
+        raise RuntimeError(
+            f"ltc.jit({name}): {reason}. A function under ltc.jit is recorded once, so what it does may depend on the arguments' "
+            "types and on its other arguments, not on values of tensors: use torch.where and the like, pass the tensor as an "
+            "argument, or leave that part out of the function."
+        )
+
+
+def _own_tensors(module: torch.nn.Module):
+    for tensors in (module._parameters, module._buffers):
+        for tensor in tensors.values():
+            if tensor is not None:
+                yield tensor
+
+
+class _standing_in:
+    """Puts tensors in the place of the modules' own, in the order of :func:`_own_tensors`. What the modules put in the place of
+    those meanwhile becomes their contents."""
+
+    def __init__(self, modules: list, tensors: list):
+        self.modules, self.tensors = modules, tensors
+
+    def __enter__(self):
+        rest = iter(self.tensors)
+        self.places = [
+            (of_module, name, tensor, next(rest))
+            for module in self.modules
+            for of_module in (module._parameters, module._buffers)
+            for name, tensor in of_module.items()
+            if tensor is not None
+        ]
+        for of_module, name, _, stand_in in self.places:
+            of_module[name] = stand_in
+
+    def __exit__(self, *exception):
+        for of_module, name, tensor, stand_in in self.places:
+            if (left := of_module[name]) is not stand_in and isinstance(left, torch.Tensor):
+                stand_in.copy_(left)
+            of_module[name] = tensor
+        return False
+
+
+def _device_of(tensors) -> int:
+    devices = {tensor.device for tensor in tensors if tensor.device.type == "ltc"}
+    if len(devices) > 1:
+        raise RuntimeError(f"ltc.jit: a function computes on one device, and its tensors are on {sorted(map(str, devices))}")
+    return devices.pop().index or 0 if devices else _C.current_device()

@@ -1,0 +1,142 @@
+#include "core/run/capture.h"
+
+#include <algorithm>
+
+namespace ltc {
+
+Capture::Capture(LazyDevice& device) : device_(device), outer_(t_capture) {
+  if (device.is_eager_) fail(Code::kUnsupported, "nothing is captured with LTC_EAGER=1");
+  tape_.is_capture = true;
+  {
+    std::lock_guard lock(device.mutex_);
+    tape_.epoch = ++device.last_epoch_;
+    device.captures_.push_back(&tape_);
+  }
+  t_capture = this;
+}
+
+Capture::~Capture() { end(); }
+
+void Capture::end() {
+  if (!std::exchange(is_open_, false)) return;
+  t_capture = outer_;
+  std::lock_guard lock(device_.mutex_);
+  std::erase(device_.captures_, &tape_);
+}
+
+void Capture::refuse(std::string_view why) {
+  refusal_ = cat(why, at_location(current_location()));
+  fail(Code::kUnsupported, refusal_);
+}
+
+void Capture::add_argument(LazyStorage& stand_in, TypeId type) {
+  auto buffer = std::make_shared<Buffer>(device_.queue_, type);
+  argument_of_.emplace(buffer.get(), static_cast<uint32_t>(stand_ins_.size()));
+  stand_ins_.push_back(&stand_in);
+  Recorder recorder(device_);
+  recorder.bind(stand_in, std::move(buffer), type);
+}
+
+void Capture::note_draw(TypeId type, std::shared_ptr<void> generator) {
+  const auto count = static_cast<uint32_t>(tape_.scalars.size());
+  draws_.push_back({count - 2, count - 1, type, std::move(generator)});
+}
+
+Place Capture::place_of(const BufferRef& buffer) const {
+  if (const auto it = argument_of_.find(buffer.get()); it != argument_of_.end()) return {Place::kArgument, it->second};
+  return {Place::kConstant, 0, buffer};
+}
+
+void Capture::bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const {
+  std::vector<LazyStorage*> storages(stand_ins_);
+  storages.insert(storages.end(), results.begin(), results.end());
+  for (uint32_t i = 0; i < storages.size(); ++i) {
+    const LazyStorage& storage = *storages[i];
+    Place place;
+    if (storage.buffer_) {
+      place = place_of(storage.buffer_);
+    } else if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) {
+      place = {Place::kOutput, static_cast<uint32_t>(std::ranges::find(roots, storage.value_, &Root::value) - roots.begin())};
+    }
+    const bool unchanged = i < stand_ins_.size() && place.kind == Place::kArgument && place.index == i;
+    if (!unchanged && place.kind != Place::kNothing) captured.bindings.push_back({i, std::move(place), storage.type_});
+  }
+}
+
+Captured Capture::finish(std::span<LazyStorage* const> results) {
+  Captured captured;
+  LazyDevice::Cut step;
+  {
+    std::lock_guard lock(device_.mutex_);
+    LazyDevice::collect_roots(tape_, step.roots);
+    bind_results(captured, results, step.roots);
+  }
+  end();
+  metrics::counter(metrics::kCaptures) += 1;
+  metrics::counter(metrics::kOpsRecorded) += tape_.recorded;
+  captured.draws = std::move(draws_);
+  captured.scalars = std::move(tape_.scalars);
+  if (step.roots.empty()) return captured;
+  for (const Root& root : step.roots) captured.outputs.push_back(tape_.trace.records[root.value].type);
+  step.trace = std::move(tape_.trace);
+  step.locations = std::move(tape_.locations);
+  std::lock_guard order(device_.submission_);
+  const CachedProgram& found = device_.look_up(step);
+  captured.program = found.program;
+  captured.scalar_of = found.scalars;
+  for (const uint32_t index : found.buffers) captured.inputs.push_back(place_of(tape_.inputs[index]));
+  return captured;
+}
+
+namespace {
+
+BufferRef held_at(const Place& place, std::span<LazyStorage* const> storages, std::span<const BufferRef> outputs) {
+  switch (place.kind) {
+    case Place::kArgument: return storages[place.index]->buffer();
+    case Place::kOutput: return outputs[place.index];
+    case Place::kConstant: return place.constant;
+    case Place::kNothing: break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// False if an argument is only traced.
+bool LazyDevice::bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run,
+                           std::vector<BufferRef>& bound) {
+  std::lock_guard lock(mutex_);
+  for (const Place& place : captured.inputs) run.inputs.push_back(held_at(place, storages, run.outputs));
+  for (const Binding& binding : captured.bindings) bound.push_back(held_at(binding.place, storages, run.outputs));
+  const auto is_null = [](const BufferRef& buffer) { return !buffer; };
+  if (std::ranges::any_of(run.inputs, is_null) || std::ranges::any_of(bound, is_null)) return false;
+  for (size_t i = 0; i < bound.size(); ++i) {
+    LazyStorage& storage = *storages[captured.bindings[i].storage];
+    unlink(storage);
+    Recorder::set_type(storage, captured.bindings[i].type);
+    std::swap(storage.buffer_, bound[i]);
+  }
+  return true;
+}
+
+void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {
+  enter();
+  static metrics::Counter& calls = metrics::counter(metrics::kCapturedCalls);
+  calls += 1;
+  while (true) {
+    std::unique_lock order(submission_);
+    Run run{captured.program, {}, {}, {}, 0};
+    for (const uint32_t index : captured.scalar_of) run.scalars.push_back(scalars[index]);
+    for (const TypeId type : captured.outputs) run.outputs.push_back(std::make_shared<Buffer>(queue_, type));
+    std::vector<BufferRef> bound;
+    if (bind_call(captured, storages, run, bound)) {
+      bound.clear();  // what was there before: the run may hold the last reference now
+      if (captured.program) submit(std::move(run));
+      return;
+    }
+    order.unlock();
+    sync(metrics::kCallBarrier);
+  }
+}
+
+}  // namespace ltc

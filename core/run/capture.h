@@ -1,0 +1,86 @@
+// Recording a function once, to be run again without recording it: torch.compile and ltc.jit.
+//
+// The thread that captures records on a tape of its own, from stand-ins of the function's arguments; other threads record as
+// ever. The trace is the one that the function leaves when it is recorded in the ordinary way, so both find the same program.
+// Nothing from outside may be read or written, and no value asked for: it would be one for ever. Such a capture is refused, by an
+// Error at the line that asks.
+#pragma once
+
+#include <unordered_map>
+
+#include "core/run/lazy_device.h"
+
+namespace ltc {
+
+// What a storage holds, or a program reads.
+struct Place {
+  enum Kind : uint8_t { kArgument, kOutput, kConstant, kNothing } kind = kNothing;
+  uint32_t index = 0;       // of the argument, or of the program's output
+  BufferRef constant = {};  // made while capturing, the same at each call
+};
+
+// Numbers that the function drew from a random generator: each call draws its own.
+struct Draw {
+  uint32_t seed, offset;            // which of the scalars they are
+  TypeId type;                      // of what is drawn
+  std::shared_ptr<void> generator;  // for who draws
+};
+
+// A storage to bind when the function is called: of the arguments, those that it wrote; after them, its results.
+struct Binding {
+  uint32_t storage;
+  Place place;
+  TypeId type;  // with the declared strides
+};
+
+// The function as a program. Immutable: any thread may run it.
+struct LTC_API Captured {
+  std::shared_ptr<const Program> program;  // null if there is nothing to compute
+  std::vector<Place> inputs;               // of its buffer params
+  std::vector<TypeId> outputs;
+  std::vector<uint32_t> scalar_of;  // of its scalar params: which of `scalars`
+  std::vector<Scalar> scalars;
+  std::vector<Draw> draws;
+  std::vector<Binding> bindings;
+};
+
+class LTC_API Capture {
+ public:
+  // The calling thread records here until finish() or the destructor, in the same thread. Throws with LTC_EAGER.
+  explicit Capture(LazyDevice& device);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+
+  LazyDevice& device() const { return device_; }
+  Tape& tape() { return tape_; }
+
+  // `stand_in`, fresh, now holds what the next argument will hold.
+  void add_argument(LazyStorage& stand_in, TypeId type);
+  // Of the two scalars recorded last.
+  void note_draw(TypeId type, std::shared_ptr<void> generator);
+  const std::vector<Draw>& draws() const { return draws_; }  // empty once finished
+
+  // Why the capture was refused; empty if it was not.
+  const std::string& refusal() const { return refusal_; }
+  [[noreturn]] void refuse(std::string_view why);
+
+  // Compiles what was recorded, or finds it. `results` and the stand-ins are alive.
+  Captured finish(std::span<LazyStorage* const> results);
+
+ private:
+  void end();
+  Place place_of(const BufferRef& buffer) const;
+  void bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const;
+
+  LazyDevice& device_;
+  Tape tape_;
+  Capture* const outer_;
+  std::vector<LazyStorage*> stand_ins_;
+  std::unordered_map<const Buffer*, uint32_t> argument_of_;  // by the buffer that stands for it
+  std::vector<Draw> draws_;
+  std::string refusal_;
+  bool is_open_ = true;
+};
+
+}  // namespace ltc

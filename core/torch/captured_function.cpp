@@ -1,0 +1,188 @@
+#include "core/torch/captured_function.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "core/torch/generator.h"
+#include "core/torch/geometry.h"
+#include "core/torch/transfer.h"
+
+namespace ltc {
+namespace {
+
+// Like a recorded draw, each call takes its numbers from where the generator stands.
+void draw(const Draw& draw, std::vector<Scalar>& scalars) {
+  auto& generator = *static_cast<at::Generator*>(draw.generator.get());
+  std::lock_guard lock(generator.mutex());
+  auto* lazy = static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl());
+  scalars[draw.seed].i = static_cast<int64_t>(lazy->current_seed());
+  scalars[draw.offset].i = static_cast<int64_t>(lazy->reserve(type_of(draw.type)));
+}
+
+// An empty tensor reads as zeros; from here on it holds them.
+void fill_empty(const TensorArguments& arguments) {
+  for (size_t i = 0; i < arguments.held.size(); ++i) {
+    if (arguments.held[i].type != kNoType) continue;
+    Recorder recorder(arguments.device);
+    read(recorder, arguments.tensors[i].unsafeGetTensorImpl());
+  }
+}
+
+}  // namespace
+
+TensorGeometry::TensorGeometry(const c10::TensorImpl& tensor)
+    : dtype(c10::typeMetaToScalarType(tensor.dtype())),
+      sizes(tensor.sizes().vec()),
+      strides(tensor.strides().vec()),
+      offset(tensor.storage_offset()),
+      conj(tensor.is_conj()),
+      neg(tensor.is_neg()) {}
+
+bool TensorGeometry::fits(const c10::TensorImpl& tensor) const {
+  return dtype == c10::typeMetaToScalarType(tensor.dtype()) && tensor.sizes().equals(sizes) && tensor.strides().equals(strides) &&
+         offset == tensor.storage_offset() && conj == tensor.is_conj() && neg == tensor.is_neg();
+}
+
+at::Tensor TensorGeometry::over(c10::Storage storage) const {
+  at::Tensor result = tensor_over(std::move(storage), dtype);
+  auto* impl = result.unsafeGetTensorImpl();
+  impl->set_sizes_and_strides(sizes, strides, offset);
+  if (conj) impl->_set_conj(true);
+  if (neg) impl->_set_neg(true);
+  return result;
+}
+
+TensorArguments::TensorArguments(LazyDevice& device, std::vector<at::Tensor> given)
+    : device(device), tensors(std::move(given)), sent(tensors.size(), false) {
+  storages.reserve(tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!is_lazy(tensors[i])) {
+      sent[i] = true;
+      tensors[i] = to_lazy(device, tensors[i]);
+    }
+    storages.push_back(&lazy_storage(tensors[i].unsafeGetTensorImpl()));
+    TORCH_CHECK(&storages.back()->device() == &device, "expected all tensors on device ", kDeviceName, ":", device.ordinal(),
+                ", but argument ", i, " is on ", kDeviceName, ":", storages.back()->device().ordinal());
+  }
+  held.reserve(tensors.size());
+  device.describe(storages, held);
+  if (std::ranges::any_of(held, [](const auto& one) { return one.type == kNoType; })) {
+    fill_empty(*this);
+    held.clear();
+    device.describe(storages, held);
+  }
+}
+
+bool CapturedFunction::fits(const TensorArguments& arguments) const {
+  if (arguments.tensors.size() != arguments_.size()) return false;
+  for (size_t i = 0; i < arguments_.size(); ++i) {
+    if (arguments.held[i] != arguments_[i].held) return false;
+    if (!arguments_[i].geometry.fits(*arguments.tensors[i].unsafeGetTensorImpl())) return false;
+  }
+  return true;
+}
+
+std::vector<at::Tensor> CapturedFunction::call(const TensorArguments& arguments) const {
+  if (captured_.draws.empty()) return run(arguments, captured_.scalars);
+  std::vector<Scalar> scalars = captured_.scalars;
+  for (const Draw& one : captured_.draws) draw(one, scalars);
+  return run(arguments, scalars);
+}
+
+std::vector<at::Tensor> CapturedFunction::run(const TensorArguments& arguments, std::span<const Scalar> scalars) const {
+  c10::SmallVector<LazyStorage*, 32> storages;
+  c10::SmallVector<c10::Storage, 8> own;
+  for (const uint32_t i : distinct_) storages.push_back(arguments.storages[i]);
+  for (const size_t size_bytes : new_storages_) {
+    own.push_back(new_storage(arguments.device, size_bytes));
+    storages.push_back(&lazy_storage(own.back().unsafeGetStorageImpl()));
+  }
+  arguments.device.call(captured_, scalars, {storages.data(), storages.size()});
+  for (const uint32_t i : written_) {
+    auto* impl = arguments.tensors[i].unsafeGetTensorImpl();
+    if (!impl->is_inference()) impl->bump_version();
+  }
+  std::vector<at::Tensor> results;
+  results.reserve(results_.size());
+  for (const Result& result : results_) {
+    if (result.kind == Result::kArgument) {
+      results.push_back(arguments.tensors[result.index]);
+    } else if (result.kind == Result::kOwn) {
+      results.push_back(result.geometry.over(own[result.index]));
+    } else {
+      const at::Tensor& base = arguments.tensors[result.index];
+      const TensorGeometry& view = result.geometry;
+      results.push_back(view.dtype == base.scalar_type() ? base.as_strided(view.sizes, view.strides, view.offset)
+                                                         : view.over(base.storage()));
+    }
+  }
+  return results;
+}
+
+FunctionCapture::FunctionCapture(TensorArguments arguments) : arguments_(std::move(arguments)), capture_(arguments_.device) {
+  std::vector<c10::Storage> storages(arguments_.tensors.size());
+  for (uint32_t i = 0; i < arguments_.tensors.size(); ++i) {
+    const auto* tensor = arguments_.tensors[i].unsafeGetTensorImpl();
+    const LazyDevice::Held held = arguments_.held[i];
+    if (held.first == i) {
+      storages[i] = new_storage(arguments_.device, tensor->unsafe_storage().nbytes());
+      capture_.add_argument(lazy_storage(storages[i].unsafeGetStorageImpl()), held.type);
+      function_->distinct_.push_back(i);
+    }
+    function_->arguments_.push_back({TensorGeometry(*tensor), held});
+    stand_ins_.push_back(function_->arguments_[i].geometry.over(storages[held.first]));
+  }
+}
+
+// A capture that came to nothing has drawn nothing.
+FunctionCapture::~FunctionCapture() {
+  const auto& draws = capture_.draws();
+  for (auto draw = draws.rbegin(); draw != draws.rend(); ++draw) {
+    auto& generator = *static_cast<at::Generator*>(draw->generator.get());
+    std::lock_guard lock(generator.mutex());
+    static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl())
+        ->set_offset(static_cast<uint64_t>(capture_.tape().scalars[draw->offset].i));
+  }
+}
+
+uint32_t FunctionCapture::own_storage(const at::Tensor& result) {
+  LazyStorage* storage = &lazy_storage(result.unsafeGetTensorImpl());
+  const auto known = std::ranges::find(result_storages_, storage);
+  if (known != result_storages_.end()) return static_cast<uint32_t>(known - result_storages_.begin());
+  result_storages_.push_back(storage);
+  function_->new_storages_.push_back(result.storage().nbytes());
+  return static_cast<uint32_t>(result_storages_.size() - 1);
+}
+
+std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> FunctionCapture::finish(
+    const std::vector<at::Tensor>& results) {
+  for (const at::Tensor& result : results) {
+    if (!is_lazy(result)) capture_.refuse(cat("a result is on ", result.device().str()));
+    const TensorGeometry geometry(*result.unsafeGetTensorImpl());
+    const auto same = std::ranges::find_if(stand_ins_, [&](const at::Tensor& one) { return one.is_same(result); });
+    const auto base = std::ranges::find_if(stand_ins_, [&](const at::Tensor& one) { return one.is_alias_of(result); });
+    using Result = CapturedFunction::Result;
+    if (same != stand_ins_.end()) {
+      function_->results_.push_back({Result::kArgument, static_cast<uint32_t>(same - stand_ins_.begin()), geometry});
+    } else if (base != stand_ins_.end()) {
+      function_->results_.push_back({Result::kViewOfArgument, static_cast<uint32_t>(base - stand_ins_.begin()), geometry});
+    } else {
+      function_->results_.push_back({Result::kOwn, own_storage(result), geometry});
+    }
+  }
+  function_->captured_ = capture_.finish(result_storages_);
+  for (const Binding& binding : function_->captured_.bindings) {
+    if (binding.storage >= function_->distinct_.size()) continue;
+    const uint32_t argument = function_->distinct_[binding.storage];
+    TORCH_CHECK(!arguments_.sent[argument], "a tensor of the CPU is written by a function on device ", kDeviceName, ": argument ",
+                argument, "; move it with .to(\"", kDeviceName, "\") first");
+    for (uint32_t i = 0; i < arguments_.held.size(); ++i) {
+      if (arguments_.held[i].first == argument) function_->written_.push_back(i);
+    }
+  }
+  auto first = function_->run(arguments_, function_->captured_.scalars);
+  return {std::move(function_), std::move(first)};
+}
+
+}  // namespace ltc

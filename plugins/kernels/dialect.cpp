@@ -1,0 +1,108 @@
+#include "dialect.h"
+
+namespace ltc::kernels {
+namespace {
+
+constexpr Dialect kOpenCl{
+    .name = "opencl",
+    .prelude = R"(#pragma OPENCL FP_CONTRACT OFF
+typedef uchar u8;
+typedef char i8;
+typedef short i16;
+typedef ushort u16;
+typedef int i32;
+typedef uint u32;
+typedef long i64;
+typedef ulong u64;
+typedef float f32;
+#define FN static
+#define GLOBAL __global
+#define RESTRICT restrict
+FN f32 f32_of_u32(u32 x) { return as_float(x); }
+FN u32 u32_of_f32(f32 x) { return as_uint(x); }
+)",
+    .prelude_f64 = R"(#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+typedef double f64;
+FN f64 f64_of_u64(u64 x) { return as_double(x); }
+FN u64 u64_of_f64(f64 x) { return as_ulong(x); }
+)",
+    .suffixed = false,
+    .open = "__kernel void ltc_kernel(",
+    .body = ") {\n  const ix i0 = (ix)get_global_id(0);\n  if (i0 >= items) return;\n",
+    .close = "}\n",
+    .vectors = true,
+    .arguments_in_array = false,
+};
+
+constexpr Dialect kCuda{
+    .name = "cuda",
+    .prelude = R"(typedef unsigned char u8;
+typedef signed char i8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long long i64;
+typedef unsigned long long u64;
+typedef float f32;
+typedef double f64;
+#define FN static __device__
+#define GLOBAL
+#define RESTRICT __restrict__
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#define NAN __int_as_float(0x7fc00000)
+#endif
+FN f32 f32_of_u32(u32 x) { return __uint_as_float(x); }
+FN u32 u32_of_f32(f32 x) { return __float_as_uint(x); }
+FN f64 f64_of_u64(u64 x) { return __longlong_as_double((i64)x); }
+FN u64 u64_of_f64(f64 x) { return (u64)__double_as_longlong(x); }
+)",
+    .prelude_f64 = "",
+    .suffixed = true,
+    .open = "extern \"C\" __global__ void ltc_kernel(",
+    .body = ") {\n  const ix i0 = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x;\n  if (i0 >= items) return;\n",
+    .close = "}\n",
+    .vectors = false,
+    .arguments_in_array = false,
+};
+
+constexpr Dialect kHost{
+    .name = "host",
+    .prelude = R"(#include <math.h>
+#include <stdint.h>
+#include <string.h>
+typedef uint8_t u8;
+typedef int8_t i8;
+typedef int16_t i16;
+typedef uint16_t u16;
+typedef int32_t i32;
+typedef uint32_t u32;
+typedef int64_t i64;
+typedef uint64_t u64;
+typedef float f32;
+typedef double f64;
+#define FN static inline
+#define GLOBAL
+#define RESTRICT restrict
+FN f32 f32_of_u32(u32 x) { f32 y; memcpy(&y, &x, sizeof y); return y; }
+FN u32 u32_of_f32(f32 x) { u32 y; memcpy(&y, &x, sizeof y); return y; }
+FN f64 f64_of_u64(u64 x) { f64 y; memcpy(&y, &x, sizeof y); return y; }
+FN u64 u64_of_f64(f64 x) { u64 y; memcpy(&y, &x, sizeof y); return y; }
+)",
+    .prelude_f64 = "",
+    .suffixed = true,
+    .open = "void ltc_kernel(void* const* args, int64_t begin, int64_t end) {\n",
+    .body = "  (void)items;\n  for (ix i0 = (ix)begin; i0 < (ix)end; ++i0) {\n",
+    .close = "  }\n}\n",
+    .vectors = false,
+    .arguments_in_array = true,
+};
+
+}  // namespace
+
+const Dialect& opencl_dialect() { return kOpenCl; }
+const Dialect& cuda_dialect() { return kCuda; }
+const Dialect& host_dialect() { return kHost; }
+
+}  // namespace ltc::kernels

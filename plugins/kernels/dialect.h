@@ -1,0 +1,31 @@
+// The languages that kernels are printed in. All are C; what differs is in these tables.
+#pragma once
+#include <string>
+#include <string_view>
+
+namespace ltc::kernels {
+
+struct Dialect {
+  std::string_view name;
+  // Defines the types u8 to f64, FN (a function), GLOBAL (the memory of buffers), RESTRICT, INFINITY, and the functions
+  // f32_of_u32, u32_of_f32, f64_of_u64, u64_of_f64.
+  std::string_view prelude;
+  std::string_view prelude_f64;  // what is needed besides for F64
+  bool suffixed;                 // mathematical functions of F32 end in f
+  // The frame of a kernel: arguments go between open and body, statements between body and close.
+  std::string_view open, body, close;
+  bool vectors;  // has float16, vload16 and their like
+  // Whether arguments arrive in an array; else they are parameters of the kernel.
+  bool arguments_in_array;
+};
+
+const Dialect& opencl_dialect();  // OpenCL C 1.2
+const Dialect& cuda_dialect();    // CUDA C++, without headers
+const Dialect& host_dialect();    // C11: void ltc_kernel(void* const* args, int64_t begin, int64_t end) runs items [begin, end)
+
+// The functions of ours that `text` calls, and those that they call, to stand before it.
+std::string functions_for(std::string_view text, const Dialect& dialect);
+// Whether @name( of the dtype class is a function of ours.
+bool is_own_function(std::string_view name, bool floats);
+
+}  // namespace ltc::kernels

@@ -1,0 +1,193 @@
+#include "graph.h"
+
+#include <algorithm>
+
+#include "convolution.h"
+#include "dtype.h"
+
+namespace ltc::kernels {
+namespace {
+
+std::string_view view(ltc_string text) { return {text.data ? text.data : "", text.size}; }
+
+bool in_set(std::string_view set, ltc_dtype dtype) {
+  const char letter = is_half(dtype) ? 'h' : is_float(dtype) ? 'f' : dtype == LTC_BOOL ? 'b' : 'i';
+  return is_computed(dtype) && set.find(letter) != set.npos;
+}
+
+// Matches operands or results with the letters of a row.
+class Matcher {
+ public:
+  Matcher(const ltc_graph& graph, const std::vector<bool>& is_scalar, const OpRow& row)
+      : graph_(graph), is_scalar_(is_scalar), row_(row) {}
+
+  bool operands(std::string_view letters, const ltc_node& node) {
+    size_t next = 0;
+    for (const char letter : letters) {
+      if (letter == '+') {
+        while (next < node.input_count) {
+          if (!fits('T', node.inputs[next++])) return false;
+        }
+      } else if (letter == 's') {
+        next += next < node.input_count && node.inputs[next] != LTC_NONE && is_scalar_[node.inputs[next]];
+      } else if (letter == '-') {
+        if (next < node.input_count && node.inputs[next++] != LTC_NONE) return false;
+      } else if (next == node.input_count || !fits(letter, node.inputs[next++])) {
+        return false;
+      }
+    }
+    return next == node.input_count;
+  }
+
+  bool results(std::string_view letters, const ltc_node& node) {
+    if (letters.size() != node.output_count) return false;
+    for (size_t i = 0; i < letters.size(); ++i) {
+      if (node.outputs[i] != LTC_NONE && !fits(letters[i], node.outputs[i])) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool fits(char letter, uint32_t value) {
+    if (value == LTC_NONE) return false;
+    const ltc_dtype dtype = graph_.types[value]->dtype;
+    if (letter == 'N' && is_scalar_[value]) return is_computed(dtype);
+    if (is_scalar_[value]) return false;
+    if (letter == 'b') return dtype == LTC_BOOL;
+    if (letter == 'i') return dtype == LTC_I64;
+    if (letter == 'A') return is_computed(dtype);
+    if (shared_ == 0) shared_ = dtype;
+    return dtype == shared_ && in_set(row_.dtypes, dtype);
+  }
+
+  const ltc_graph& graph_;
+  const std::vector<bool>& is_scalar_;
+  const OpRow& row_;
+  ltc_dtype shared_ = 0;
+};
+
+// What a row does not say: alpha of add, sizes of elements that bytes are shared out to.
+bool has_canonical_attrs(const OpRow& row, const ltc_graph& graph, const ltc_node& node) {
+  for (size_t i = 0; i < node.attr_count; ++i) {
+    const ltc_attr& attr = *node.attrs[i];
+    if (attr.kind > LTC_ATTR_STRINGS) return false;
+    if (view(attr.name) != "alpha") continue;
+    if (attr.kind == LTC_ATTR_FLOAT ? attr.value.floats[0] != 1 : attr.value.ints[0] != 1) return false;
+  }
+  if (row.name == "ltc::philox") {
+    const ltc_dtype dtype = graph.types[node.outputs[0]]->dtype;
+    return dtype == LTC_I32 || dtype == LTC_I64 || is_float(dtype);
+  }
+  return true;
+}
+
+Attr import_attr(const ltc_attr& attr) {
+  Attr copy{std::string(view(attr.name)), attr.kind, {}, {}};
+  const bool floats = attr.kind == LTC_ATTR_FLOAT || attr.kind == LTC_ATTR_FLOATS;
+  const bool text = attr.kind == LTC_ATTR_STRING || attr.kind == LTC_ATTR_STRINGS;
+  if (floats) copy.floats.assign(attr.value.floats, attr.value.floats + attr.count);
+  if (!floats && !text && attr.count) copy.ints.assign(attr.value.ints, attr.value.ints + attr.count);
+  return copy;
+}
+
+Node import_node(const ltc_node& node, uint32_t source) {
+  const OpRow* row = find_op(view(node.name));
+  Node copy{row, row->kind, {}, {}, {}, source};
+  copy.in.assign(node.inputs, node.inputs + node.input_count);
+  copy.out.assign(node.outputs, node.outputs + node.output_count);
+  for (size_t i = 0; i < node.attr_count; ++i) copy.attrs.push_back(import_attr(*node.attrs[i]));
+  return copy;
+}
+
+}  // namespace
+
+const Attr* Node::find(std::string_view name) const {
+  const auto found = std::ranges::find(attrs, name, &Attr::name);
+  return found == attrs.end() || found->kind == LTC_ATTR_NONE ? nullptr : &*found;
+}
+
+int64_t Node::integer(std::string_view name, int64_t otherwise) const {
+  const Attr* attr = find(name);
+  return attr && !attr->ints.empty() ? attr->ints[0] : otherwise;
+}
+
+const std::vector<int64_t>& Node::integers(std::string_view name) const {
+  static const std::vector<int64_t> none;
+  const Attr* attr = find(name);
+  return attr ? attr->ints : none;
+}
+
+ValueId Graph::add_value(ltc_dtype dtype, Sizes sizes) {
+  const int64_t count = count_of(sizes);
+  values.push_back({dtype, std::move(sizes), count});
+  return static_cast<ValueId>(values.size() - 1);
+}
+
+ValueId Graph::add_node(Kind kind, std::vector<ValueId> in, std::vector<Attr> attrs, ltc_dtype dtype, Sizes sizes,
+                        uint32_t source) {
+  const ValueId result = add_value(dtype, std::move(sizes));
+  values[result].producer = static_cast<NodeId>(nodes.size());
+  const auto row = std::ranges::find(op_table(), kind, &OpRow::kind);
+  nodes.push_back({row == op_table().end() ? nullptr : &*row, kind, std::move(in), {result}, std::move(attrs), source});
+  return result;
+}
+
+bool Graph::is_scalar_param(ValueId value) const {
+  return std::ranges::any_of(params, [&](const Param& param) { return param.value == value && param.scalar; });
+}
+
+std::vector<bool> scalar_params(const ltc_graph& graph) {
+  std::vector<bool> is_scalar(graph.value_count, false);
+  for (size_t i = 0; i < graph.param_count; ++i) {
+    if (graph.params[i]->flags & LTC_PARAM_SCALAR) is_scalar[graph.params[i]->value] = true;
+  }
+  return is_scalar;
+}
+
+bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node) {
+  const OpRow* row = find_op(view(node.name));
+  if (!row) return false;
+  const size_t colon = row->types.find(':');
+  Matcher matcher(graph, is_scalar, *row);
+  return matcher.operands(row->types.substr(0, colon), node) && matcher.results(row->types.substr(colon + 1), node) &&
+         has_canonical_attrs(*row, graph, node);
+}
+
+Graph import_graph(const ltc_graph& graph) {
+  Graph copy;
+  for (size_t i = 0; i < graph.value_count; ++i) {
+    const ltc_type& type = *graph.types[i];
+    copy.add_value(type.dtype, {type.sizes, type.sizes + type.rank});
+  }
+  for (size_t i = 0; i < graph.param_count; ++i) {
+    copy.params.push_back({graph.params[i]->value, (graph.params[i]->flags & LTC_PARAM_SCALAR) != 0});
+  }
+  for (size_t i = 0; i < graph.node_count; ++i) {
+    Node node = import_node(*graph.nodes[i], static_cast<uint32_t>(i));
+    if (node.kind == Kind::kConvolution) {
+      expand_convolution(copy, node);
+      continue;
+    }
+    for (const ValueId value : node.out) {
+      if (value != kNone) copy.values[value].producer = static_cast<NodeId>(copy.nodes.size());
+    }
+    copy.nodes.push_back(std::move(node));
+  }
+  copy.outputs.assign(graph.outputs, graph.outputs + graph.output_count);
+  return copy;
+}
+
+std::string op_name(const Node& node) {
+  if (node.op) return std::string(node.op->name);
+  return node.kind == Kind::kWindows ? "ltc::windows" : "ltc::pack";
+}
+
+std::string type_text(const Value& value) {
+  static constexpr std::string_view kNames[] = {"?", "bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
+  std::string text(value.dtype < std::size(kNames) ? kNames[value.dtype] : "?");
+  text += '[';
+  for (size_t dim = 0; dim < value.sizes.size(); ++dim) text += (dim ? "," : "") + std::to_string(value.sizes[dim]);
+  return text + ']';
+}
+
+}  // namespace ltc::kernels

@@ -1,0 +1,50 @@
+// A graph as steps over buffers: what a plugin runs.
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "fuse.h"
+#include "graph.h"
+#include "ir.h"
+#include "products.h"
+#include "render.h"
+
+namespace ltc::kernels {
+
+// Sorts rows of `length` elements that lie `stride` apart. Buffers of the step: the elements, sorted ones, positions (I64), and
+// two for work (I32, as many as elements).
+struct SortKernel {
+  ltc_dtype dtype;
+  int64_t rows, length, stride;
+  bool descending;
+};
+
+// c[i] = a[i] b[i] for a batch of matrices, by a library. Buffers of the step: a, b, c. The first lies in `a`; the second is
+// [batch, tiles, length, Options::tile_columns], with zeros behind its last column; c is row-major.
+struct Product {
+  ltc_dtype dtype;
+  int64_t batch, rows, columns, length;
+  StridedMatrix a;
+};
+
+struct Step {
+  std::variant<Kernel, SortKernel, Product> work;
+  std::vector<KernelBuffer> buffers;
+  std::vector<KernelScalar> scalars;
+  uint32_t source;    // a node of the graph of the ABI that it computes
+  std::string label;  // the ops in it
+};
+
+struct Plan {
+  Graph graph;  // with values for work besides those of the ABI
+  Fusion fusion;
+  std::vector<Step> steps;  // those without elements are left out
+};
+
+Plan make_plan(const ltc_graph& graph, const Options& options);
+
+// The text of a step that is no Product.
+Source render(const Step& step, const Dialect& dialect);
+
+}  // namespace ltc::kernels

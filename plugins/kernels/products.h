@@ -1,0 +1,22 @@
+// Matrix products that a library computes, and the form in which it gets its operands.
+#pragma once
+#include <cstdint>
+#include <optional>
+
+#include "fuse.h"
+#include "graph.h"
+
+namespace ltc::kernels {
+
+// A [batch, rows, columns] that lies in a buffer with any strides.
+struct StridedMatrix {
+  ValueId value;
+  int64_t offset, batch, row, column;  // strides in elements
+};
+// Through views, as far as strides can say them; none: the value needs a buffer of its own.
+std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value);
+
+// Gives the products that go to the library their second operand in tiles of columns.
+void pack_products(Graph& graph, const Options& options);
+
+}  // namespace ltc::kernels

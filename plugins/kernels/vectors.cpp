@@ -1,0 +1,226 @@
+#include "vectors.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "dtype.h"
+#include "formula.h"
+
+namespace ltc::kernels {
+namespace {
+
+bool mentions(const Index& index, VarId var) {
+  return std::ranges::any_of(index.terms, [&](const Term& term) { return term.digit.var == var; });
+}
+
+// Neighbouring values of the variable are neighbouring elements.
+bool is_side_by_side(const Index& index, VarId var) {
+  return std::ranges::count(index.terms, Term{1, {var, 1, 0}}) == 1 &&
+         std::ranges::count_if(index.terms, [&](const Term& term) { return term.digit.var == var; }) == 1;
+}
+
+// Formulas that mean the same for vectors. Comparisons of F64 give masks of another width.
+bool is_vector_formula(const Inst& inst) {
+  const std::string_view formula = inst.formula;
+  if (inst.of == LTC_BOOL) return formula.find_first_of("<>") == formula.npos;
+  if (inst.of == LTC_F64) return formula.find_first_of("<>=?@(") == formula.npos;
+  if (inst.of != LTC_F32 || formula.find("(T)") != formula.npos) return false;
+  const size_t call = formula.find('@');
+  return call == formula.npos || !is_own_function(formula.substr(call + 1, formula.find('(', call) - call - 1), true);
+}
+
+// What differs from lane to lane.
+class Lanes {
+ public:
+  Lanes(const Kernel& kernel, VarId var, BlockId outermost) : kernel_(kernel), var_(var), differs_(kernel.insts.size(), false) {
+    for (const BlockId block : blocks_in(outermost)) {
+      for (const Ref ref : kernel.blocks[block].insts) {
+        if (kernel.insts[ref].code == Code::kAssign) differs_[kernel.insts[ref].args[0]] = true;
+      }
+    }
+    for (const BlockId block : blocks_in(outermost)) {
+      for (const Ref ref : kernel.blocks[block].insts) {
+        const Inst& inst = kernel.insts[ref];
+        if (mentions(inst.index, var) || std::ranges::any_of(inst.args, [&](Ref arg) { return differs_[arg]; }))
+          differs_[ref] = true;
+      }
+    }
+  }
+  bool differs(Ref ref) const { return differs_[ref]; }
+
+  bool fits(Ref ref) const {
+    const Inst& inst = kernel_.insts[ref];
+    const auto held = [](ltc_dtype dtype) { return dtype == LTC_F32 || dtype == LTC_BOOL || dtype == LTC_F64; };
+    if (inst.code == Code::kStore)
+      return inst.args.size() == 1 && inst.dtype != LTC_F64 && held(inst.dtype) && is_side_by_side(inst.index, var_);
+    if (inst.code == Code::kLoop || !differs_[ref]) return true;
+    switch (inst.code) {
+      case Code::kLoad:
+        return inst.args.empty() && inst.of == inst.dtype && inst.dtype != LTC_F64 && held(inst.dtype) &&
+               is_side_by_side(inst.index, var_);
+      case Code::kFormula: return held(inst.dtype) && is_vector_formula(inst);
+      case Code::kCast: return held(inst.dtype) && held(inst.of) && (inst.of == LTC_F32 || inst.dtype == LTC_F32);
+      case Code::kAccumulator:
+      case Code::kAssign: return held(inst.dtype);
+      default: return false;
+    }
+  }
+
+  // With the loops in it, outer ones first.
+  std::vector<BlockId> blocks_in(BlockId outermost) const {
+    std::vector<BlockId> blocks{outermost};
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      for (const Ref ref : kernel_.blocks[blocks[i]].insts) {
+        if (kernel_.insts[ref].code == Code::kLoop) blocks.push_back(kernel_.insts[ref].slot);
+      }
+    }
+    return blocks;
+  }
+
+ private:
+  const Kernel& kernel_;
+  VarId var_;
+  std::vector<bool> differs_;
+};
+
+class LanePrinter {
+ public:
+  LanePrinter(const Kernel& kernel, const Lanes& lanes, const Dialect& dialect, const ScalarText& scalar)
+      : kernel_(kernel), lanes_(lanes), dialect_(dialect), scalar_(scalar) {}
+
+  std::string block(BlockId id, int depth) {
+    const std::string indent(static_cast<size_t>(2 * depth), ' ');
+    std::string text;
+    for (const Ref ref : kernel_.blocks[id].insts) {
+      const Inst& inst = kernel_.insts[ref];
+      if (inst.code == Code::kLoop) {
+        text += indent + scalar_.loop(inst.slot) + "\n" + block(inst.slot, depth + 1) + indent + "}\n";
+      } else {
+        text +=
+            indent + (lanes_.differs(ref) || inst.code == Code::kStore ? statement(ref, inst) : scalar_.statement(ref)) + "\n";
+      }
+    }
+    return text;
+  }
+
+  static std::string type(ltc_dtype dtype) { return dtype == LTC_BOOL ? "int16" : dtype == LTC_F64 ? "double16" : "float16"; }
+  std::string initial(const Inst& accumulator) const {
+    return "(" + type(accumulator.dtype) + ")(" + expand(accumulator.formula, accumulator.of, {}, dialect_) + ")";
+  }
+
+ private:
+  static std::string name(Ref ref) { return "v" + std::to_string(ref); }
+
+  // An operand as a vector. In them a BOOL is a lane of a mask, 0 or -1.
+  std::string wide(Ref ref) const {
+    if (lanes_.differs(ref)) return name(ref);
+    const ltc_dtype dtype = kernel_.insts[ref].dtype;
+    return dtype == LTC_BOOL ? "(int16)(" + name(ref) + " ? -1 : 0)" : "(" + type(dtype) + ")(" + name(ref) + ")";
+  }
+
+  std::string place(const Inst& inst) const { return "b" + std::to_string(inst.slot) + " + " + scalar_.index(inst.index); }
+
+  std::string statement(Ref ref, const Inst& inst) const {
+    switch (inst.code) {
+      case Code::kStore: {
+        const std::string value = wide(inst.args[0]);
+        return "vstore16(" + (inst.dtype == LTC_BOOL ? "convert_uchar16(" + value + " & 1)" : value) + ", 0, " + place(inst) +
+               ");";
+      }
+      case Code::kAssign: return name(inst.args[0]) + " = " + wide(inst.args[1]) + ";";
+      case Code::kAccumulator: return type(inst.dtype) + " " + name(ref) + " = " + initial(inst) + ";";
+      default: return "const " + type(inst.dtype) + " " + name(ref) + " = " + expression(inst) + ";";
+    }
+  }
+
+  std::string expression(const Inst& inst) const {
+    if (inst.code == Code::kLoad) {
+      const std::string loaded = "vload16(0, " + place(inst) + ")";
+      return inst.dtype == LTC_BOOL ? "-convert_int16(" + loaded + ")" : loaded;
+    }
+    std::vector<std::string> args;
+    for (const Ref arg : inst.args) args.push_back(wide(arg));
+    if (inst.code == Code::kCast) return cast(args[0], inst.of, inst.dtype);
+    std::string formula(inst.formula);
+    if (inst.of == LTC_BOOL) {  // a mask keeps its type
+      for (size_t at; (at = formula.find("(T)")) != formula.npos;) formula.erase(at, 3);
+    }
+    return expand(formula, inst.of, args, dialect_);
+  }
+
+  static std::string cast(const std::string& value, ltc_dtype from, ltc_dtype to) {
+    if (from == to) return value;
+    if (to == LTC_BOOL) return value + " != 0.0f";
+    if (from == LTC_BOOL) return value + " ? (float16)(1.0f) : (float16)(0.0f)";
+    return to == LTC_F64 ? "convert_double16(" + value + ")" : "convert_float16(" + value + ")";
+  }
+
+  const Kernel& kernel_;
+  const Lanes& lanes_;
+  const Dialect& dialect_;
+  const ScalarText& scalar_;
+};
+
+// The accumulators that the body folds into: each is read by its own update only.
+bool folds_only(const Kernel& kernel, BlockId loop) {
+  for (const Ref ref : kernel.blocks[loop].insts) {
+    const Inst& assign = kernel.insts[ref];
+    if (assign.code != Code::kAssign) continue;
+    const Inst& update = kernel.insts[assign.args[1]];
+    if (update.code != Code::kFormula || update.args.back() != assign.args[0]) return false;
+    for (const Ref other : kernel.blocks[loop].insts) {
+      const auto reads = std::ranges::count(kernel.insts[other].args, assign.args[0]);
+      if (other != ref && reads != (other == assign.args[1] ? 1 : 0)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool items_are_lanes(const Kernel& kernel) {
+  const Lanes lanes(kernel, kernel.item, 0);
+  for (const BlockId block : lanes.blocks_in(0)) {
+    if (!std::ranges::all_of(kernel.blocks[block].insts, [&](Ref ref) { return lanes.fits(ref); })) return false;
+  }
+  return true;
+}
+
+std::string lane_statements(const Kernel& kernel, const Dialect& dialect, const ScalarText& scalar, int depth) {
+  const Lanes lanes(kernel, kernel.item, 0);
+  return LanePrinter(kernel, lanes, dialect, scalar).block(0, depth);
+}
+
+bool loop_is_lanes(const Kernel& kernel, BlockId loop) {
+  const Block& block = kernel.blocks[loop];
+  const Lanes lanes(kernel, block.var, loop);
+  return lanes.blocks_in(loop).size() == 1 && std::ranges::all_of(block.insts, [&](Ref ref) { return lanes.fits(ref); }) &&
+         folds_only(kernel, loop);
+}
+
+std::string lane_loop(const Kernel& kernel, BlockId loop, const std::string& extent, const Dialect& dialect,
+                      const ScalarText& scalar, int depth) {
+  const Block& block = kernel.blocks[loop];
+  const Lanes lanes(kernel, block.var, loop);
+  LanePrinter printer(kernel, lanes, dialect, scalar);
+  const std::string indent(static_cast<size_t>(2 * depth), ' '), var = "i" + std::to_string(block.var),
+                                                                 width = std::to_string(kLanes);
+  const std::string inner = indent + "  ";
+  // Inside the braces an accumulator's name is that of a vector of them.
+  std::string arrays, vectors, stores, folds;
+  for (const Ref ref : block.insts) {
+    const Inst& assign = kernel.insts[ref];
+    if (assign.code != Code::kAssign) continue;
+    const Inst &accumulator = kernel.insts[assign.args[0]], &update = kernel.insts[assign.args[1]];
+    const std::string name = "v" + std::to_string(assign.args[0]), array = "all_" + name;
+    arrays += indent + std::string(facts(accumulator.dtype).name) + " " + array + "[" + width + "];\n";
+    vectors += inner + LanePrinter::type(accumulator.dtype) + " " + name + " = " + printer.initial(accumulator) + ";\n";
+    stores += inner + "vstore16(" + name + ", 0, " + array + ");\n";
+    folds += indent + "for (ix lane = 0; lane < " + width + "; ++lane) " + name + " = " +
+             expand(update.formula, update.of, std::vector<std::string>{array + "[lane]", name}, dialect) + ";\n";
+  }
+  return arrays + indent + "{\n" + vectors + inner + "for (; " + var + " + " + width + " <= " + extent + "; " + var +
+         " += " + width + ") {\n" + printer.block(loop, depth + 2) + inner + "}\n" + stores + indent + "}\n" + folds;
+}
+
+}  // namespace ltc::kernels

@@ -1,0 +1,131 @@
+// What the conformance suite does not ask: the choice of a device, messages of compilers, memory that is used again, saved
+// executables.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/compile/abi_graph.h"
+#include "core/host/plugin.h"
+#include "core/ir/text.h"
+#include "errors.h"
+#include "platform.h"
+#include "pool.h"
+#include "programs.h"
+
+namespace ltc::opencl {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Setting {
+  explicit Setting(const char* value) { setenv("LTC_OPENCL_DEVICE", value, 1); }
+  ~Setting() { unsetenv("LTC_OPENCL_DEVICE"); }
+};
+
+class OpenCl : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string why;
+    const auto devices = find_devices(why);
+    ASSERT_FALSE(devices.empty()) << why;
+    facts_ = devices[0];
+    context_ = Context(clCreateContext(nullptr, 1, &facts_.id, nullptr, nullptr, nullptr));
+  }
+  template <typename Call>
+  Failure failure_of(Call call) {
+    try {
+      call();
+    } catch (const Failure& failure) {
+      return failure;
+    }
+    ADD_FAILURE() << "nothing was thrown";
+    return {LTC_INTERNAL, {}};
+  }
+  DeviceFacts facts_;
+  Context context_;
+};
+
+TEST_F(OpenCl, a_device_is_chosen_by_number_and_by_part_of_its_name) {
+  std::string why;
+  for (const std::string& setting : {std::string("0"), facts_.name.substr(1), facts_.platform_name}) {
+    const Setting chosen(setting.c_str());
+    const auto devices = find_devices(why);
+    ASSERT_FALSE(devices.empty()) << setting;
+    EXPECT_EQ(devices[0].id, facts_.id);
+  }
+}
+
+TEST_F(OpenCl, a_name_that_no_device_has_is_explained) {
+  const Setting chosen("no such device");
+  std::string why;
+  EXPECT_TRUE(find_devices(why).empty());
+  EXPECT_THAT(why, HasSubstr("LTC_OPENCL_DEVICE=no such device names none of the"));
+  EXPECT_THAT(why, HasSubstr(facts_.name));
+  EXPECT_EQ(host::Plugin::load(LTC_OPENCL_PLUGIN)->describe().why_no_device, why);
+}
+
+TEST_F(OpenCl, an_error_in_a_kernel_shows_its_line) {
+  Programs programs(context_.get(), facts_);
+  const Failure failure =
+      failure_of([&] { programs.build("__kernel void k(__global int* x) {\n  x[0] = 1;\n  x[1] = nonsense;\n}\n"); });
+  EXPECT_THAT(failure.message, HasSubstr("line 3:   x[1] = nonsense;"));
+}
+
+TEST_F(OpenCl, a_source_is_compiled_once) {
+  Programs programs(context_.get(), facts_);
+  const std::string source = "__kernel void k(__global int* x) { x[0] = 1; }\n";
+  EXPECT_EQ(programs.build(source).get(), programs.build(source).get());
+}
+
+TEST_F(OpenCl, memory_is_used_again) {
+  MemoryPool pool(context_.get(), 1 << 20, 1 << 20);
+  Block block = pool.take(1000);
+  const cl_mem memory = block.memory.get();
+  EXPECT_EQ(pool.statistics().in_use_bytes, block.size_bytes);
+  pool.give(std::move(block));
+  EXPECT_EQ(pool.statistics().in_use_bytes, 0u);
+  EXPECT_GE(pool.statistics().cached_bytes, 1000u);
+  EXPECT_EQ(pool.take(1001).memory.get(), memory);
+  EXPECT_GE(pool.statistics().peak_bytes, 1000u);
+}
+
+TEST_F(OpenCl, memory_that_lies_about_goes_before_a_refusal) {
+  MemoryPool pool(context_.get(), 1 << 20, 1 << 20);
+  pool.give(pool.take(700 << 10));
+  pool.give(pool.take(600 << 10));
+  EXPECT_EQ(pool.statistics().in_use_bytes, 0u);
+}
+
+TEST_F(OpenCl, no_memory_says_how_much_is_in_use) {
+  MemoryPool pool(context_.get(), 1 << 20, 1 << 20);
+  const Block block = pool.take(900 << 10);
+  const Failure full = failure_of([&] { pool.take(900 << 10); });
+  EXPECT_EQ(full.code, ltc_code{LTC_RESOURCE_EXHAUSTED});
+  EXPECT_THAT(full.message, HasSubstr("921600 bytes"));
+  EXPECT_THAT(full.message, HasSubstr("of 1048576 are in use"));
+  EXPECT_EQ(failure_of([&] { pool.take(2 << 20); }).code, ltc_code{LTC_RESOURCE_EXHAUSTED});
+}
+
+TEST_F(OpenCl, saved_executables_are_checked) {
+  const auto device = host::Plugin::load(LTC_OPENCL_PLUGIN)->open_device(0);
+  const Graph graph = parse("graph(%0: f32[4]) { %1: f32[4] = aten::neg(%0) return %1 }");
+  ltc_program* program = device->lower(*AbiGraph(graph).get());
+  ltc_executable* executable = device->compile(program, 2);
+  const std::string saved = device->save_executable(executable).value();
+  ltc_executable* loaded = device->load_executable(saved.data(), saved.size());
+  EXPECT_NE(loaded, nullptr);
+  device->destroy_executable(loaded);
+  for (size_t size = 0; size < saved.size(); size += 1 + size / 4)
+    EXPECT_EQ(device->load_executable(saved.data(), size), nullptr);
+  for (size_t at = 0; at < saved.size(); at += 1 + at / 4) {
+    std::string damaged = saved;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x11);
+    EXPECT_EQ(device->load_executable(damaged.data(), damaged.size()), nullptr) << at;
+  }
+  device->destroy_executable(executable);
+  device->destroy_program(program);
+}
+
+}  // namespace
+}  // namespace ltc::opencl

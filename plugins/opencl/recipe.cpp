@@ -1,0 +1,139 @@
+#include "recipe.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "gemm.h"
+#include "kernels/dtype.h"
+
+namespace ltc::opencl {
+namespace {
+
+// Kernels that loop do much in each work item, so that few of them make a group.
+constexpr uint64_t kElementsLocal = 64, kRowsLocal = 8;
+
+class Maker {
+ public:
+  explicit Maker(const kernels::Plan& plan)
+      : plan_(plan), places_(plan.graph.values.size(), Binding{Binding::Place::kSlot, kUnplaced}) {}
+
+  Recipe make() {
+    for (const kernels::Param& param : plan_.graph.params) add_param(param);
+    for (const kernels::ValueId output : plan_.graph.outputs) {
+      places_[output] = {Binding::Place::kOutput, static_cast<uint32_t>(recipe_.outputs.size())};
+      recipe_.outputs.push_back(type(output));
+    }
+    place_slots();
+    for (const kernels::Step& step : plan_.steps) add_launch(step);
+    return std::move(recipe_);
+  }
+
+ private:
+  static constexpr uint32_t kUnplaced = UINT32_MAX;
+
+  TensorType type(kernels::ValueId value) const { return {plan_.graph.values[value].dtype, plan_.graph.values[value].sizes}; }
+
+  void add_param(const kernels::Param& param) {
+    recipe_.is_scalar.push_back(param.scalar);
+    if (param.scalar) {
+      scalar_index_.emplace(param.value, static_cast<uint32_t>(recipe_.scalars.size()));
+      recipe_.scalars.push_back(plan_.graph.values[param.value].dtype);
+    } else {
+      places_[param.value] = {Binding::Place::kInput, static_cast<uint32_t>(recipe_.inputs.size())};
+      recipe_.inputs.push_back(type(param.value));
+    }
+  }
+
+  // First fit among the slots whose value is dead, the smallest that holds it; else the largest grows, or a new one.
+  void place_slots() {
+    std::vector<size_t> last_use(plan_.graph.values.size(), 0);
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      for (const auto& buffer : plan_.steps[i].buffers) last_use[buffer.value] = i;
+    }
+    std::vector<uint32_t> free;
+    for (size_t i = 0; i < plan_.steps.size(); ++i) {
+      for (const auto& buffer : plan_.steps[i].buffers) {
+        Binding& place = places_[buffer.value];
+        if (place.place == Binding::Place::kSlot && place.index == kUnplaced)
+          place.index = take_slot(free, type(buffer.value).bytes());
+      }
+      for (const auto& buffer : plan_.steps[i].buffers) {
+        const Binding& place = places_[buffer.value];
+        const bool listed = std::ranges::count(free, place.index) > 0;
+        if (place.place == Binding::Place::kSlot && last_use[buffer.value] == i && !listed) free.push_back(place.index);
+      }
+    }
+  }
+
+  uint32_t take_slot(std::vector<uint32_t>& free, uint64_t bytes) {
+    auto best = free.end();
+    for (auto it = free.begin(); it != free.end(); ++it) {
+      const uint64_t size = recipe_.slots[*it];
+      const bool fits = size >= bytes;
+      if (best == free.end()) {
+        best = it;
+      } else {
+        const uint64_t other = recipe_.slots[*best];
+        if (fits ? other < bytes || size < other : other < bytes && size > other) best = it;
+      }
+    }
+    if (best == free.end()) {
+      recipe_.slots.push_back(bytes);
+      return static_cast<uint32_t>(recipe_.slots.size() - 1);
+    }
+    const uint32_t slot = *best;
+    free.erase(best);
+    recipe_.slots[slot] = std::max(recipe_.slots[slot], bytes);
+    return slot;
+  }
+
+  void add_launch(const kernels::Step& step) {
+    const auto* product = std::get_if<kernels::Product>(&step.work);
+    kernels::Source source = product ? gemm_source(*product) : render(step, kernels::opencl_dialect());
+    const auto* kernel = std::get_if<kernels::Kernel>(&step.work);
+    const bool loops = !kernel || kernel->blocks.size() > 1;
+    Launch launch{source_index(kernels::program_text({&source.text, 1}, kernels::opencl_dialect())),
+                  {},
+                  {},
+                  std::move(source.integers),
+                  source.long_index,
+                  product ? 1
+                  : loops ? kRowsLocal
+                          : kElementsLocal,
+                  step.source,
+                  step.label};
+    for (const auto& buffer : step.buffers) launch.buffers.push_back(places_[buffer.value]);
+    for (const auto& scalar : step.scalars) launch.scalars.push_back({scalar_index_.at(scalar.value), scalar.dtype});
+    recipe_.launches.push_back(std::move(launch));
+  }
+
+  uint32_t source_index(std::string text) {
+    const auto found = std::ranges::find(recipe_.sources, text);
+    if (found != recipe_.sources.end()) return static_cast<uint32_t>(found - recipe_.sources.begin());
+    recipe_.sources.push_back(std::move(text));
+    return static_cast<uint32_t>(recipe_.sources.size() - 1);
+  }
+
+  const kernels::Plan& plan_;
+  std::vector<Binding> places_;  // by value
+  std::unordered_map<uint32_t, uint32_t> scalar_index_;
+  Recipe recipe_;
+};
+
+}  // namespace
+
+uint64_t TensorType::bytes() const {
+  uint64_t bits = static_cast<uint64_t>(kernels::bits_of(dtype));
+  for (const int64_t size : sizes) {
+    if (__builtin_mul_overflow(bits, static_cast<uint64_t>(size), &bits)) return UINT64_MAX;
+  }
+  return (bits + 7) / 8;
+}
+
+std::string TensorType::text() const { return kernels::type_text({dtype, sizes, 0}); }
+
+TensorType type_of(const ltc_type& type) { return {type.dtype, {type.sizes, type.sizes + type.rank}}; }
+
+Recipe make_recipe(const kernels::Plan& plan) { return Maker(plan).make(); }
+
+}  // namespace ltc::opencl

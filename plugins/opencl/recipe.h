@@ -1,0 +1,62 @@
+// What an executable is made of, as plain data: it can be written to a file and read again.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kernels/plan.h"
+#include "ltc/plugin.h"
+
+namespace ltc::opencl {
+
+struct TensorType {
+  ltc_dtype dtype = 0;
+  std::vector<int64_t> sizes;
+  bool operator==(const TensorType&) const = default;
+
+  uint64_t bytes() const;  // UINT64_MAX: more than can be said
+  std::string text() const;
+};
+TensorType type_of(const ltc_type& type);
+
+// Where the memory of a kernel's argument comes from.
+struct Binding {
+  enum class Place : uint8_t { kInput, kOutput, kSlot } place;
+  uint32_t index;
+};
+
+struct ScalarBinding {
+  uint32_t index;   // among the scalars of a run
+  ltc_dtype dtype;  // what the kernel takes
+};
+
+// One kernel to be enqueued. Arguments in the order of kernels/render.h.
+struct Launch {
+  uint32_t source;
+  std::vector<Binding> buffers;
+  std::vector<ScalarBinding> scalars;
+  std::vector<int64_t> integers;
+  bool long_index;
+  uint64_t local_size;
+  uint32_t node;  // for messages
+  std::string label;
+};
+
+struct Recipe {
+  std::vector<TensorType> inputs, outputs;
+  std::vector<ltc_dtype> scalars;
+  std::vector<bool> is_scalar;       // by param of the graph
+  std::vector<uint64_t> slots;       // bytes of memory that a run needs for what lies between
+  std::vector<std::string> sources;  // distinct
+  std::vector<Launch> launches;
+};
+
+// Renders the plan, and plans its memory: what is dead makes room for what comes.
+Recipe make_recipe(const kernels::Plan& plan);
+
+// Bytes for executable_save, with the binaries of the sources, and back. read throws DATA_CORRUPT.
+std::string write_recipe(const Recipe& recipe, std::span<const std::string> binaries, const std::string& fingerprint);
+Recipe read_recipe(std::span<const char> bytes, std::vector<std::string>& binaries, const std::string& fingerprint);
+
+}  // namespace ltc::opencl

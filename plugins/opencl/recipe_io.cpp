@@ -1,0 +1,164 @@
+// Recipes as bytes: a magic number, a checksum, the fingerprint of the device, then the fields in order.
+#include <cstring>
+
+#include "errors.h"
+#include "recipe.h"
+
+namespace ltc::opencl {
+namespace {
+
+constexpr uint64_t kMagic = 0x31302d6c636f2d6c;  // changes with the format
+
+uint64_t checksum(std::span<const char> bytes) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3u;
+  return hash;
+}
+
+// One walk over the fields serves both ways.
+class Writer {
+ public:
+  template <typename T>
+  void number(T& value) {
+    const auto wide = static_cast<uint64_t>(value);
+    bytes_.append(reinterpret_cast<const char*>(&wide), sizeof wide);
+  }
+  void text(std::string& value) {
+    size_t size = value.size();
+    number(size);
+    bytes_ += value;
+  }
+  template <typename T, typename Item>
+  void list(std::vector<T>& values, Item item) {
+    size_t size = values.size();
+    number(size);
+    for (T& value : values) item(value);
+  }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const char> bytes) : rest_(bytes) {}
+  template <typename T>
+  void number(T& value) {
+    uint64_t wide = 0;
+    std::memcpy(&wide, piece(sizeof wide), sizeof wide);
+    value = static_cast<T>(wide);
+  }
+  void text(std::string& value) {
+    size_t size = 0;
+    number(size);
+    const char* from = piece(size);
+    value.assign(from, size);
+  }
+  template <typename T, typename Item>
+  void list(std::vector<T>& values, Item item) {
+    size_t size = 0;
+    number(size);
+    if (size > rest_.size()) corrupt();
+    values.resize(size);
+    for (T& value : values) item(value);
+  }
+  bool at_end() const { return rest_.empty(); }
+
+  [[noreturn]] static void corrupt() { throw Failure(LTC_DATA_CORRUPT, "the saved executable is damaged"); }
+
+ private:
+  const char* piece(size_t size) {
+    if (size > rest_.size()) corrupt();
+    const char* at = rest_.data();
+    rest_ = rest_.subspan(size);
+    return at;
+  }
+  std::span<const char> rest_;
+};
+
+template <typename Archive>
+void type(Archive& io, TensorType& type) {
+  io.number(type.dtype);
+  io.list(type.sizes, [&](int64_t& size) { io.number(size); });
+}
+
+template <typename Archive>
+void launch(Archive& io, Launch& launch) {
+  io.number(launch.source);
+  io.list(launch.buffers, [&](Binding& binding) { io.number(binding.place), io.number(binding.index); });
+  io.list(launch.scalars, [&](ScalarBinding& binding) { io.number(binding.index), io.number(binding.dtype); });
+  io.list(launch.integers, [&](int64_t& integer) { io.number(integer); });
+  io.number(launch.long_index);
+  io.number(launch.local_size);
+  io.number(launch.node);
+  io.text(launch.label);
+}
+
+template <typename Archive>
+void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std::vector<uint8_t>& is_scalar) {
+  io.list(recipe.inputs, [&](TensorType& value) { type(io, value); });
+  io.list(recipe.outputs, [&](TensorType& value) { type(io, value); });
+  io.list(recipe.scalars, [&](ltc_dtype& dtype) { io.number(dtype); });
+  io.list(is_scalar, [&](uint8_t& flag) { io.number(flag); });
+  io.list(recipe.slots, [&](uint64_t& bytes) { io.number(bytes); });
+  io.list(recipe.sources, [&](std::string& text) { io.text(text); });
+  io.list(binaries, [&](std::string& text) { io.text(text); });
+  io.list(recipe.launches, [&](Launch& value) { launch(io, value); });
+}
+
+// What a damaged file could send outside of an array.
+void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
+  bool good = binaries.size() == recipe.sources.size();
+  for (const Launch& launch : recipe.launches) {
+    good = good && launch.source < recipe.sources.size() && !launch.integers.empty() && launch.local_size > 0;
+    for (const Binding& binding : launch.buffers) {
+      const size_t count = binding.place == Binding::Place::kInput    ? recipe.inputs.size()
+                           : binding.place == Binding::Place::kOutput ? recipe.outputs.size()
+                                                                      : recipe.slots.size();
+      good = good && binding.index < count;
+    }
+    for (const ScalarBinding& binding : launch.scalars) good = good && binding.index < recipe.scalars.size();
+  }
+  if (!good) Reader::corrupt();
+}
+
+}  // namespace
+
+std::string write_recipe(const Recipe& recipe, std::span<const std::string> binaries, const std::string& fingerprint) {
+  Recipe copy = recipe;
+  std::vector<std::string> blobs(binaries.begin(), binaries.end());
+  std::vector<uint8_t> is_scalar(recipe.is_scalar.begin(), recipe.is_scalar.end());
+  Writer body;
+  std::string device = fingerprint;
+  body.text(device);
+  opencl::recipe(body, copy, blobs, is_scalar);
+  const std::string bytes = body.take();
+  Writer head;
+  uint64_t magic = kMagic, sum = checksum(bytes);
+  head.number(magic);
+  head.number(sum);
+  return head.take() + bytes;
+}
+
+Recipe read_recipe(std::span<const char> bytes, std::vector<std::string>& binaries, const std::string& fingerprint) {
+  Reader head(bytes);
+  uint64_t magic = 0, sum = 0;
+  head.number(magic);
+  head.number(sum);
+  if (magic != kMagic) throw Failure(LTC_DATA_CORRUPT, "no saved executable of this version of the plugin");
+  if (checksum(bytes.subspan(16)) != sum) Reader::corrupt();
+  Reader body(bytes.subspan(16));
+  std::string device;
+  body.text(device);
+  if (device != fingerprint) throw Failure(LTC_UNSUPPORTED, "saved for another device: " + device);
+  Recipe recipe;
+  std::vector<uint8_t> is_scalar;
+  opencl::recipe(body, recipe, binaries, is_scalar);
+  recipe.is_scalar.assign(is_scalar.begin(), is_scalar.end());
+  if (!body.at_end()) Reader::corrupt();
+  check(recipe, binaries);
+  return recipe;
+}
+
+}  // namespace ltc::opencl

@@ -1,0 +1,276 @@
+#include "clusters.h"
+
+#include <c10/util/StringUtil.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "formulas.h"
+
+namespace ltc::torchscript {
+namespace {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+constexpr size_t kMostNodes = 64;       // of a cluster: as many tiles as may be alive fit the L2 cache
+constexpr size_t kMostNeighbours = 24;  // that a node is compared with, the newest ones
+
+bool is_uniform(const Node& node) {
+  static const auto kind = torch::jit::Symbol::fromQualString("ltc_torchscript::philox");
+  return node.kind() == kind && spec_of(*node.output()).dtype == at::kFloat;
+}
+
+const Formula* formula_of(const Program& program, const Node& node) {
+  const auto origin = program.origins.find(&node);
+  return origin == program.origins.end() ? nullptr : find_formula(node, origin->second.op.schema());
+}
+
+// Puts each node into a place, alone or with others. Places run in the order of their ranks, and whatever a place needs has a
+// lower rank. To begin with, a node's rank is its position in the graph.
+class Clustering {
+ public:
+  explicit Clustering(const Program& program) : program_(program) {}
+
+  std::vector<NodeList> run() {
+    std::vector<NodeList> ordered;
+    for (const Node* node : program_.graph->nodes()) {
+      is_known_from_the_start(*node) ? ordered.push_back({node}) : put(*node);
+    }
+    const size_t before = ordered.size();
+    ordered.resize(before + places_.size());
+    for (Id id = 0; id < places_.size(); ++id) ordered[before + places_[current(id)].rank].push_back(places_[id].node);
+    std::erase_if(ordered, [](const NodeList& nodes) { return nodes.empty(); });
+    return ordered;
+  }
+
+ private:
+  using Id = size_t;  // of a place: first that of one node, in the graph's order
+  struct Place {
+    const Node* node;
+    bool fusable;
+    std::vector<int64_t> sizes;
+    Id rank, merged_into;
+    std::vector<Id> members, needs;  // needs: places whose results it reads
+  };
+
+  // Constants, and numbers that are params.
+  static bool is_known_from_the_start(const Node& node) {
+    return node.kind() == torch::jit::prim::Constant || (node.outputs().size() == 1 && number_source(*node.output()));
+  }
+
+  void put(const Node& node) {
+    const Id id = places_.size();
+    place_of_[&node] = id;
+    const bool fusable = is_fusable(program_, node);
+    places_.push_back({&node, fusable, fusable ? spec_of(*node.output()).sizes : std::vector<int64_t>(), id, id, {id}, {}});
+    for (const Value* input : node.inputs()) {
+      if (const auto made = place_of_.find(input->node()); made != place_of_.end()) places_[id].needs.push_back(made->second);
+    }
+    if (!fusable) return;
+    for (const Id other : neighbours(node)) {
+      if (const Id a = current(other), b = current(id); a != b) try_merge(a, b);
+    }
+    for (const Value* input : node.inputs()) {
+      if (spec_of(*input).sizes == places_[id].sizes && !number_source(*input)) readers_[input].push_back(id);
+    }
+  }
+
+  Id current(Id id) {
+    while (places_[id].merged_into != id) id = places_[id].merged_into = places_[places_[id].merged_into].merged_into;
+    return id;
+  }
+
+  // Where its operands come from, and who else reads them; the newest first.
+  std::vector<Id> neighbours(const Node& node) const {
+    std::vector<Id> result;
+    for (const Value* input : node.inputs()) {
+      if (const auto made = place_of_.find(input->node()); made != place_of_.end()) result.push_back(made->second);
+      const auto readers = readers_.find(input);
+      if (readers == readers_.end()) continue;
+      const size_t count = std::min(readers->second.size(), kMostNeighbours);
+      result.insert(result.end(), readers->second.end() - static_cast<std::ptrdiff_t>(count), readers->second.end());
+    }
+    std::sort(result.begin(), result.end(), std::greater<>());
+    if (result.size() > kMostNeighbours) result.resize(kMostNeighbours);
+    return result;
+  }
+
+  void try_merge(Id a, Id b) {
+    if (places_[a].rank > places_[b].rank) std::swap(a, b);
+    const Place &early = places_[a], &late = places_[b];
+    if (!early.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes) return;
+    if (may_run_at(late, early)) {
+      merge(a, b, early.rank);
+    } else if (is_read_only_by(early, a, b)) {
+      merge(a, b, late.rank);
+    }
+  }
+
+  // Whether all that `late` needs is there when `early` runs, or made by it.
+  bool may_run_at(const Place& late, const Place& early) {
+    return std::all_of(late.needs.begin(), late.needs.end(), [&](Id need) { return places_[current(need)].rank <= early.rank; });
+  }
+
+  bool is_read_only_by(const Place& early, Id a, Id b) {
+    return std::all_of(early.members.begin(), early.members.end(), [&](Id member) {
+      const auto& uses = places_[member].node->output()->uses();
+      return std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
+        const auto reader = place_of_.find(use.user);
+        return reader != place_of_.end() && (current(reader->second) == a || current(reader->second) == b);
+      });
+    });
+  }
+
+  void merge(Id a, Id b, Id rank) {
+    Place &into = places_[a], &gone = places_[b];
+    into.members.insert(into.members.end(), gone.members.begin(), gone.members.end());
+    into.needs.insert(into.needs.end(), gone.needs.begin(), gone.needs.end());
+    std::erase_if(into.needs, [&](Id need) { return current(need) == a || current(need) == b; });
+    into.rank = rank;
+    gone.merged_into = a;
+  }
+
+  const Program& program_;
+  std::vector<Place> places_;
+  std::unordered_map<const Node*, Id> place_of_;
+  std::unordered_map<const Value*, std::vector<Id>> readers_;
+};
+
+// Writes the formulas of a cluster's nodes as one tile program.
+class Builder {
+ public:
+  Builder(const Program& program, const NodeList& nodes)
+      : program_(program), nodes_(nodes), result_{TileProgram(spec_of(*nodes[0]->output()).sizes), {}, {}} {}
+
+  Cluster run() {
+    for (const Node* node : nodes_) registers_[node->output()] = is_uniform(*node) ? uniform(*node) : formula(*node);
+    for (const Node* node : nodes_) {
+      if (!is_read_outside(*node)) continue;
+      result_.tiles.add_output(registers_.at(node->output()), spec_of(*node->output()).dtype == at::kBool);
+      result_.outputs.push_back(node->output());
+    }
+    result_.tiles.finish();
+    return std::move(result_);
+  }
+
+ private:
+  using Register = TileProgram::Register;
+  using Term = Formula::Term;
+  static constexpr Register kAbsent = UINT16_MAX;
+
+  bool is_read_outside(const Node& node) const {
+    return std::any_of(node.output()->uses().begin(), node.output()->uses().end(), [&](const torch::jit::Use& use) {
+      return std::find(nodes_.begin(), nodes_.end(), use.user) == nodes_.end();
+    });
+  }
+
+  Register uniform(const Node& node) {
+    const size_t seed = seed_of(*node.input(0)), offset = seed_of(*node.input(1));
+    return result_.tiles.add_uniform(seed, offset);
+  }
+
+  size_t seed_of(const Value& value) {
+    result_.inputs.push_back(&value);
+    return result_.tiles.add_seed();
+  }
+
+  Register formula(const Node& node) {
+    const Formula& formula = *formula_of(program_, node);
+    std::vector<Register> made;
+    for (const Term& term : formula.terms) {
+      const bool is_last = &term == &formula.terms.back();
+      switch (term.kind) {
+        case Term::Kind::kArgument: made.push_back(operand(*node.input(term.argument))); break;
+        case Term::Kind::kLiteral: made.push_back(result_.tiles.add_literal(term.literal)); break;
+        case Term::Kind::kCall: made.push_back(call(term, made, is_last)); break;
+      }
+    }
+    return made.back();
+  }
+
+  // What needs no computing is left out, but for a node's result, which must be an instruction's own.
+  Register call(const Term& term, const std::vector<Register>& made, bool is_result) {
+    Register operands[kMostOperands] = {};
+    for (int i = 0; i < operand_count(term.primitive); ++i) operands[i] = made[term.operands[i]];
+    Primitive primitive = term.primitive;
+    if (primitive == Primitive::k_maximum || primitive == Primitive::k_minimum) {
+      if (operands[0] == kAbsent || operands[1] == kAbsent) {
+        return keep(operands[0] == kAbsent ? operands[1] : operands[0], is_result);
+      }
+    }
+    if (primitive == Primitive::k_mul && is_one(operands[0])) return keep(operands[1], is_result);
+    if (primitive == Primitive::k_neg && result_.tiles.literal(operands[0])) {
+      return result_.tiles.add_literal(-*result_.tiles.literal(operands[0]));
+    }
+    if (primitive == Primitive::k_fma && is_one(operands[1])) {
+      const Register sum[] = {operands[2], operands[0]};
+      return result_.tiles.add(Primitive::k_add, sum);
+    }
+    if (primitive == Primitive::k_fma && is_literal(operands[1], -1.f)) {
+      const Register difference[] = {operands[2], operands[0]};
+      return result_.tiles.add(Primitive::k_sub, difference);
+    }
+    return result_.tiles.add(primitive, operands);
+  }
+
+  Register keep(Register id, bool is_result) {
+    return is_result && id != kAbsent ? result_.tiles.add(Primitive::k_copy, &id) : id;
+  }
+
+  bool is_literal(Register id, float value) const {
+    return id != kAbsent && result_.tiles.literal(id) && *result_.tiles.literal(id) == value;
+  }
+  bool is_one(Register id) const { return is_literal(id, 1.f); }
+
+  Register operand(const Value& value) {
+    const Value* const number = number_source(value);
+    const Value& source = number ? *number : value;
+    const auto [place, is_new] = registers_.try_emplace(&source, kAbsent);
+    if (is_new) place->second = new_operand(source);
+    return place->second;
+  }
+
+  Register new_operand(const Value& value) {
+    if (const auto constant = torch::jit::toIValue(&value)) {
+      return constant->isNone() ? kAbsent : result_.tiles.add_literal(constant->toScalar().to<float>());
+    }
+    result_.inputs.push_back(&value);
+    const TensorSpec spec = spec_of(value);
+    if (spec.dtype == at::ScalarType::Undefined) return result_.tiles.add_number();
+    return result_.tiles.add_tensor(spec.dtype == at::kBool, spec.sizes == spec_of(*nodes_[0]->output()).sizes);
+  }
+
+  const Program& program_;
+  const NodeList& nodes_;
+  Cluster result_;
+  std::unordered_map<const Value*, Register> registers_;
+};
+
+}  // namespace
+
+bool is_fusable(const Program& program, const Node& node) {
+  return node.outputs().size() == 1 && (is_uniform(node) || formula_of(program, node));
+}
+
+std::vector<NodeList> find_clusters(const Program& program) { return Clustering(program).run(); }
+
+std::string clusters_text(const Program& program) {
+  std::string text;
+  for (const NodeList& nodes : find_clusters(program)) {
+    if (!is_fusable(program, *nodes[0])) continue;
+    const Cluster cluster = build_cluster(program, nodes);
+    text += c10::str("# one loop over ", at::IntArrayRef(spec_of(*nodes[0]->output()).sizes), ", reads");
+    for (const Value* value : cluster.inputs) text += c10::str(" %", value->debugName());
+    text += ", makes";
+    for (const Value* value : cluster.outputs) text += c10::str(" %", value->debugName());
+    text += ":";
+    for (const Node* node : nodes) text += c10::str(" ", node->kind().toUnqualString());
+    text += "\n" + cluster.tiles.text();
+  }
+  return text;
+}
+
+Cluster build_cluster(const Program& program, const NodeList& nodes) { return Builder(program, nodes).run(); }
+
+}  // namespace ltc::torchscript

@@ -1,0 +1,91 @@
+// A cluster of element-wise nodes as one loop over tiles: each primitive runs over a few kilobytes that stay in the L1 cache, so
+// that memory is read and written once for the whole cluster.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "primitives.h"
+
+namespace ltc::torchscript {
+
+// Elements of a tile; 4 KB. A multiple of 4, as random numbers come in fours.
+inline constexpr int64_t kTile = 1024;
+
+class TileProgram {
+ public:
+  using Register = uint16_t;
+
+  // ---- building, in this order: inputs and instructions as they come, then outputs, then finish()
+
+  explicit TileProgram(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}
+
+  // Operands of run(), in the order of these calls. `is_full`: of the program's sizes, not broadcast to them.
+  Register add_tensor(bool is_bool, bool is_full);
+  Register add_number();
+  size_t add_seed();  // an integer, for add_uniform
+
+  Register add_literal(float value);
+  Register add(Primitive primitive, const Register* operands);
+  // Random numbers in [0, 1) by their row-major position.
+  Register add_uniform(size_t seed, size_t offset);
+  void add_output(Register result, bool is_bool);  // the result of an instruction
+  void finish();
+
+  bool is_scalar(Register id) const { return registers_[id].kind == Kind::kScalar; }
+  // The value, where it is known by now.
+  const float* literal(Register id) const;
+  std::string text() const;
+
+  // Takes the operands from the stack and leaves the results there. A result takes over the memory of an operand that was moved
+  // here and that nobody else has. One run at a time.
+  void run(std::vector<c10::IValue>& stack);
+
+ private:
+  enum class Kind : uint8_t { kTensor, kScalar, kTile };
+  static constexpr uint32_t kNever = UINT32_MAX;
+
+  struct RegisterInfo {
+    Kind kind;
+    bool is_literal = false;
+    uint16_t slot = 0;           // of a tile: its scratch memory; of a scalar: its place in scalars_; of a tensor: its index
+    uint32_t last_use = kNever;  // instruction
+  };
+  struct Instruction {
+    Primitive primitive;  // kCount: random numbers, seeds in `operands`
+    TileKernel kernel;
+    Register out;
+    Register operands[kMostOperands];
+  };
+  struct TensorInput {
+    Register id;
+    bool is_bool, is_full;
+  };
+  struct Output {
+    Register id;
+    bool is_bool;
+    uint32_t made_by;  // instruction
+  };
+  enum class OperandKind : uint8_t { kTensor, kNumber, kSeed };
+  class Run;
+
+  Register new_register(Kind kind);
+  void assign_slots();
+
+  std::vector<int64_t> sizes_;
+  std::vector<OperandKind> operands_;
+  std::vector<Register> numbers_;  // their registers
+  std::vector<TensorInput> tensors_;
+  std::vector<Output> outputs_;
+  std::vector<RegisterInfo> registers_;
+  std::vector<Instruction> scalar_instructions_, instructions_;
+  std::vector<float> scalars_;
+  std::vector<uint64_t> seeds_;
+  size_t slot_count_ = 0;  // of scratch memory, tensors' own included
+  bool draws_ = false;     // random numbers, whose positions are row-major
+};
+
+}  // namespace ltc::torchscript

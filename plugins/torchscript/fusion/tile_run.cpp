@@ -1,0 +1,270 @@
+// One run of a tile program.
+#include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <c10/util/SmallVector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "../execute.h"
+#include "../philox.h"
+#include "tile_program.h"
+
+namespace ltc::torchscript {
+namespace {
+
+constexpr int64_t kParallelGrain = 1 << 16;  // primitives on elements
+constexpr int64_t kTransposeFrom = 1 << 14;  // elements from which ATen's copy pays, which transposes by blocks
+
+struct Dim {
+  int64_t size, stride;
+};
+
+// Where the elements of an operand lie, in row-major order of the program's sizes; dims of size 1 are gone, others joined.
+using Dims = c10::SmallVector<Dim, 6>;
+
+Dims dims_of(const at::Tensor& tensor, at::IntArrayRef sizes) {
+  Dims dims;
+  const auto missing = static_cast<int64_t>(sizes.size()) - tensor.dim();
+  for (int64_t i = 0; i < static_cast<int64_t>(sizes.size()); ++i) {
+    if (sizes[i] == 1) continue;
+    const bool repeats = i < missing || tensor.size(i - missing) == 1;
+    const int64_t stride = repeats ? 0 : tensor.stride(i - missing);
+    if (!dims.empty() && dims.back().stride == stride * sizes[i]) {
+      dims.back() = {dims.back().size * sizes[i], stride};
+    } else {
+      dims.push_back({sizes[i], stride});
+    }
+  }
+  if (dims.empty()) dims.push_back({1, 0});
+  return dims;
+}
+
+template <typename T>
+void load_row(float* out, const T* data, int64_t stride, int64_t count) {
+  if (stride == 0) {
+    std::fill_n(out, count, static_cast<float>(*data));
+  } else if (stride == 1) {
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(data[i]);
+  } else {
+    for (int64_t i = 0; i < count; ++i) out[i] = static_cast<float>(data[i * stride]);
+  }
+}
+
+// `count` elements from the `first` one on.
+template <typename T>
+void load(float* out, const T* data, const Dims& dims, int64_t first, int64_t count) {
+  const Dim inner = dims.back();
+  while (count > 0) {
+    int64_t rest = first / inner.size, offset = 0;
+    for (size_t i = dims.size() - 1; i-- > 0; rest /= dims[i].size) offset += rest % dims[i].size * dims[i].stride;
+    const int64_t at = first % inner.size, row = std::min(count, inner.size - at);
+    load_row(out, data + offset + at * inner.stride, inner.stride, row);
+    out += row, first += row, count -= row;
+  }
+}
+
+bool same_strides(const at::Tensor& tensor, at::IntArrayRef strides) {
+  for (int64_t i = 0; i < tensor.dim(); ++i) {
+    if (tensor.size(i) != 1 && tensor.stride(i) != strides[i]) return false;
+  }
+  return true;
+}
+
+float to_float(const c10::IValue& number) {
+  if (number.isDouble()) return static_cast<float>(number.toDouble());
+  return number.isInt() ? static_cast<float>(number.toInt()) : static_cast<float>(number.toBool());
+}
+
+// Scratch memory of a thread, kept.
+float* scratch(size_t tiles) {
+  struct Free {
+    void operator()(float* memory) const { std::free(memory); }
+  };
+  thread_local std::unique_ptr<float, Free> memory;
+  thread_local size_t size = 0;
+  if (size < tiles) {
+    memory.reset(static_cast<float*>(std::aligned_alloc(64, tiles * kTile * sizeof(float))));
+    TORCH_CHECK(memory, "out of memory: ", tiles, " tiles of scratch memory");
+    size = tiles;
+  }
+  return memory.get();
+}
+
+}  // namespace
+
+class TileProgram::Run {
+ public:
+  Run(TileProgram& program, std::vector<c10::IValue>& stack) : program_(program), stack_(stack) {}
+
+  void run() {
+    take_operands();
+    choose_strides();
+    locate_tensors();
+    make_results();
+    if (count_ > 0) compute();
+    stack_.clear();
+    for (at::Tensor& result : results_) stack_.emplace_back(std::move(result));
+  }
+
+ private:
+  // One operand as the tiles see it.
+  struct Source {
+    const void* data;
+    bool is_bool, is_direct;  // direct: a tile is used where it lies
+    Dims dims;                // of one that is not
+  };
+
+  void take_operands() {
+    for (const int64_t size : program_.sizes_) count_ *= size;
+    size_t number = 0, seed = 0;
+    for (size_t i = 0; i < stack_.size(); ++i) {
+      switch (program_.operands_[i]) {
+        case OperandKind::kTensor: tensors_.push_back(&stack_[i]); break;
+        case OperandKind::kNumber:
+          program_.scalars_[program_.registers_[program_.numbers_[number++]].slot] = to_float(stack_[i]);
+          break;
+        case OperandKind::kSeed: program_.seeds_[seed++] = static_cast<uint64_t>(stack_[i].toInt()); break;
+      }
+    }
+    for (const Instruction& instruction : program_.scalar_instructions_) {
+      const float* operands[kMostOperands] = {};
+      for (int k = 0; k < kMostOperands; ++k) operands[k] = scalar(instruction.operands[k]);
+      instruction.kernel(scalar(instruction.out), operands, 1);
+    }
+  }
+
+  float* scalar(Register id) const { return &program_.scalars_[program_.registers_[id].slot]; }
+
+  // Operands that all lie alike are walked as they lie, whatever the order of their dims; else everything is row-major.
+  void choose_strides() {
+    const at::Tensor* first = nullptr;
+    is_row_major_ = program_.draws_;
+    for (size_t i = 0; i < tensors_.size() && !is_row_major_; ++i) {
+      const at::Tensor& tensor = tensors_[i]->toTensor();
+      if (!program_.tensors_[i].is_full) {
+        is_row_major_ = true;
+      } else if (!first) {
+        first = &tensor;
+        is_row_major_ = tensor.is_contiguous() || !tensor.is_non_overlapping_and_dense();
+      } else {
+        is_row_major_ = !same_strides(tensor, first->strides());
+      }
+    }
+    if (!first) is_row_major_ = true;
+    if (!is_row_major_) strides_.assign(first->strides().begin(), first->strides().end());
+  }
+
+  bool lies_right(const at::Tensor& tensor) const { return is_row_major_ ? tensor.is_contiguous() : true; }
+
+  void locate_tensors() {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const TensorInput& input = program_.tensors_[i];
+      const at::Tensor* tensor = &tensors_[i]->toTensor();
+      bool is_direct = input.is_full && lies_right(*tensor);
+      if (input.is_full && !is_direct && count_ >= kTransposeFrom && tensor->is_non_overlapping_and_dense()) {
+        *tensors_[i] = tensor->contiguous();
+        tensor = &tensors_[i]->toTensor();
+        is_direct = true;
+      }
+      Source source{tensor->const_data_ptr(), input.is_bool, is_direct && !input.is_bool, {}};
+      if (is_direct && input.is_bool) source.dims = {{std::max<int64_t>(count_, 1), 1}};
+      if (!is_direct && count_ > 0) source.dims = dims_of(*tensor, program_.sizes_);
+      sources_.push_back(std::move(source));
+    }
+  }
+
+  void make_results() {
+    for (const Output& output : program_.outputs_) {
+      if (!output.is_bool && take_over(output)) continue;
+      const auto dtype = output.is_bool ? at::kBool : at::kFloat;
+      results_.push_back(is_row_major_ ? at::Tensor(at::detail::empty_cpu(program_.sizes_, dtype))
+                                       : at::Tensor(at::detail::empty_strided_cpu(program_.sizes_, strides_, dtype)));
+    }
+  }
+
+  // An element is written after its last reading, if that is no later instruction's.
+  bool take_over(const Output& output) {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const uint32_t last_use = program_.registers_[program_.tensors_[i].id].last_use;
+      if (!sources_[i].is_direct || (last_use != kNever && last_use > output.made_by) || !is_exclusive(*tensors_[i])) continue;
+      results_.push_back(std::move(*tensors_[i]).toTensor());
+      *tensors_[i] = c10::IValue();
+      return true;
+    }
+    return false;
+  }
+
+  void compute() {
+    const int64_t tiles = (count_ + kTile - 1) / kTile;
+    const auto weight = static_cast<int64_t>(program_.instructions_.size()) * kTile;
+    const auto work = [this](int64_t begin, int64_t end) { compute_tiles(begin, end); };
+    if (tiles == 1) return work(0, 1);
+    at::parallel_for(0, tiles, std::max<int64_t>(1, kParallelGrain / weight), work);
+  }
+
+  void compute_tiles(int64_t begin, int64_t end) const {
+    float* const memory = scratch(program_.slot_count_);
+    c10::SmallVector<float*, 64> places(program_.registers_.size());
+    for (size_t id = 0; id < places.size(); ++id) {
+      const RegisterInfo& info = program_.registers_[id];
+      if (info.kind == Kind::kScalar) places[id] = &program_.scalars_[info.slot];
+      if (info.kind == Kind::kTile) places[id] = memory + info.slot * kTile;
+    }
+    for (int64_t tile = begin; tile < end; ++tile)
+      compute_tile(tile * kTile, std::min(kTile, count_ - tile * kTile), memory, places);
+  }
+
+  void compute_tile(int64_t first, int64_t count, float* memory, c10::SmallVectorImpl<float*>& places) const {
+    float* const loaded = memory + (program_.slot_count_ - sources_.size()) * kTile;
+    for (size_t i = 0; i < sources_.size(); ++i) {
+      float*& place = places[program_.tensors_[i].id];
+      if (sources_[i].is_direct) {
+        place = const_cast<float*>(static_cast<const float*>(sources_[i].data)) + first;  // written only where taken over
+        continue;
+      }
+      place = loaded + i * kTile;
+      if (sources_[i].is_bool) {
+        load(place, static_cast<const uint8_t*>(sources_[i].data), sources_[i].dims, first, count);
+      } else {
+        load(place, static_cast<const float*>(sources_[i].data), sources_[i].dims, first, count);
+      }
+    }
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const Output& output = program_.outputs_[i];
+      if (!output.is_bool) places[output.id] = results_[i].mutable_data_ptr<float>() + first;
+    }
+    for (const Instruction& instruction : program_.instructions_) compute(instruction, first, count, places);
+    for (size_t i = 0; i < results_.size(); ++i) {
+      const Output& output = program_.outputs_[i];
+      if (!output.is_bool) continue;
+      bool* const out = results_[i].mutable_data_ptr<bool>() + first;
+      const float* const truth = places[output.id];
+      for (int64_t k = 0; k < count; ++k) out[k] = truth[k] != 0.f;
+    }
+  }
+
+  void compute(const Instruction& instruction, int64_t first, int64_t count, c10::SmallVectorImpl<float*>& places) const {
+    const Register* const in = instruction.operands;
+    if (instruction.primitive == Primitive::kCount) {
+      const Philox generator{program_.seeds_[in[0]], program_.seeds_[in[1]]};
+      return generator.uniform(places[instruction.out], first, first + count);
+    }
+    const float* const operands[kMostOperands] = {places[in[0]], places[in[1]], places[in[2]]};
+    instruction.kernel(places[instruction.out], operands, count);
+  }
+
+  TileProgram& program_;
+  std::vector<c10::IValue>& stack_;
+  int64_t count_ = 1;  // of elements
+  bool is_row_major_ = true;
+  c10::SmallVector<int64_t, 6> strides_;  // of the results, if not row-major
+  c10::SmallVector<c10::IValue*, 8> tensors_;
+  c10::SmallVector<Source, 8> sources_;
+  c10::SmallVector<at::Tensor, 4> results_;
+};
+
+void TileProgram::run(std::vector<c10::IValue>& stack) { Run(*this, stack).run(); }
+
+}  // namespace ltc::torchscript

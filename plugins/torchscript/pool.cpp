@@ -1,0 +1,141 @@
+#include "pool.h"
+
+#include <c10/core/CPUAllocator.h>
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+namespace ltc::torchscript {
+namespace {
+
+constexpr size_t kPooledBytes = 64 << 10;  // the C library keeps smaller memory itself
+constexpr uint64_t kKeptRuns = 64;         // that a block may lie unused
+constexpr uint64_t kTrimEvery = 16;        // runs
+
+thread_local bool t_pooling = false;
+
+// At most an eighth is lost.
+size_t rounded(size_t bytes) {
+  const size_t step = std::bit_floor(bytes) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
+class Pool final : public c10::Allocator {
+ public:
+  explicit Pool(c10::Allocator* system) : system_(system) {}
+
+  c10::DataPtr allocate(size_t bytes) override {
+    if (!t_pooling || bytes < kPooledBytes) return system_->allocate(bytes);
+    void* const block = take(rounded(bytes));
+    return {block, block, &free_block, c10::Device(c10::kCPU)};
+  }
+
+  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
+  void copy_data(void* to, const void* from, size_t bytes) const override { system_->copy_data(to, from, bytes); }
+
+  void end_run() {
+    std::vector<void*> unused;
+    {
+      std::lock_guard lock(mutex_);
+      if (++run_ % kTrimEvery != 0) return;
+      for (auto& [bytes, blocks] : free_) {
+        const auto end =
+            std::find_if(blocks.begin(), blocks.end(), [this](const Block& one) { return run_ - one.freed <= kKeptRuns; });
+        forget(blocks, end, unused);
+      }
+    }
+    for (void* block : unused) system_->raw_deallocate(block);
+  }
+
+  static Pool& instance() {
+    static Pool& pool = []() -> Pool& {
+      auto* made = new Pool(c10::GetCPUAllocator());  // never destroyed: blocks may outlive everything
+      c10::SetCPUAllocator(made);
+      return *made;
+    }();
+    return pool;
+  }
+
+ private:
+  struct Block {
+    void* data;
+    uint64_t freed;  // in this run; the longest unused come first
+  };
+
+  // Whoever frees memory through an allocator's deleter may have it from before there was a pool.
+  static void free_block(void* data) {
+    Pool& pool = instance();
+    {
+      std::lock_guard lock(pool.mutex_);
+      if (const auto known = pool.sizes_.find(data); known != pool.sizes_.end()) {
+        pool.free_[known->second].push_back({data, pool.run_});
+        return;
+      }
+    }
+    pool.system_->raw_deallocate(data);
+  }
+
+  void* take(size_t bytes) {
+    {
+      std::lock_guard lock(mutex_);
+      if (auto& blocks = free_[bytes]; !blocks.empty()) {
+        void* const data = blocks.back().data;
+        blocks.pop_back();
+        return data;
+      }
+    }
+    void* const data = allocate_fresh(bytes);
+    std::lock_guard lock(mutex_);
+    sizes_.emplace(data, bytes);
+    return data;
+  }
+
+  void* allocate_fresh(size_t bytes) {
+    try {
+      return system_->raw_allocate(bytes);
+    } catch (const std::exception&) {
+      release_all();
+      return system_->raw_allocate(bytes);
+    }
+  }
+
+  void release_all() {
+    std::vector<void*> unused;
+    {
+      std::lock_guard lock(mutex_);
+      for (auto& [bytes, blocks] : free_) forget(blocks, blocks.end(), unused);
+    }
+    for (void* block : unused) system_->raw_deallocate(block);
+  }
+
+  void forget(std::vector<Block>& blocks, std::vector<Block>::iterator end, std::vector<void*>& forgotten) {
+    for (auto block = blocks.begin(); block != end; ++block) {
+      sizes_.erase(block->data);
+      forgotten.push_back(block->data);
+    }
+    blocks.erase(blocks.begin(), end);
+  }
+
+  c10::Allocator* const system_;
+  std::mutex mutex_;
+  uint64_t run_ = 0;
+  std::unordered_map<void*, size_t> sizes_;  // of all blocks, free or not
+  std::unordered_map<size_t, std::vector<Block>> free_;
+};
+
+}  // namespace
+
+PoolScope::PoolScope() : outer_(t_pooling) {
+  Pool::instance();
+  t_pooling = true;
+}
+
+PoolScope::~PoolScope() {
+  t_pooling = outer_;
+  if (!outer_) Pool::instance().end_run();
+}
+
+}  // namespace ltc::torchscript

@@ -1,0 +1,119 @@
+"""ltc.jit: a function recorded once for each kind of call."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import ltc
+from comparing import LTC, assert_same, to_device
+
+
+def recorded_ops():
+    return ltc.metrics.counter_value("OpsRecorded")
+
+
+def test_a_function_of_nested_arguments(metrics):
+    def function(batch, *, scale):
+        return {"sum": batch["x"] + batch["y"][0] * scale, "x": batch["x"], "scale": scale}
+
+    batch = {"x": torch.randn(3), "y": [torch.randn(3)]}
+    run, on_device = ltc.jit(function), to_device(batch)
+    assert_same(run(on_device, scale=2), function(batch, scale=2))
+    before = recorded_ops()
+    assert_same(run(on_device, scale=2), function(batch, scale=2))
+    assert recorded_ops() == before
+    assert_same(run(on_device, scale=3), function(batch, scale=3))
+    assert len(run) == 2
+
+
+def test_arguments_are_written_and_numbers_drawn():
+    @ltc.jit
+    def function(x):
+        x.add_(1)
+        return torch.rand_like(x)
+
+    x = torch.zeros(16, device=LTC)
+    assert not torch.equal(function(x).cpu(), function(x).cpu())
+    assert x.tolist() == [2] * 16
+
+
+def test_a_module_and_its_buffers():
+    torch.manual_seed(0)
+    reference = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.0))
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.0)).to(LTC)
+    model.load_state_dict(reference.state_dict())
+    run = ltc.jit(model)
+    with torch.no_grad():
+        for mode in True, True, False, False:
+            model.train(mode), reference.train(mode)
+            x = torch.randn(8, 4)
+            assert_same(run(x.to(LTC)), reference(x), rtol=1e-4, atol=1e-5)
+        model[0].weight.zero_(), reference[0].weight.zero_()
+        assert_same(run(x.to(LTC)), reference(x), rtol=1e-4, atol=1e-5)
+    assert_same(dict(model.named_buffers()), dict(reference.named_buffers()))
+    assert len(run) == 2
+
+
+def test_training_through_it():
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    x, w = torch.randn(3, 4), torch.randn(4, requires_grad=True)
+    on_device = to_device((x, w))
+
+    def loss(x, w):
+        return F.softplus(x * w).sum()
+
+    run = ltc.jit(loss)
+    for _ in range(2):
+        run(*on_device).backward()
+        loss(x, w).backward()
+    assert_same(on_device[1].grad, w.grad)
+
+
+@torch.no_grad()
+def test_what_depends_on_a_value_is_an_error_that_names_the_line():
+    @ltc.jit
+    def function(x):
+        if x.sum() > 0:
+            return x + 1
+        return x
+
+    with pytest.raises(RuntimeError, match=r"ltc.jit\(.*function\): a value was asked for at .*test_jit.py:\d+.*torch.where"):
+        function(torch.ones(3, device=LTC))
+    assert torch.ones(3, device=LTC).add(1).tolist() == [2, 2, 2]
+
+
+def test_a_tensor_from_outside_is_an_error():
+    outside = torch.ones(3).to(LTC)
+    for function in (lambda x: x + outside, lambda x: outside.add_(x)):
+        with pytest.raises(RuntimeError, match="that is no argument at .*test_jit.py"):
+            ltc.jit(function)(torch.ones(3, device=LTC))
+    assert outside.tolist() == [1, 1, 1]
+
+
+def test_a_tensor_that_escapes_has_no_value():
+    kept = []
+
+    @ltc.jit
+    def function(x):
+        kept.append(x * 2)
+        return x + 1
+
+    assert function(torch.ones(2, device=LTC)).tolist() == [2, 2]
+    for use in (lambda: kept[0].tolist(), lambda: (kept[0] + 1).tolist()):
+        with pytest.raises(RuntimeError, match="has no value outside of it"):
+            use()
+
+
+def test_an_error_inside_leaves_the_device_as_it_was():
+    state = torch.ltc.get_rng_state()
+
+    @ltc.jit
+    def function(x):
+        return torch.rand_like(x) @ torch.ones(7, device=LTC)
+
+    with pytest.raises(RuntimeError):
+        function(torch.ones(3, device=LTC))
+    assert torch.equal(torch.ltc.get_rng_state(), state)
+    assert not ltc._C.is_capturing()
