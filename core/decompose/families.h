@@ -8,7 +8,6 @@
 namespace ltc::decompose {
 
 using Family = std::span<const Decomposition> (*)();
-
 std::span<const Decomposition> canonical_forms();  // mixed dtypes, numbers and options of ops that are minimal
 std::span<const Decomposition> elementwise();
 std::span<const Decomposition> activations();
@@ -31,11 +30,12 @@ std::span<const Decomposition> bessel_functions();
 std::span<const Decomposition> polynomials();
 std::span<const Decomposition> attentions();
 std::span<const Decomposition> recurrent();
+std::span<const Decomposition> factorizations();
 std::span<const Decomposition> fourier_transforms();  // on complex numbers: not one of the families below
 
 inline constexpr Family kFamilies[] = {canonical_forms,  elementwise,       activations,  reductions, movement,      indexing,
                                        linear_algebra,   normalization,     convolutions, pooling,    interpolation, padding,
                                        losses,           special_functions, segments,     bags,       distances,     bits,
-                                       bessel_functions, polynomials,       attentions,   recurrent};
+                                       bessel_functions, polynomials,       attentions,   recurrent,  factorizations};
 
 }  // namespace ltc::decompose

@@ -44,7 +44,8 @@ typedef bool kernel(struct call* call);
 /* One row of the table of ops. What does not match it is not claimed.
  *
  * types  operands, a colon, results. T: all the same, and their dtype picks the kernel. N: a T that may be a number passed by
- * value. b: BOOL. i: I64. A: any that we compute with. B: any that we hold. s: a number by value, absent where it is an attribute. -: absent.
+ * value. b: BOOL. i: I64. A: any that we compute with. B: any that we hold. s: a number by value, absent where it is an
+ * attribute. -: absent.
  *        +: as many Ts as there are.
  * attrs  their names. With "=1" behind it one must have that value. */
 struct op {

@@ -454,7 +454,17 @@
   X(441, DERIVED, ATEN_COMPLEX, "aten::complex") \
   X(442, DERIVED, ATEN_POLAR, "aten::polar") \
   X(443, DERIVED, ATEN_CONJ_PHYSICAL, "aten::conj_physical") \
-  X(444, DERIVED, ATEN__CONJ_PHYSICAL, "aten::_conj_physical")
+  X(444, DERIVED, ATEN__CONJ_PHYSICAL, "aten::_conj_physical") \
+  X(445, DERIVED, ATEN_LINALG_CHOLESKY_EX, "aten::linalg_cholesky_ex") \
+  X(446, DERIVED, ATEN_LINALG_SOLVE_TRIANGULAR, "aten::linalg_solve_triangular") \
+  X(447, DERIVED, ATEN_TRIANGULAR_SOLVE, "aten::triangular_solve") \
+  X(448, DERIVED, ATEN__CHOLESKY_SOLVE_HELPER, "aten::_cholesky_solve_helper") \
+  X(449, DERIVED, ATEN_CHOLESKY_INVERSE, "aten::cholesky_inverse") \
+  X(450, DERIVED, ATEN_LINALG_INV_EX, "aten::linalg_inv_ex") \
+  X(451, DERIVED, ATEN_LINALG_LU_FACTOR_EX, "aten::linalg_lu_factor_ex") \
+  X(452, DERIVED, ATEN_LINALG_LU, "aten::linalg_lu") \
+  X(453, DERIVED, ATEN_LU_UNPACK, "aten::lu_unpack") \
+  X(454, DERIVED, ATEN_LINALG_LU_SOLVE, "aten::linalg_lu_solve")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,

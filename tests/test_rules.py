@@ -1,0 +1,61 @@
+"""Each derived op, decomposed: the operators of PyTorch's database that call it give what the CPU gives.
+
+What no operator of the database calls is called in rule_calls.py, or named here with the test that does.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import filelock
+import pytest
+
+import ltc
+from ltc import _C
+
+TESTS = Path(__file__).parent
+RULES = [name for _, name, _, tier in _C.op_rows() if tier == 1]
+
+# Neither in the database nor in rule_calls.py.
+ELSEWHERE = {
+    "aten::_native_batch_norm_legit_functional": "test_models.py: what torch.nn.BatchNorm records",
+    "aten::positive": "an alias of its operand, which nobody records",
+    "ltc::lstm_layer": "test_minimal_models.py",
+    "ltc::lstm_layer_backward": "test_minimal_models.py",
+    "ltc::gru_layer": "test_minimal_models.py",
+    "ltc::gru_layer_backward": "test_minimal_models.py",
+}
+
+
+@pytest.fixture(scope="session")
+def samples(tmp_path_factory):
+    """By operator, what it calls and what failed. One process runs them for all workers."""
+    folder = tmp_path_factory.getbasetemp()
+    folder = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+    answer = folder / "rule_samples.json"
+    with filelock.FileLock(str(answer) + ".lock"):
+        if not answer.exists():
+            path = [str(Path(ltc.__file__).parent.parent), str(TESTS.parent / "conformance")]
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path), "LTC_CLAIMS": "minimal", "LTC_LOG": "error"}
+            part = answer.with_suffix(".part")
+            subprocess.run([sys.executable, TESTS / "rule_samples.py", part], env=environment, check=True)
+            part.rename(answer)
+    return json.loads(answer.read_text())
+
+
+def is_call_of(op, rule):
+    """In place and with out= an op is recorded as its functional form."""
+    base, _, overload = op.partition(".")
+    names = {op, base.removesuffix("_") + ("." + overload if overload else ""), base.removesuffix("_") if overload == "out" else op}
+    return rule in names or (rule.partition(".")[0] in names and overload in ("", "out"))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_rule(rule, samples):
+    users = [name for name, found in samples.items() if any(is_call_of(op, rule) for op in found["ops"])]
+    failures = [failure for name in users for failure in samples[name]["failures"]]
+    assert not failures, "\n".join(failures[:5])
+    assert users or rule in ELSEWHERE, "nothing calls it, and no other test is named"
+    assert not (users and rule in ELSEWHERE), "it is listed as without samples but has some"
