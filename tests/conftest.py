@@ -25,3 +25,7 @@ def metrics():
     ltc.sync()
     ltc.metrics.reset()
     return ltc.metrics
+
+
+def pytest_addoption(parser):
+    parser.addoption("--every-model", action="store_true", help="the minimal plugin trains all models, not a few: ten minutes")

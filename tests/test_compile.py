@@ -7,7 +7,7 @@ from torch import nn
 
 import ltc
 from checking import fallbacks
-from comparing import LTC, assert_same, to_device
+from comparing import LTC, assert_same, output_of, to_device
 from models import hugging_face
 
 
@@ -223,6 +223,23 @@ def test_hooks_and_buffers():
     for _ in range(3):
         assert_same(run(x.to(LTC)), reference(x), rtol=1e-4, atol=1e-5)
     assert_same(dict(model.named_buffers()), dict(reference.named_buffers()))
+
+
+def test_eager_mode_records_each_call():
+    program = """
+        import torch, ltc
+        run, jitted, x = torch.compile(lambda x: x * 2, backend="ltc"), ltc.jit(lambda x: x + 1), torch.ones(2, device="ltc")
+        print([run(x).tolist(), run(x).tolist(), jitted(x).tolist()], ltc.metrics.counter_value("Captures"))
+    """
+    assert output_of(program, LTC_EAGER="1").strip() == "[[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]] 0"
+
+
+@torch.no_grad()
+def test_what_cannot_be_captured_is_recorded_at_each_call():
+    run, x = compiled(lambda x: torch.poisson(x) * 0 + x), torch.ones(2).to(LTC)
+    with pytest.warns(UserWarning, match="records a compiled graph again at each call: .* at .*test_compile.py"):
+        assert run(x).tolist() == [1, 1]
+    assert run(x).tolist() == [1, 1]
 
 
 # ---- training: forward, backward and the optimizer

@@ -10,8 +10,9 @@ def step(x):
 
 
 def test_the_first_difference_and_its_line(metrics):
-    for size in 11, 12:
-        step(torch.ones(size).to(LTC))
+    step(torch.ones(11).to(LTC))
+    metrics.reset()  # it may resemble what other tests have compiled
+    step(torch.ones(12).to(LTC))
     (miss,) = metrics.misses()
     assert miss["difference"] == "a tensor from before is f32[12] instead of f32[11]"
     assert "test_misses.py:9" in miss["where"]
@@ -24,14 +25,17 @@ def test_the_first_difference_and_its_line(metrics):
 def test_an_attribute(metrics):
     x = torch.ones(3, 5, 7).to(LTC)
     for dim in 0, 1:
+        metrics.reset()
         x.exp().softmax(dim).neg().sum().item()
     assert "aten::_softmax has dim=1 instead of dim=0" in metrics.misses()[0]["difference"]
 
 
 def test_new_numbers_are_no_misses(metrics):
     x = torch.ones(13).to(LTC)
-    for number in range(5):
+    for number in range(2, 6):
         (x * number).exp().sum().item()
+        if number == 2:
+            metrics.reset()
     assert metrics.misses() == []
 
 

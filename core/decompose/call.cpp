@@ -63,6 +63,8 @@ Val Call::operand(ValueId value) const {
 
 Val Call::tensor(std::string_view name) const { return operand(node_.inputs[find(name).first]); }
 
+Val Call::first() const { return operand(node_.inputs[0]); }
+
 std::vector<Val> Call::tensors(std::string_view name) const {
   const Argument& argument = find(name);
   std::vector<Val> result;
@@ -124,6 +126,24 @@ std::optional<DType> Call::dtype(std::string_view name) const {
   const Argument& argument = find(name);
   if (!argument.attr || argument.attr->kind != AttrKind::kDType) return std::nullopt;
   return static_cast<DType>(argument.attr->ints[0]);
+}
+
+std::vector<Val> Call::with_bits() const {
+  std::vector<Val> inputs;
+  for (const ValueId input : node_.inputs) {
+    const Val x = operand(input);
+    inputs.push_back(x && x.dtype() == DType::kC64 ? bitcast(x, DType::kI64) : x);
+  }
+  std::vector<TypeId> types;
+  for (const ValueId output : node_.outputs) {
+    const Type& type = builder_.graph().type(output);
+    types.push_back(intern_contiguous(is_complex(type.dtype) ? DType::kI64 : type.dtype, type.sizes));
+  }
+  std::vector<Val> results = builder_.emit_several(op_name(node_.op), inputs, types, attrs_of(node_.attrs));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (is_complex(builder_.graph().type(node_.outputs[i]).dtype)) results[i] = bitcast(results[i], DType::kC64);
+  }
+  return results;
 }
 
 Results zeros_of(const Call& call) { return full(call.builder(), call.result().dtype, call.result().sizes, int64_t{0}); }

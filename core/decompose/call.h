@@ -19,6 +19,7 @@ class Call {
   // Operands. Optional ones that were not given are false.
   Val tensor(std::string_view name) const;
   std::vector<Val> tensors(std::string_view name) const;
+  Val first() const;                        // operand
   Val number(std::string_view name) const;  // weak; false where it is None
   // A tensor as PyTorch's CPU kernels compute with it: 16-bit floats as float.
   Val math(std::string_view name) const;
@@ -39,6 +40,9 @@ class Call {
   bool wants(size_t result) const { return result < node_.outputs.size() && node_.outputs[result] != kNone; }
   const Type& result(size_t index = 0) const;  // of one that is wanted
   const Type& any_result() const;              // of the first that is wanted, where all have the same sizes
+
+  // The same op on the bits of its complex operands: for what moves elements only. C64 results.
+  std::vector<Val> with_bits() const;
 
  private:
   struct Argument {
@@ -67,6 +71,12 @@ Results zeros_of(const Call& call);
 inline Results nothing() { return std::vector<Val>(); }
 
 using Rule = Results (*)(const Call& call);
+
+// The rule f of the first operand, in the type that the result is computed in.
+template <Val (*kFormula)(Val)>
+Results real(const Call& call) {
+  return kFormula(cast(call.first(), math_dtype(call.result().dtype)));
+}
 
 struct Decomposition {
   std::string_view op;  // "aten::relu"

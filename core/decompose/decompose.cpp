@@ -9,6 +9,7 @@
 #include "core/compile/passes.h"
 #include "core/compile/substitution.h"
 #include "core/decompose/families.h"
+#include "core/decompose/pairs.h"
 #include "core/ir/text.h"
 
 namespace ltc::decompose {
@@ -34,18 +35,30 @@ void check_results(const Call& call, const Node& node, const Results& results) {
   }
 }
 
-// The rules speak of real numbers.
-bool has_complex(const Graph& graph, const Node& node) {
-  const auto complex = [&](ValueId value) { return value != kNone && is_complex(graph.type(value).dtype); };
-  return std::ranges::any_of(node.inputs, complex) || std::ranges::any_of(node.outputs, complex);
+bool has(const Graph& graph, const Node& node, bool (*property)(DType)) {
+  const auto holds = [&](ValueId value) { return value != kNone && property(graph.type(value).dtype); };
+  return std::ranges::any_of(node.inputs, holds) || std::ranges::any_of(node.outputs, holds);
+}
+bool is_double_complex(DType dtype) { return is_complex(dtype) && dtype != DType::kC64; }
+
+// The same bits in another type of that size.
+bool is_plain_bitcast(const Graph& graph, const Node& node) {
+  return op_name(node.op) == "aten::view.dtype" && graph.type(node.inputs[0]).sizes == graph.type(node.outputs[0]).sizes;
+}
+
+// Complex numbers have rules of their own, as pairs of F32; nothing takes apart wider or narrower ones.
+Rule rule_for(const Graph& graph, const Node& node) {
+  const std::string& name = op_name(node.op);
+  if (!has(graph, node, is_complex)) return find_rule(name);
+  return has(graph, node, is_double_complex) || is_plain_bitcast(graph, node) ? nullptr : find_complex_rule(name);
 }
 
 // Writes what computes the node behind the graph's nodes. False if there is no rule, or none for this call.
 bool expand_node(Graph& graph, const Node& node, Substitution& substitute) {
   const std::string& name = op_name(node.op);
   const OpRow* row = find_op_row(name);
-  const Rule rule = find_rule(name);
-  if (!rule || !row || has_complex(graph, node)) return false;
+  const Rule rule = rule_for(graph, node);
+  if (!rule || !row) return false;
   const size_t before = graph.nodes.size();
   Builder builder(graph);
   const Call call(builder, node, *row);
@@ -124,6 +137,7 @@ bool decompose(Graph& graph, const AskClaims& claims, std::vector<bool> kept) {
 bool is_minimal(const Graph& graph, const Node& node) {
   const OpRow* row = find_op_row(op_name(node.op));
   if (!row || row->tier != Tier::kMinimal) return false;
+  if (has(graph, node, is_complex)) return is_plain_bitcast(graph, node);
   const Rule rule = find_rule(row->name);
   if (!rule) return true;
   Graph scratch{graph.types, graph.params, {}, {}};

@@ -12,12 +12,6 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // ---- of one tensor
 
-// f of `self` in the type that its result is computed in.
-template <Val (*kFormula)(Val)>
-Results real(const Call& call) {
-  return kFormula(cast(call.tensor("self"), math_dtype(call.result().dtype)));
-}
-
 // f of `self` as it is.
 template <Val (*kFormula)(Val)>
 Results plain(const Call& call) {
@@ -64,18 +58,6 @@ Val sinc(Val x) {
 Val sign_bit(Val x) {
   if (!is_floating(x.dtype())) return x.dtype() == DType::kBool ? cast(zeros_like(x), DType::kBool) : x < 0;
   return sign_of_zero(x) < 0;
-}
-
-// The complement: 1 - erf(x) where that keeps its digits, else the continued expansion of Numerical Recipes, erfccheb (3rd
-// ed., 6.2.2), as a fit of fractional error 1.2e-7 for float; double keeps the direct form near 0 and the same tail.
-Val erfc(Val x) {
-  constexpr double kTerms[] = {-1.26551223, 1.00002368,  0.37409196, 0.09678418,  -0.18628806,
-                               0.27886807,  -1.13520398, 1.48851587, -0.82215223, 0.17087277};
-  const Val a = abs(x), t = 1 / (1 + a * 0.5);
-  Val poly = full_like(x, kTerms[9]);
-  for (int i = 8; i >= 0; --i) poly = poly * t + kTerms[i];
-  const Val tail = t * exp(poly - a * a);
-  return where(a < 0.5, 1 - erf(x), where(x < 0, 2 - tail, tail));
 }
 
 Results log_sigmoid_forward(const Call& call) {
@@ -290,7 +272,6 @@ constexpr Decomposition kRules[] = {
     {"aten::asinh", real<asinh>},
     {"aten::acosh", real<acosh>},
     {"aten::atanh", real<atanh>},
-    {"aten::erfc", real<erfc>},
     {"aten::sinc", real<sinc>},
     {"aten::frac", plain<frac>},
     {"aten::sgn", plain<sign>},

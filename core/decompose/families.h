@@ -27,9 +27,15 @@ std::span<const Decomposition> segments();
 std::span<const Decomposition> bags();
 std::span<const Decomposition> distances();
 std::span<const Decomposition> bits();
+std::span<const Decomposition> bessel_functions();
+std::span<const Decomposition> polynomials();
+std::span<const Decomposition> attentions();
+std::span<const Decomposition> recurrent();
+std::span<const Decomposition> fourier_transforms();  // on complex numbers: not one of the families below
 
-inline constexpr Family kFamilies[] = {canonical_forms, elementwise,       activations,  reductions, movement,      indexing,
-                                       linear_algebra,  normalization,     convolutions, pooling,    interpolation, padding,
-                                       losses,          special_functions, segments,     bags,       distances,     bits};
+inline constexpr Family kFamilies[] = {canonical_forms,  elementwise,       activations,  reductions, movement,      indexing,
+                                       linear_algebra,   normalization,     convolutions, pooling,    interpolation, padding,
+                                       losses,           special_functions, segments,     bags,       distances,     bits,
+                                       bessel_functions, polynomials,       attentions,   recurrent};
 
 }  // namespace ltc::decompose

@@ -1,36 +1,17 @@
 // Special functions. Sources: Cephes (Moshier, Methods and programs for mathematical functions, 1989), which PyTorch's own
 // kernels follow too, unless a function says otherwise.
+#include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numbers>
 
 #include "core/decompose/families.h"
+#include "core/decompose/series.h"
 
 namespace ltc::decompose {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
-
-template <Val (*kFormula)(Val)>
-Results real(const Call& call) {
-  return kFormula(cast(call.tensor("self"), math_dtype(call.result().dtype)));
-}
-
-// Coefficients from the highest power down.
-Val polynomial(Val x, std::span<const double> coefficients) {
-  Val result = full_like(x, coefficients[0]);
-  for (const double c : coefficients.subspan(1)) result = result * x + c;
-  return result;
-}
-
-// A sum of Chebyshev polynomials at x / 2, half of the first term; Clenshaw's recurrence.
-Val chebyshev(Val x, std::span<const double> coefficients) {
-  Val b0 = full_like(x, coefficients[0]), b1 = zeros_like(x), b2 = b1;
-  for (const double c : coefficients.subspan(1)) {
-    b2 = b1, b1 = b0;
-    b0 = x * b1 - b2 + c;
-  }
-  return (b0 - b2) * 0.5;
-}
 
 // x is raised above 10 by the recurrence psi(x) = psi(x + 1) - 1 / x; there the asymptotic series holds. Negative x by
 // reflection.
@@ -68,79 +49,155 @@ Val erfinv(Val x) {
   return where(abs(x) < 1, y, outside);
 }
 
-constexpr double kI0Small[] = {
-    -4.41534164647933937950E-18, 3.33079451882223809783E-17, -2.43127984654795469359E-16, 1.71539128555513303061E-15,
-    -1.16853328779934516808E-14, 7.67618549860493561688E-14, -4.85644678311192946090E-13, 2.95505266312963983461E-12,
-    -1.72682629144155570723E-11, 9.67580903537323691224E-11, -5.18979560163526290666E-10, 2.65982372468238665035E-9,
-    -1.30002500998624804212E-8,  6.04699502254191894932E-8,  -2.67079385394061173391E-7,  1.11738753912010371815E-6,
-    -4.41673835845875056359E-6,  1.64484480707288970893E-5,  -5.75419501008210370398E-5,  1.88502885095841655729E-4,
-    -5.76375574538582365885E-4,  1.63947561694133579842E-3,  -4.32430999505057594430E-3,  1.05464603945949983183E-2,
-    -2.37374148058994688156E-2,  4.93052842396707084878E-2,  -9.49010970480476444210E-2,  1.71620901522208775349E-1,
-    -3.04682672343198398683E-1,  6.76795274409476084995E-1};
-constexpr double kI0Large[] = {
-    -7.23318048787475395456E-18, -4.83050448594418207126E-18, 4.46562142029675999901E-17,  3.46122286769746109310E-17,
-    -2.82762398051658348494E-16, -3.42548561967721913462E-16, 1.77256013305652638360E-15,  3.81168066935262242075E-15,
-    -9.55484669882830764870E-15, -4.15056934728722208663E-14, 1.54008621752140982691E-14,  3.85277838274214270114E-13,
-    7.18012445138366623367E-13,  -1.79417853150680611778E-12, -1.32158118404477131188E-11, -3.14991652796324136454E-11,
-    1.18891471078464383424E-11,  4.94060238822496958910E-10,  3.39623202570838634515E-9,   2.26666899049817806459E-8,
-    2.04891858946906374183E-7,   2.89137052083475648297E-6,   6.88975834691682398426E-5,   3.36911647825569408990E-3,
-    8.04490411014108831608E-1};
-constexpr double kI1Small[] = {
-    2.77791411276104639959E-18, -2.11142121435816608115E-17, 1.55363195773620046921E-16, -1.10559694773538630805E-15,
-    7.60068429473540693410E-15, -5.04218550472791168711E-14, 3.22379336594557470981E-13, -1.98397439776494371520E-12,
-    1.17361862988909016308E-11, -6.66348972350202774223E-11, 3.62559028155211703701E-10, -1.88724975172282928790E-9,
-    9.38153738649577178388E-9,  -4.44505912879632808065E-8,  2.00329475355213526229E-7,  -8.56872026469545474066E-7,
-    3.47025130813767847674E-6,  -1.32731636560394358279E-5,  4.78156510755005422638E-5,  -1.61760815825896745588E-4,
-    5.12285956168575772895E-4,  -1.51357245063125314899E-3,  4.15642294431288815669E-3,  -1.05640848946261981558E-2,
-    2.47264490306265168283E-2,  -5.29459812080949914269E-2,  1.02643658689847095384E-1,  -1.76416518357834055153E-1,
-    2.52587186443633654823E-1};
-constexpr double kI1Large[] = {
-    7.51729631084210481353E-18,  4.41434832307170791151E-18,  -4.65030536848935832153E-17, -3.20952592199342395980E-17,
-    2.96262899764595013876E-16,  3.30820231092092828324E-16,  -1.88035477551078244854E-15, -3.81440307243700780478E-15,
-    1.04202769841288027642E-14,  4.27244001671195135429E-14,  -2.10154184277266431302E-14, -4.08355111109219731823E-13,
-    -7.19855177624590851209E-13, 2.03562854414708950722E-12,  1.41258074366137813316E-11,  3.25260358301548823856E-11,
-    -1.89749581235054123450E-11, -5.58974346219658380687E-10, -3.83538038596423702205E-9,  -2.63146884688951950684E-8,
-    -2.51223623787020892529E-7,  -3.88256480887769039346E-6,  -1.10588938762623716291E-4,  -9.76109749136146840777E-3,
-    7.78576235018280120474E-1};
-
-// exp(-|x|) I0(x) and exp(-|x|) I1(x).
-Val i0e(Val x) {
-  const Val a = abs(x);
-  return where(a <= 8, chebyshev(a * 0.5 - 2, kI0Small), chebyshev(32.0 / a - 2, kI0Large) / sqrt(a));
-}
-Val i1e(Val x) {
-  const Val a = abs(x);
-  const Val value = where(a <= 8, chebyshev(a * 0.5 - 2, kI1Small) * a, chebyshev(32.0 / a - 2, kI1Large) / sqrt(a));
-  return where(x < 0, -value, value);
-}
-Val i0(Val x) { return exp(abs(x)) * i0e(x); }
-Val i1(Val x) { return exp(abs(x)) * i1e(x); }
-
 Val entropy(Val x) { return where(is_nan(x), x, where(x > 0, -x * log(x), where(x == 0, zeros_like(x), full_like(x, -kInf)))); }
 
+// Cody's rational functions, as Cephes has them: exp(x^2) erfc(x) from 1 to 8 and beyond.
+constexpr double kErfcP[] = {2.46196981473530512524e-10, 5.64189564831068821977e-1, 7.46321056442269912687e0,
+                             4.86371970985681366614e1,   1.96520832956077098242e2,  5.26445194995477358631e2,
+                             9.34528527171957607540e2,   1.02755188689515710272e3,  5.57535335369399327526e2};
+constexpr double kErfcQ[] = {1,
+                             1.32281951154744992508e1,
+                             8.67072140885989742329e1,
+                             3.54937778887819891062e2,
+                             9.75708501743205489753e2,
+                             1.82390916687909736289e3,
+                             2.24633760818710981792e3,
+                             1.65666309194161350182e3,
+                             5.57535340817727675546e2};
+constexpr double kErfcR[] = {5.64189583547755073984e-1, 1.27536670759978104416e0, 5.01905042251180477414e0,
+                             6.16021097993053585195e0,  7.40974269950448939160e0, 2.97886665372100240670e0};
+constexpr double kErfcS[] = {1,
+                             2.26052863220117276590e0,
+                             9.39603524938001434673e0,
+                             1.20489539808096656605e1,
+                             1.70814450747565897222e1,
+                             9.60896809063285878198e0,
+                             3.36907645100081516050e0};
+
+Val scaled_tail(Val a) {  // of a >= 1
+  const Val near = minimum(a, 8), far = minimum(a, 1e5);
+  const Val middle = polynomial(near, kErfcP) / polynomial(near, kErfcQ);
+  const Val large = polynomial(far, kErfcR) / polynomial(far, kErfcS);
+  return where(a < 8, middle, where(a < 1e5, large, std::numbers::inv_sqrtpi / a));
+}
+Val erfc(Val x) {
+  const Val a = abs(x), tail = exp(-(a * a)) * scaled_tail(maximum(a, 1));
+  return where(a < 1, 1 - erf(x), where(x < 0, 2 - tail, tail));
+}
+Val erfcx(Val x) { return where(x < 1, exp(x * x) * erfc(x), scaled_tail(maximum(x, 1))); }
+
+Val log_ndtr(Val x) {
+  const Val t = x * (1 / std::numbers::sqrt2);
+  return where(x < -1, log(erfcx(-t) * 0.5) - t * t, log1p(erfc(t) * -0.5));
+}
+
+constexpr double kNdtriP0[] = {-5.99633501014107895267e1, 9.80010754185999661536e1, -5.66762857469070293439e1,
+                               1.39312609387279679503e1, -1.23916583867381258016e0};
+constexpr double kNdtriQ0[] = {1.00000000000000000000e0,  1.95448858338141759834e0,  4.67627912898881538453e0,
+                               8.63602421390890590575e1,  -2.25462687854119370527e2, 2.00260212380060660359e2,
+                               -8.20372256168333339912e1, 1.59056225126211695515e1,  -1.18331621121330003142e0};
+constexpr double kNdtriP1[] = {4.05544892305962419923e0,   3.15251094599893866154e1,   5.71628192246421288162e1,
+                               4.40805073893200834700e1,   1.46849561928858024014e1,   2.18663306850790267539e0,
+                               -1.40256079171354495875e-1, -3.50424626827848203418e-2, -8.57456785154685413611e-4};
+constexpr double kNdtriQ1[] = {1.00000000000000000000e0,   1.57799883256466749731e1,   4.53907635128879210584e1,
+                               4.13172038254672030440e1,   1.50425385692907503408e1,   2.50464946208309415979e0,
+                               -1.42182922854787788574e-1, -3.80806407691578277194e-2, -9.33259480895457427372e-4};
+constexpr double kNdtriP2[] = {3.23774891776946035970e0,  6.91522889068984211695e0,  3.93881025292474443415e0,
+                               1.33303460815807542389e0,  2.01485389549179081538e-1, 1.23716634817820021358e-2,
+                               3.01581553508235416007e-4, 2.65806974686737550832e-6, 6.23974539184983293730e-9};
+constexpr double kNdtriQ2[] = {1.00000000000000000000e0,  6.02427039364742014255e0,  3.67983563856160859403e0,
+                               1.37702099489081330271e0,  2.16236993594496635890e-1, 1.34204006088543189037e-2,
+                               3.28014464682127739104e-4, 2.89247864745380683936e-6, 6.79019408009981274425e-9};
+
+// The inverse of the normal distribution's function: rational near the centre, in 1 / sqrt(-2 log y) towards 0.
+Val ndtri(Val x) {
+  constexpr double kEdge = 0.13533528323661269189;  // exp(-2)
+  const Val upper = x > 1 - kEdge, y = where(upper, 1 - x, x), centred = y - 0.5, square = centred * centred;
+  const Val centre = centred + centred * (square * polynomial(square, kNdtriP0) / polynomial(square, kNdtriQ0));
+  const Val far = sqrt(log(minimum(y, kEdge)) * -2), z = 1 / far;
+  const Val rest =
+      where(far < 8, polynomial(z, kNdtriP1) / polynomial(z, kNdtriQ1), polynomial(z, kNdtriP2) / polynomial(z, kNdtriQ2));
+  const Val tail = far - log(far) / far - z * rest;
+  const Val inside = where(y > kEdge, centre * std::sqrt(2 * std::numbers::pi), where(upper, tail, -tail));
+  const Val ends = where(x == 0, full_like(x, -kInf), where(x == 1, full_like(x, kInf), full_like(x, kNan)));
+  return where((x > 0) & (x < 1), inside, ends);
+}
+
+// Hurwitz's zeta function: so many terms, and what is left by Euler and Maclaurin. Whole s and negative q: as long as these terms
+// reach above 9; below, NaN.
+Val zeta(Val s, Val q) {
+  constexpr double kSeries[] = {12.0,
+                                -720.0,
+                                30240.0,
+                                -1209600.0,
+                                47900160.0,
+                                -1.8924375803183791606e9,
+                                7.47242496e10,
+                                -2.950130727918164224e12,
+                                1.1646782814350067249e14,
+                                -4.5979787224074726105e15,
+                                1.8152105401943546773e17,
+                                -7.1661652561756670113e18};
+  constexpr int kTerms = 9, kNegativeTerms = 16;
+  Val total = zeros_like(s * q), base = q + total;
+  for (int i = 0; i < kTerms + kNegativeTerms; ++i) {
+    const Val more = i < kTerms ? base == base : base <= kTerms;
+    total = where(more, total + pow(base, -s), total);
+    base = where(more, base + 1, base);
+  }
+  const Val last = pow(base, -s);
+  total = total + last * base / (s - 1) + last * 0.5;
+  Val factor = s, power = last / base;
+  for (int i = 0; i < 12; ++i) {
+    total = total + factor * power / kSeries[i];
+    factor = factor * (s + (2 * i + 1)) * (s + (2 * i + 2));
+    power = power / (base * base);
+  }
+  const Val at_pole = (q <= 0) & (q == floor(q)), lost = (q <= 0) & ((s != floor(s)) | (q < -kNegativeTerms));
+  const Val value = where(at_pole, full_like(total, kInf), where(lost, full_like(total, kNan), total));
+  return where(s == 1, full_like(total, kInf), where(s < 1, full_like(total, kNan), where(is_nan(q), q, value)));
+}
+Results zeta_of_two(const Call& call) {
+  const DType dtype = math_dtype(call.result().dtype);
+  return zeta(cast(call.tensor("self"), dtype), cast(call.tensor("other"), dtype));
+}
+
+// The n-th derivative of cot(pi x), by pi^n: a polynomial of cot(pi x), coefficients from the lowest power up.
+std::vector<double> cotangent_derivative(int64_t n) {
+  std::vector<double> p = {0, 1};
+  for (int64_t i = 0; i < n; ++i) {
+    std::vector<double> next(p.size() + 1, 0);
+    for (size_t k = 1; k < p.size(); ++k) {
+      next[k - 1] -= static_cast<double>(k) * p[k];
+      next[k + 1] -= static_cast<double>(k) * p[k];
+    }
+    p = std::move(next);
+  }
+  return p;
+}
+
+// By the zeta function, for x < 0.5 after reflection.
 Results polygamma(const Call& call) {
   const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
   const int64_t n = call.integer("n");
   if (n == 0) return digamma(x);
-  if (n == 1) {  // reflection, recurrence and series, as PyTorch's trigamma
-    const Val negative = x < 0.5, s = sin(x * std::numbers::pi);
-    Val y = where(negative, 1 - x, x), total = where(negative, (std::numbers::pi * std::numbers::pi) / (s * s), zeros_like(x));
-    Val series = zeros_like(x);
-    for (int i = 0; i < 6; ++i) {
-      series = series + 1 / (y * y);
-      y = y + 1;
-    }
-    const Val z = 1 / (y * y);
-    series = series + (1 + 0.5 / y + z * (1.0 / 6 - z * (1.0 / 30 - z * (1.0 / 42)))) / y;
-    return total + where(negative, -series, series);
-  }
-  return nothing();  // higher ones are zeta functions: as many terms as the value is negative
+  const bool reflects = n < 16;  // beyond, factors overflow
+  const Val low = reflects ? x < 0.5 : x != x, y = where(low, 1 - x, x);
+  const double sign = n % 2 == 0 ? -1 : 1, factor = sign * std::tgamma(static_cast<double>(n) + 1);
+  const Val positive = zeta(full_like(x, static_cast<double>(n + 1)), y) * factor;
+  if (!reflects) return positive;
+  const Val turn = (x - round(x)) * std::numbers::pi, cotangent = cos(turn) / sin(turn);
+  std::vector<double> series = cotangent_derivative(n);
+  std::ranges::reverse(series);
+  const Val bend = polynomial(cotangent, series) * std::pow(std::numbers::pi, static_cast<double>(n + 1));
+  const Val pole = full_like(x, sign * kInf);
+  return where(low, where(x == floor(x), pole, -bend - positive * sign), positive);
 }
 
 constexpr Decomposition kRules[] = {
-    {"aten::digamma", real<digamma>}, {"aten::erfinv", real<erfinv>},        {"aten::polygamma", polygamma},
-    {"aten::i0", real<i0>},           {"aten::special_i0e", real<i0e>},      {"aten::special_i1", real<i1>},
-    {"aten::special_i1e", real<i1e>}, {"aten::special_entr", real<entropy>},
+    {"aten::digamma", real<digamma>},           {"aten::erfinv", real<erfinv>},       {"aten::polygamma", polygamma},
+    {"aten::special_entr", real<entropy>},      {"aten::erfc", real<erfc>},           {"aten::special_erfcx", real<erfcx>},
+    {"aten::special_log_ndtr", real<log_ndtr>}, {"aten::special_ndtri", real<ndtri>}, {"aten::special_zeta", zeta_of_two},
 };
 
 }  // namespace

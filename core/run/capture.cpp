@@ -72,6 +72,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
     bind_results(captured, results, step.roots);
   }
   end();
+  metrics::counter(metrics::kCaptures) += 1;
   metrics::counter(metrics::kOpsRecorded) += tape_.recorded;
   captured.draws = std::move(draws_);
   captured.scalars = std::move(tape_.scalars);

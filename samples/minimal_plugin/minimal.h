@@ -44,7 +44,7 @@ typedef bool kernel(struct call* call);
 /* One row of the table of ops. What does not match it is not claimed.
  *
  * types  operands, a colon, results. T: all the same, and their dtype picks the kernel. N: a T that may be a number passed by
- * value. b: BOOL. i: I64. A: any that we compute with. s: a number by value, absent where it is an attribute. -: absent.
+ * value. b: BOOL. i: I64. A: any that we compute with. B: any that we hold. s: a number by value, absent where it is an attribute. -: absent.
  *        +: as many Ts as there are.
  * attrs  their names. With "=1" behind it one must have that value. */
 struct op {
@@ -70,6 +70,7 @@ extern const struct op unary_ops[], elementwise_ops[], cast_ops[], movement_ops[
   [LTC_BOOL] = op, [LTC_U8] = op, [LTC_I8] = op, [LTC_I16] = op, [LTC_I32] = op, [LTC_I64] = op, [LTC_F16] = op, \
   [LTC_BF16] = op, [LTC_F32] = op, [LTC_F64] = op
 
+size_t array_bytes(const struct array* array);
 size_t element_bytes(ltc_dtype dtype);                 /* 0 for what is no dtype of ours */
 bool fail(struct call* call, const char* format, ...); /* false, for `return fail(...)` */
 int64_t attr_int(const struct attr* attr, int64_t otherwise);

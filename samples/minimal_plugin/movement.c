@@ -121,7 +121,7 @@ static bool pad(struct call* call) {
 }
 
 const struct op movement_ops[] = {
-    {"aten::view.dtype", "A:T", {0}, {ALL(copy_all)}},
+    {"aten::view.dtype", "B:B", {0}, {copy_all}},
     {"aten::reshape", "T:T", {0}, {ALL(copy_all)}},
     {"aten::permute", "T:T", {"dims"}, {ALL(permute)}},
     {"aten::expand", "T:T", {0}, {ALL(expand)}},

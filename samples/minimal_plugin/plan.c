@@ -39,10 +39,8 @@ void plan_release(struct plan* plan) {
 size_t plan_param_count(const struct plan* plan) { return plan->param_count; }
 bool plan_param_is_number(const struct plan* plan, size_t param) { return plan->is_number[plan->params[param]]; }
 size_t plan_output_count(const struct plan* plan) { return plan->output_count; }
-uint64_t plan_output_bytes(const struct plan* plan, size_t output) {
-  const struct array* array = &plan->values[plan->outputs[output]];
-  return (uint64_t)array->count * element_bytes(array->dtype);
-}
+const struct array* plan_param(const struct plan* plan, size_t param) { return &plan->values[plan->params[param]]; }
+const struct array* plan_output(const struct plan* plan, size_t output) { return &plan->values[plan->outputs[output]]; }
 
 static bool same(ltc_string text, const char* name, size_t size) {
   return text.size == size && memcmp(text.data, name, size) == 0;
@@ -67,7 +65,9 @@ static bool* find_numbers(const ltc_graph* graph) {
 
 /* Whether a value is of the kind that a row asks for; see struct op. */
 static bool fits(char kind, const ltc_type* type, bool is_number, ltc_dtype* shared) {
-  if (type->dtype >= DTYPES || type->rank > MAX_RANK || (is_number && kind != 'N') || kind == '-') return false;
+  if (type->rank > MAX_RANK || (is_number && kind != 'N') || kind == '-') return false;
+  if (kind == 'B') return element_bytes(type->dtype) > 0;
+  if (type->dtype >= DTYPES) return false;
   if (kind == 'b') return type->dtype == LTC_BOOL;
   if (kind == 'i') return type->dtype == LTC_I64;
   if (kind == 'A') return true;

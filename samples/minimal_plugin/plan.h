@@ -16,7 +16,9 @@ void plan_release(struct plan* plan);
 size_t plan_param_count(const struct plan* plan);
 bool plan_param_is_number(const struct plan* plan, size_t param);
 size_t plan_output_count(const struct plan* plan);
-uint64_t plan_output_bytes(const struct plan* plan, size_t output);
+/* Their types; there is no data yet. */
+const struct array* plan_param(const struct plan* plan, size_t param);
+const struct array* plan_output(const struct plan* plan, size_t output);
 
 /* `data`: the elements of each param, and behind them room for those of each output. On failure false, and why in `error`. */
 bool plan_run(const struct plan* plan, void* const* data, char error[ERROR_BYTES]);

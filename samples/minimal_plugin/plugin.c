@@ -95,6 +95,7 @@ struct ltc_program {
 struct ltc_buffer {
   struct work destroy;
   ltc_device* device;
+  ltc_dtype dtype;
   uint64_t bytes;
   void* data;
 };
@@ -163,7 +164,7 @@ static void device_close(ltc_device* device) {
 
 /* ---- memory ---- */
 
-static ltc_buffer* new_buffer(ltc_device* device, uint64_t bytes) {
+static ltc_buffer* new_buffer(ltc_device* device, ltc_dtype dtype, uint64_t bytes) {
   ltc_buffer* buffer = calloc(1, sizeof *buffer);
   void* data = bytes < PTRDIFF_MAX ? malloc((size_t)bytes + 1) : NULL;
   if (!buffer || !data) {
@@ -171,7 +172,7 @@ static ltc_buffer* new_buffer(ltc_device* device, uint64_t bytes) {
     free(data);
     return NULL;
   }
-  *buffer = (ltc_buffer){.device = device, .bytes = bytes, .data = data};
+  *buffer = (ltc_buffer){.device = device, .dtype = dtype, .bytes = bytes, .data = data};
   return buffer;
 }
 
@@ -180,7 +181,7 @@ static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args
   if (bytes == 0) return error(device->plugin, LTC_UNSUPPORTED, LTC_NONE, "a dtype whose elements are no whole bytes");
   for (uint32_t dim = 0; dim < args->type->rank; ++dim)
     if (__builtin_mul_overflow(bytes, (uint64_t)args->type->sizes[dim], &bytes)) bytes = UINT64_MAX;
-  ltc_buffer* made = new_buffer(device, bytes);
+  ltc_buffer* made = new_buffer(device, args->type->dtype, bytes);
   if (!made) return out_of_memory(device->plugin);
   *buffer = made;
   return NULL;
@@ -321,6 +322,22 @@ static bool run_run(struct work* work, char text[ERROR_BYTES]) {
   return good;
 }
 
+/* Whether the inputs and scalars are as many, and the inputs as large and of the dtype, as the graph says. */
+static bool fits(const struct plan* plan, const ltc_execute_args* args) {
+  size_t input = 0, scalars = 0;
+  for (size_t i = 0; i < plan_param_count(plan); ++i) {
+    if (plan_param_is_number(plan, i)) {
+      ++scalars;
+      continue;
+    }
+    const struct array* type = plan_param(plan, i);
+    if (input == args->input_count) return false;
+    const ltc_buffer* buffer = args->inputs[input++];
+    if (buffer->dtype != type->dtype || buffer->bytes != array_bytes(type)) return false;
+  }
+  return input == args->input_count && scalars == args->scalar_count && args->output_count == plan_output_count(plan);
+}
+
 static struct run* new_run(const struct plan* plan, const ltc_execute_args* args) {
   const size_t params = plan_param_count(plan), pointers = params + args->output_count;
   struct run* run = calloc(1, sizeof *run + pointers * sizeof *run->data + args->scalar_count * sizeof *args->scalars);
@@ -337,13 +354,13 @@ static struct run* new_run(const struct plan* plan, const ltc_execute_args* args
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
   const struct plan* plan = args->executable->plan;
-  if (args->input_count + args->scalar_count != plan_param_count(plan) || args->output_count != plan_output_count(plan))
-    return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "not as many inputs, scalars or outputs as the graph has");
+  if (!fits(plan, args))
+    return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "inputs, scalars or outputs are not as the graph has them");
   struct run* run = new_run(plan, args);
   ltc_buffer** made = calloc(args->output_count + 1, sizeof *made);
   bool enough = run && made;
   for (size_t i = 0; enough && i < args->output_count; ++i) {
-    made[i] = new_buffer(device, plan_output_bytes(plan, i));
+    made[i] = new_buffer(device, plan_output(plan, i)->dtype, array_bytes(plan_output(plan, i)));
     enough = made[i] != NULL;
     if (enough) run->data[plan_param_count(plan) + i] = made[i]->data;
   }

@@ -9,6 +9,8 @@ size_t element_bytes(ltc_dtype dtype) { /* by id: BOOL to F8_E8M0FNU */
   return dtype < sizeof bytes ? bytes[dtype] : 0;
 }
 
+size_t array_bytes(const struct array* array) { return (size_t)array->count * element_bytes(array->dtype); }
+
 bool fail(struct call* call, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);

@@ -1,5 +1,6 @@
 """A function of a flat list that is recorded once per kind of call, and run from then on without being recorded."""
 
+import os
 import threading
 import warnings
 from collections.abc import Callable
@@ -21,6 +22,8 @@ class CapturedFunction:
         self.call = self.captures.call
         self.lock = threading.RLock()
         self._boxed_call = True  # AOTAutograd hands over a list, and frees what it holds
+        if os.environ.get("LTC_EAGER", "0") not in ("", "0"):
+            self._record_each_call()
 
     def __call__(self, args: list) -> list:
         results = self.call(args)
@@ -43,9 +46,12 @@ class CapturedFunction:
                 if not reason:
                     raise
         self.on_refusal(reason)
+        self._record_each_call()
+        return self.run(args)
+
+    def _record_each_call(self) -> None:
         self.call = lambda args: None
         self._capture = self.run
-        return self.run(args)
 
 
 def warn_uncaptured(reason: str) -> None:

@@ -423,7 +423,38 @@
   X(410, DERIVED, ATEN_NEXTAFTER, "aten::nextafter") \
   X(411, DERIVED, ATEN_GCD, "aten::gcd") \
   X(412, DERIVED, ATEN_LCM, "aten::lcm") \
-  X(413, DERIVED, ATEN_LOGSPACE, "aten::logspace")
+  X(413, DERIVED, ATEN_LOGSPACE, "aten::logspace") \
+  X(414, DERIVED, ATEN_SPECIAL_BESSEL_J0, "aten::special_bessel_j0") \
+  X(415, DERIVED, ATEN_SPECIAL_BESSEL_J1, "aten::special_bessel_j1") \
+  X(416, DERIVED, ATEN_SPECIAL_BESSEL_Y0, "aten::special_bessel_y0") \
+  X(417, DERIVED, ATEN_SPECIAL_BESSEL_Y1, "aten::special_bessel_y1") \
+  X(418, DERIVED, ATEN_SPECIAL_MODIFIED_BESSEL_I0, "aten::special_modified_bessel_i0") \
+  X(419, DERIVED, ATEN_SPECIAL_MODIFIED_BESSEL_I1, "aten::special_modified_bessel_i1") \
+  X(420, DERIVED, ATEN_SPECIAL_MODIFIED_BESSEL_K0, "aten::special_modified_bessel_k0") \
+  X(421, DERIVED, ATEN_SPECIAL_MODIFIED_BESSEL_K1, "aten::special_modified_bessel_k1") \
+  X(422, DERIVED, ATEN_SPECIAL_SCALED_MODIFIED_BESSEL_K0, "aten::special_scaled_modified_bessel_k0") \
+  X(423, DERIVED, ATEN_SPECIAL_SCALED_MODIFIED_BESSEL_K1, "aten::special_scaled_modified_bessel_k1") \
+  X(424, DERIVED, ATEN_SPECIAL_SPHERICAL_BESSEL_J0, "aten::special_spherical_bessel_j0") \
+  X(425, DERIVED, ATEN_SPECIAL_AIRY_AI, "aten::special_airy_ai") \
+  X(426, DERIVED, ATEN_SPECIAL_CHEBYSHEV_POLYNOMIAL_T, "aten::special_chebyshev_polynomial_t") \
+  X(427, DERIVED, ATEN_SPECIAL_SHIFTED_CHEBYSHEV_POLYNOMIAL_T, "aten::special_shifted_chebyshev_polynomial_t") \
+  X(428, DERIVED, ATEN_SPECIAL_CHEBYSHEV_POLYNOMIAL_U, "aten::special_chebyshev_polynomial_u") \
+  X(429, DERIVED, ATEN_SPECIAL_SHIFTED_CHEBYSHEV_POLYNOMIAL_U, "aten::special_shifted_chebyshev_polynomial_u") \
+  X(430, DERIVED, ATEN_SPECIAL_CHEBYSHEV_POLYNOMIAL_V, "aten::special_chebyshev_polynomial_v") \
+  X(431, DERIVED, ATEN_SPECIAL_SHIFTED_CHEBYSHEV_POLYNOMIAL_V, "aten::special_shifted_chebyshev_polynomial_v") \
+  X(432, DERIVED, ATEN_SPECIAL_CHEBYSHEV_POLYNOMIAL_W, "aten::special_chebyshev_polynomial_w") \
+  X(433, DERIVED, ATEN_SPECIAL_SHIFTED_CHEBYSHEV_POLYNOMIAL_W, "aten::special_shifted_chebyshev_polynomial_w") \
+  X(434, DERIVED, ATEN_SPECIAL_ERFCX, "aten::special_erfcx") \
+  X(435, DERIVED, ATEN_SPECIAL_LOG_NDTR, "aten::special_log_ndtr") \
+  X(436, DERIVED, ATEN_SPECIAL_NDTRI, "aten::special_ndtri") \
+  X(437, DERIVED, ATEN_SPECIAL_ZETA, "aten::special_zeta") \
+  X(438, DERIVED, ATEN__FFT_R2C, "aten::_fft_r2c") \
+  X(439, DERIVED, ATEN__FFT_C2C, "aten::_fft_c2c") \
+  X(440, DERIVED, ATEN__FFT_C2R, "aten::_fft_c2r") \
+  X(441, DERIVED, ATEN_COMPLEX, "aten::complex") \
+  X(442, DERIVED, ATEN_POLAR, "aten::polar") \
+  X(443, DERIVED, ATEN_CONJ_PHYSICAL, "aten::conj_physical") \
+  X(444, DERIVED, ATEN__CONJ_PHYSICAL, "aten::_conj_physical")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
