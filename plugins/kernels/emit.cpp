@@ -185,16 +185,15 @@ Ref Emitter::folded(const Node& node, const Coords& coords) {
   if (length == 0) return cast(sum, dtype);
   const BlockId loop = builder_.open_loop(home, length);
   const Index r = builder_.loop_index(loop);
-  std::vector<Ref> args;
+  Ref element;
   if (is_product) {
-    args = {at(node.in[0], {coords[0], coords[1], r}), at(node.in[1], {coords[0], r, coords[2]})};
+    const Ref x = cast(at(node.in[0], {coords[0], coords[1], r}), in), y = cast(at(node.in[1], {coords[0], r, coords[2]}), in);
+    element = apply(formula(*find_op("aten::mul.Tensor"), in), in, in, {x, y});
   } else {
-    args = {at(node.in[0], row_element(graph_, node, coords, r, kernel_.space).at)};
+    element = cast(at(node.in[0], row_element(graph_, node, coords, r, kernel_.space).at), in);
   }
-  for (Ref& arg : args) arg = cast(arg, in);
-  args.push_back(sum);
   const Ref next = builder_.add_in(
-      loop, {.code = Code::kFormula, .dtype = in, .args = std::move(args), .of = in, .formula = both.substr(initial.size() + 1)});
+      loop, {.code = Code::kFormula, .dtype = in, .args = {element, sum}, .of = in, .formula = both.substr(initial.size() + 1)});
   builder_.add_in(loop, {.code = Code::kAssign, .dtype = in, .args = {sum, next}});
   builder_.close_loop(loop);
   return cast(sum, dtype);

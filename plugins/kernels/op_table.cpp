@@ -78,7 +78,7 @@ constexpr OpRow kOps[] = {
     {"aten::scatter_add", kScatterAdd, "TiT:T", "fib", "$0 + $1", "(T)((U)$0 + (U)$1)", "(T)($0 | $1)"},
     {"aten::as_strided_scatter", kStridedScatter, "TT:T", "fibh"},
     {"aten::sort.stable", kSort, "T:Ti", "fib"},
-    {"aten::bmm", kProduct, "TT:T", "fi", "0;$a + $0 * $1", "0;(T)((U)$a + (U)((U64)$0 * (U64)$1))"},
+    {"aten::bmm", kProduct, "TT:T", "fi", "0;$a + $0", "0;(T)((U)$a + (U)$0)"},
     {"aten::convolution", kConvolution, "TT-:T", "fi"},
 };
 

@@ -167,7 +167,8 @@ bool folds_only(const Kernel& kernel, BlockId loop) {
     const Inst& assign = kernel.insts[ref];
     if (assign.code != Code::kAssign) continue;
     const Inst& update = kernel.insts[assign.args[1]];
-    if (update.code != Code::kFormula || update.args.back() != assign.args[0]) return false;
+    // Lanes are folded by the same formula, so it must be one of an element and the accumulator.
+    if (update.code != Code::kFormula || update.args.size() != 2 || update.args[1] != assign.args[0]) return false;
     for (const Ref other : kernel.blocks[loop].insts) {
       const auto reads = std::ranges::count(kernel.insts[other].args, assign.args[0]);
       if (other != ref && reads != (other == assign.args[1] ? 1 : 0)) return false;
