@@ -12,6 +12,7 @@ from .place import Place, has_device, map_tensors, tensors_in
 from .tables import ANY_OF_EQUAL, OTHER_ERRORS, UNINITIALISED
 
 MOST_SLACK = 50  # tolerances
+NEAR = 1  # tolerances that a result may be away from the exact one
 MOST_ERROR = 0.1  # of the CPU's result, as a share of it: more is no matter of rounding
 RANDOM_RUNS = 12  # of a random operator, pooled for statistics
 
@@ -195,7 +196,7 @@ class Operator:
             limits = differences(exact, expected.result)
             found = differences(exact, actual.result)
             return bool(limits) and len(limits) == len(found) and all(
-                error <= max(1, 2 * limit) and share < MOST_ERROR for (error, _), (limit, share) in zip(found, limits))
+                error <= max(NEAR, 2 * limit) and share < MOST_ERROR for (error, _), (limit, share) in zip(found, limits))
 
 
 def _check_statistics(program, device):

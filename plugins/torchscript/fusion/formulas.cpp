@@ -62,7 +62,7 @@ constexpr Row kRows[] = {
     {"aten::clamp_max", "minimum(max, self)"},
     {"aten::hardtanh", "minimum(max_val, maximum(min_val, self))"},
     {"aten::pow.Tensor_Scalar", "pow(self, exponent)"},
-    {"aten::addcmul", "add(self, mul(mul(value, tensor1), tensor2))"},
+    {"aten::addcmul", "fma(mul(value, tensor1), tensor2, self)"},
     {"aten::addcdiv", "add(self, div(mul(value, tensor1), tensor2))"},
     {"aten::lerp.Scalar",
      "fma(where(lt(abs(weight), 0.5), weight, sub(weight, 1)), sub(end, self), where(lt(abs(weight), 0.5), self, end))"},
