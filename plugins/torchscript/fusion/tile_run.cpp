@@ -156,13 +156,11 @@ class TileProgram::Run {
     if (!is_row_major_) strides_.assign(first->strides().begin(), first->strides().end());
   }
 
-  bool lies_right(const at::Tensor& tensor) const { return is_row_major_ ? tensor.is_contiguous() : true; }
-
   void locate_tensors() {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const TensorInput& input = program_.tensors_[i];
       const at::Tensor* tensor = &tensors_[i]->toTensor();
-      bool is_direct = input.is_full && lies_right(*tensor);
+      bool is_direct = input.is_full && (!is_row_major_ || tensor->is_contiguous());
       if (input.is_full && !is_direct && count_ >= kTransposeFrom && tensor->is_non_overlapping_and_dense()) {
         *tensors_[i] = tensor->contiguous();
         tensor = &tensors_[i]->toTensor();
