@@ -261,6 +261,17 @@ TEST_F(TorchscriptTest, ScattersIntoDeadBasesAndReinterpretsTransposedOnes) {
   device.api->buffer_destroy(ones);
 }
 
+TEST_F(TorchscriptTest, LoopsReadTheContentsOfNegativeViews) {
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {3});
+  const uint32_t minus = g.node("aten::_neg_view", {x}, {}, LTC_F32, {3});
+  const uint32_t twice = g.node("aten::mul.Tensor", {minus, minus}, {}, LTC_F32, {3});
+  const uint32_t sum = g.node("aten::add.Tensor", {twice, minus}, {{"alpha", int64_t{1}}}, LTC_F32, {3});
+  ltc_buffer* in = floats({3}, {1, 2, 3});
+  EXPECT_THAT(run(g.finish({sum}), {in})[0], ElementsAre(0, 2, 6));
+  device.api->buffer_destroy(in);
+}
+
 TEST_F(TorchscriptTest, BuffersAreValues) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2, 2});

@@ -121,7 +121,7 @@ class TileProgram::Run {
     size_t number = 0, seed = 0;
     for (size_t i = 0; i < stack_.size(); ++i) {
       switch (program_.operands_[i]) {
-        case OperandKind::kTensor: tensors_.push_back(&stack_[i]); break;
+        case OperandKind::kTensor: tensors_.push_back(&plain(stack_[i])); break;
         case OperandKind::kNumber:
           program_.scalars_[program_.registers_[program_.numbers_[number++]].slot] = to_float(stack_[i]);
           break;
@@ -133,6 +133,13 @@ class TileProgram::Run {
       for (int k = 0; k < kMostOperands; ++k) operands[k] = scalar(instruction.operands[k]);
       instruction.kernel(scalar(instruction.out), operands, 1);
     }
+  }
+
+  // A view that only says of its memory to be negative is no longer one.
+  static c10::IValue& plain(c10::IValue& tensor) {
+    if (tensor.toTensor().is_neg()) [[unlikely]]
+      tensor = tensor.toTensor().resolve_neg();
+    return tensor;
   }
 
   float* scalar(Register id) const { return &program_.scalars_[program_.registers_[id].slot]; }
