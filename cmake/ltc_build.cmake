@@ -25,7 +25,7 @@ if(LTC_SANITIZE)
   add_compile_options(-fsanitize=${LTC_SANITIZE} -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${LTC_SANITIZE})
   if(LTC_SANITIZE MATCHES thread)
-    add_compile_options(-Wno-tsan)  # PyTorch's headers have a fence, of which the sanitizer knows nothing
+    add_compile_options(-Wno-tsan)  # fences, of which the sanitizer knows nothing; PyTorch's headers have one too
   endif()
 endif()
 
