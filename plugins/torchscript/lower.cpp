@@ -9,6 +9,7 @@
 
 #include "errors.h"
 #include "fusion/clusters.h"
+#include "layouts.h"
 #include "schema.h"
 #include "types.h"
 
@@ -198,6 +199,7 @@ class Lowering {
 Program lower(const ltc_graph& graph) {
   check_extensions(graph.ext);
   Program program = Lowering(graph).run();
+  choose_layouts(program);
   program.groups = find_groups(program);
   return program;
 }

@@ -223,6 +223,28 @@ TEST_F(TorchscriptTest, AbsentOperandsAndMaskedOutputs) {
   device.api->buffer_destroy(b);
 }
 
+TEST_F(TorchscriptTest, LargeConvolutionsAreChannelsLast) {
+  const auto text_for = [&](int64_t side) {
+    GraphBuilder g;
+    const uint32_t x = g.param(LTC_F32, {2, 4, side, side}), w = g.param(LTC_F32, {8, 4, 1, 1});
+    const uint32_t y = g.node("aten::convolution", {x, w, LTC_NONE}, convolution_attrs(), LTC_F32, {2, 8, side, side});
+    const uint32_t z = g.node("aten::relu", {y}, {}, LTC_F32, {2, 8, side, side});
+    const uint32_t v = g.param(LTC_F32, {8, 8, 1, 1});
+    std::string text;
+    const auto graph =
+        g.finish({g.node("aten::convolution", {z, v, LTC_NONE}, convolution_attrs(), LTC_F32, {2, 8, side, side})});
+    device.api->executable_destroy(device.build(graph, &text));
+    return text;
+  };
+  const auto conversions = [](const std::string& text) {
+    int count = 0;
+    for (size_t at = 0; (at = text.find("aten::contiguous", at)) != text.npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(conversions(text_for(64)), 3);  // the image and both weights; what is between stays as it is
+  EXPECT_EQ(conversions(text_for(8)), 0);
+}
+
 TEST_F(TorchscriptTest, StridedOpsSeeRowMajorContents) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2, 3});

@@ -53,7 +53,7 @@ class Pool final : public c10::Allocator {
 
   static Pool& instance() {
     static Pool& pool = []() -> Pool& {
-      auto* made = new Pool(c10::GetCPUAllocator());  // never destroyed: blocks may outlive everything
+      auto* made = new Pool(c10::GetCPUAllocator());        // never destroyed: blocks may outlive everything
       std::atomic_thread_fence(std::memory_order_release);  // libtorch's pointer to it is a plain one, read by any thread
       c10::SetCPUAllocator(made);
       return *made;
