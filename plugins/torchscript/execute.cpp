@@ -15,9 +15,11 @@
 namespace ltc::torchscript {
 namespace {
 
-void make_row_major(std::vector<c10::IValue>& operands) {
+void arrange(std::vector<c10::IValue>& operands, OperandLayout layout) {
   for (c10::IValue& operand : operands) {
-    if (operand.isTensor() && operand.toTensor().defined()) operand = operand.toTensor().contiguous();
+    if (!operand.isTensor() || !operand.toTensor().defined()) continue;
+    const at::Tensor& tensor = operand.toTensor();
+    operand = tensor.contiguous(layout == OperandLayout::kPacked ? tensor.suggest_memory_format() : at::MemoryFormat::Contiguous);
   }
 }
 
@@ -64,11 +66,8 @@ inline void Executable::step(const Instruction& instruction) {
 inline void Executable::push_operands(const Instruction& instruction) {
   const Operand* operands = operands_.data() + instruction.first_operand;
   for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
-}
-
-inline void Executable::call(const Instruction& instruction) {
   push_operands(instruction);
-  if (instruction.row_major) make_row_major(stack_);
+  if (instruction.layout != OperandLayout::kAny) arrange(stack_, instruction.layout);
   // A moved operand that is unshared was at its last use; a copied one is shared with its slot.
   const bool in_place = instruction.twin && is_exclusive(stack_[0]);
   (in_place ? *instruction.twin : *instruction.op).callBoxed(stack_);
