@@ -43,7 +43,6 @@ Largest largest_rows(const Bags& bags, Val rows, Val indices) {
 Results embedding_bag(const Call& call) {
   const Val weight = call.math("weight"), indices = cast(call.tensor("indices"), DType::kI64);
   const int64_t n = indices.count(), mode = call.integer("mode");
-  if (call.flag("sparse")) return nothing();
   if (n == 0 || weight.count() == 0) return zeros_of(call);
   Builder& b = call.builder();
   const Bags bags = bags_of(indices, call.tensor("offsets"), call.flag("include_last_offset"), call.integer("padding_idx"));
