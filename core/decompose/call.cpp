@@ -88,9 +88,7 @@ Val Call::number(std::string_view name) const {
   return is_float ? decompose::number(builder_, value) : decompose::number(builder_, static_cast<int64_t>(value));
 }
 
-bool Call::is_contiguous(std::string_view name) const {
-  return builder_.graph().type(recorded_[find(name).first]).contiguous;
-}
+bool Call::is_contiguous(std::string_view name) const { return builder_.graph().type(recorded_[find(name).first]).contiguous; }
 
 std::optional<double> Call::constant(std::string_view name) const {
   const Argument& argument = find(name);

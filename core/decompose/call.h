@@ -43,7 +43,7 @@ class Call {
   bool wants(size_t result) const { return result < node_.outputs.size() && node_.outputs[result] != kNone; }
   const Type& result(size_t index = 0) const;  // of one that is wanted
   size_t result_count() const { return node_.outputs.size(); }
-  const Type& any_result() const;              // of the first that is wanted, where all have the same sizes
+  const Type& any_result() const;  // of the first that is wanted, where all have the same sizes
 
   // The same op on the bits of its complex operands: for what moves elements only. C64 results.
   std::vector<Val> with_bits() const;

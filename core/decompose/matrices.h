@@ -7,9 +7,7 @@ namespace ltc::decompose {
 
 inline constexpr int64_t kLargestMatrix = 32;  // rows or columns: a dozen nodes for each; the host has larger ones
 
-inline bool is_small(const Val& x) {
-  return x.count() > 0 && x.size(-1) <= kLargestMatrix && x.size(-2) <= kLargestMatrix;
-}
+inline bool is_small(const Val& x) { return x.count() > 0 && x.size(-1) <= kLargestMatrix && x.size(-2) <= kLargestMatrix; }
 
 inline Val batched(Val x) { return reshape(x, {-1, x.size(-2), x.size(-1)}); }
 // ... its batch broadcast to that of `like`.

@@ -31,7 +31,8 @@ Reflections reflections_of(Val a) {
     const Val scale = amax(abs(rest), {1}, true), safe = where(scale == 0, ones_like(scale), scale);
     const Val size = sqrt(sum(square(rest / safe), {1}, true)) * scale;  // of the rest, squared in the middle of the range
     const Val nothing_to_do = size == 0;
-    const Val high = maximum(abs(head), size), low = minimum(abs(head), size), share = low / where(high == 0, ones_like(high), high);
+    const Val high = maximum(abs(head), size), low = minimum(abs(head), size),
+              share = low / where(high == 0, ones_like(high), high);
     const Val length = high * sqrt(1 + share * share), beta = where(head < 0, length, -length);
     const Val tau = where(nothing_to_do, zeros_like(head), (beta - head) / where(nothing_to_do, ones_like(beta), beta));
     const Val v = where(numbers == k, ones_like(column), rest / where(nothing_to_do, ones_like(head), head - beta));

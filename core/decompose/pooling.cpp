@@ -191,7 +191,8 @@ Results fractional_max_pool(const Call& call) {
   int64_t plane = 1;
   for (const int64_t size : in) plane *= size;
   const int64_t planes = x.count() / plane;
-  const Val flat = reshape(x, {planes, plane}), samples = reshape(call.math("random_samples"), {planes, static_cast<int64_t>(kDims)});
+  const Val flat = reshape(x, {planes, plane}),
+            samples = reshape(call.math("random_samples"), {planes, static_cast<int64_t>(kDims)});
   Windows w{kernel, Ints(kDims, 1), Ints(kDims, 0), Ints(kDims, 1), in, out};
   std::vector<Val> begins;
   for (size_t i = 0; i < kDims; ++i) {

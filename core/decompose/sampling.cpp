@@ -8,8 +8,8 @@
 namespace ltc::decompose {
 namespace {
 
-constexpr int64_t kLinear = 0, kNearest = 1;    // else cubic
-constexpr int64_t kZeros = 0, kBorder = 1;      // else reflection
+constexpr int64_t kLinear = 0, kNearest = 1;  // else cubic
+constexpr int64_t kZeros = 0, kBorder = 1;    // else reflection
 
 struct Tap {
   Val index, inside;  // within the input; whether it was before it was brought there
@@ -42,7 +42,8 @@ Place clipped(const Axis& axis, Place p) {
 Place reflected(const Axis& axis, Place p) {
   const double low = axis.corners ? 0 : -0.5, span = axis.corners ? axis.last() : static_cast<double>(axis.size);
   if (span == 0) return {zeros_like(p.at), zeros_like(p.slope)};
-  const Val shifted = p.at - low, distance = abs(shifted), flips = floor(distance / span), rest = fmod(distance, full_like(distance, span));
+  const Val shifted = p.at - low, distance = abs(shifted), flips = floor(distance / span),
+            rest = fmod(distance, full_like(distance, span));
   const Val is_odd = remainder(flips, full_like(flips, 2)) == 1, turned = shifted < 0;
   return {where(is_odd, span - rest, rest) + low, where(is_odd ^ turned, -p.slope, p.slope)};
 }
