@@ -1,140 +1,174 @@
 #!/usr/bin/env python3
-"""Times device ltc beside eager CPU: both in one process, in turns, so that whatever disturbs one disturbs the other."""
+"""Times device ltc beside eager CPU and, if asked, beside others: all take turns, so that whatever disturbs one disturbs all."""
 
 import argparse
-import gc
+import contextlib
+import datetime
 import json
+import math
 import os
 import statistics
+import subprocess
 import sys
-import time
-from dataclasses import asdict, dataclass, field
+import tempfile
+from pathlib import Path
+
+from sides import SIDES
+from workloads import ONCE, RECORDED, WORKLOADS
+
+HERE = Path(__file__).parent
+STEADY = [(row, "ms") for row in WORKLOADS] + [(row, "ns") for row in RECORDED]
+ROWS = WORKLOADS + RECORDED + ONCE
+
+
+def words(row):
+    """What chooses a row: its name or the name's first word."""
+    return {row.name, row.name.split()[0]}
 
 
 def parse_args():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("--workloads", metavar="A,B", help="only these; `--list` names them")
-    parser.add_argument("--list", action="store_true", help="name the workloads and stop")
+    parser.add_argument("--sides", metavar="A,B", default="eager,ltc", help="which to time, or all; `--list` names them (default eager,ltc)")
+    parser.add_argument("--list", action="store_true", help="name workloads and sides, and stop")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of PyTorch's CPU kernels (default 1)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a first impression")
-    parser.add_argument("--device", choices=["ltc", "cpu"], default="ltc", help="cpu measures eager against itself: the noise")
-    parser.add_argument("--json", metavar="FILE", help="write all figures here too")
-    return parser.parse_args()
+    parser.add_argument("--history", metavar="FILE", help="add all figures to this file, a line of JSON per run")
+    args = parser.parse_args()
+    if args.list:
+        for title, rows in (("workloads", ROWS), ("sides", SIDES)):
+            print(title, *(f"  {row.name:<18} {row.about}" for row in rows), sep="\n")
+        sys.exit()
+    known = {side.name: side for side in SIDES}
+    names = list(known) if args.sides == "all" else args.sides.split(",")
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"no side {unknown[0]}; there are {', '.join(known)}")
+    args.sides = [known[name] for name in known if name in names or name == "eager"]
+    args.chosen = args.workloads.split(",") if args.workloads else [word for row in ROWS for word in words(row)]
+    if unknown := set(args.chosen) - {word for row in ROWS for word in words(row)}:
+        parser.error(f"no workload {', '.join(sorted(unknown))}; `--list` names them")
+    return args
 
 
-ARGS = parse_args()
-for variable in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):  # read when torch is loaded; also binds threads that ltc starts
-    os.environ[variable] = str(ARGS.threads)
+class Worker:
+    """A side's process (worker.py)."""
 
-import torch  # noqa: E402
+    def __init__(self, side, threads, cache):
+        threads = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}  # read when torch is loaded
+        self._process = subprocess.Popen(
+            [sys.executable, HERE / "worker.py", side.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            env={**os.environ, **threads, **side.env, "LTC_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"},
+        )  # fmt: skip
+        self.side = side
 
-from workloads import RECORD_OPS, RECORDED, WORKLOADS  # noqa: E402
+    def ask(self, *command):
+        """The answer's value; RuntimeError where the side cannot do it."""
+        self._process.stdin.write(json.dumps(command) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        answer = json.loads(line) if line else {"error": f"its process ended with {self._process.wait()}"}
+        if "error" in answer:
+            raise RuntimeError(answer["error"])
+        return answer["value"]
 
-WARM_UP_STEPS = 5
-
-
-class Device:
-    """A device and how to end a step and wait on it. Eager CPU needs neither."""
-
-    def __init__(self, name):
-        self.name = name
-        self.ltc = None
-        if name == "ltc":
-            import ltc
-
-            self.ltc = ltc
-
-    def mark_step(self):
-        if self.ltc:
-            self.ltc.mark_step()
-
-    def wait(self):
-        if self.ltc:
-            self.ltc.wait_device_ops()
-
-    def disturbances(self):
-        """Compiles and fallbacks so far, by counter name; a steady state adds none."""
-        if not self.ltc:
-            return {}
-        metrics = self.ltc.metrics
-        names = [name for name in metrics.counter_names() if name == "UncachedCompile" or name.startswith("aten::")]
-        return {name: metrics.counter_value(name) for name in names}
+    def close(self):
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.wait()
 
 
-@dataclass
 class Result:
-    """Medians in `unit`; the ratio is the median of the rounds' own ratios, below 1 where the device is faster than eager."""
+    """Of one workload: seconds per step or op of each round by side, what failed and what disturbed it."""
 
-    name: str
-    unit: str
-    eager: float
-    device: float
-    ratio: float
-    rounds: int
-    disturbances: dict = field(default_factory=dict)
+    def __init__(self, name, unit):
+        self.name, self.unit = name, unit
+        self.seconds, self.errors, self.disturbances = {}, {}, {}
 
+    def median(self, side):
+        return statistics.median(self.seconds[side])
 
-def summarise(name, unit, pairs, before, after):
-    """The result of `pairs`, per round the seconds of (eager, device) per step or op, and of the counters around them."""
-    scale = {"ms": 1e3, "ns": 1e9}[unit]
-    return Result(
-        name=name,
-        unit=unit,
-        eager=statistics.median(a for a, _ in pairs) * scale,
-        device=statistics.median(b for _, b in pairs) * scale,
-        ratio=statistics.median(b / a for a, b in pairs),
-        rounds=len(pairs),
-        disturbances={key: after[key] - before.get(key, 0) for key in after if after[key] != before.get(key, 0)},
-    )
+    def ratio(self, side):
+        """The median of the rounds' own ratios to eager."""
+        return statistics.median(b / a for a, b in zip(self.seconds["eager"], self.seconds[side]))
 
+    def row(self, sides):
+        scale, digits = {"ms": (1e3, 3), "ns": (1e9, 0)}[self.unit]
+        text = f"{self.name:<18}{self.median('eager') * scale:>12.{digits}f} {self.unit}"
+        for side in sides[1:]:
+            text += f"{self.ratio(side.name):>13.2f}" if side.name in self.seconds else f"{'fails':>13}"
+        return text
 
-def time_block(device, step, count):
-    """Seconds per step of `count` steps, to the end of the last one's execution."""
-    start = time.perf_counter()
-    for _ in range(count):
-        result = step()  # noqa: F841, alive at the barrier
-        device.mark_step()
-    device.wait()
-    return (time.perf_counter() - start) / count
+    def json(self):
+        ratios = {side: self.ratio(side) for side in self.seconds}
+        return {"name": self.name, "eager_seconds": self.median("eager"), "ratios": ratios, "errors": self.errors}
 
 
-def measure(workload, eager, device, rounds):
-    """Result of one workload in its steady state, in milliseconds per step."""
-    sides = [(side, workload.make(side.name)) for side in (eager, device)]
-    for side, step in sides:
-        time_block(side, step, max(WARM_UP_STEPS, workload.block))
-    before = device.disturbances()
-    pairs = [tuple(time_block(side, step, workload.block) for side, step in sides) for _ in range(rounds)]
-    return summarise(workload.name, "ms", pairs, before, device.disturbances())
+def measure(row, unit, workers, rounds):
+    """A result in the steady state."""
+    result, ready = Result(row.name, unit), []
+    for worker in workers:
+        try:
+            worker.ask("prepare", row.name)
+            ready.append((worker, worker.ask("disturbances")))
+        except RuntimeError as error:
+            result.errors[worker.side.name] = str(error)
+    for _ in range(rounds):
+        for worker, _ in ready:
+            result.seconds.setdefault(worker.side.name, []).append(worker.ask("block"))
+    for worker, before in ready:
+        after = worker.ask("disturbances")
+        if more := {name: count - before.get(name, 0) for name, count in after.items() if count != before.get(name, 0)}:
+            result.disturbances[worker.side.name] = more
+    return result
 
 
-@torch.no_grad()
-def time_record(device, op, start_value):
-    """Seconds per op of a chain of ops: eager runs them, ltc only records them; its execution is waited for off the clock."""
-    x = start_value.to(device.name)
-    device.mark_step()
-    start = time.perf_counter()
-    for _ in range(RECORD_OPS):
-        x = op(x)
-    seconds = time.perf_counter() - start
-    device.mark_step()
-    device.wait()
-    return seconds / RECORD_OPS
+def measure_once(row, args, rounds):
+    """Two results of what happens in a fresh process: with no program kept on disk, and with those of the process before."""
+    cold, warm = Result(f"{row.name} cold", "ms"), Result(f"{row.name} warm", "ms")
+    for _ in range(rounds):
+        for side in args.sides:
+            with tempfile.TemporaryDirectory() as cache:
+                for result in (cold, warm):
+                    worker = Worker(side, args.threads, cache)
+                    try:
+                        result.seconds.setdefault(side.name, []).append(worker.ask("once", row.name))
+                    except RuntimeError as error:
+                        result.errors[side.name] = str(error)
+                    worker.close()
+    return cold, warm
 
 
-def measure_record(name, op, eager, device, rounds):
-    """Result of recording one op, in nanoseconds per op."""
-    values = torch.rand(8, 16)
+def results(args):
+    """Yields a result for each chosen workload."""
+    steady = [(row, unit) for row, unit in STEADY if words(row) & set(args.chosen)]
+    once = [row for row in ONCE if words(row) & set(args.chosen)]
+    with tempfile.TemporaryDirectory() as cache, contextlib.ExitStack() as stack:
+        workers = []
+        for side in args.sides if steady else []:
+            workers.append(Worker(side, args.threads, cache))
+            stack.callback(workers[-1].close)
+        for row, unit in steady:
+            yield measure(row, unit, workers, 5 if args.quick else 15)
+    for row in once:
+        yield from measure_once(row, args, 1 if args.quick else 3)
 
-    def chain(side, i):
-        return time_record(side, op, values[i % len(values)])
 
-    for side in (eager, device):
-        for i in range(WARM_UP_STEPS):
-            chain(side, i)
-    before = device.disturbances()
-    pairs = [(chain(eager, i), chain(device, i)) for i in range(rounds)]
-    return summarise(f"record {name}", "ns", pairs, before, device.disturbances())
+def plot(found, sides, width=64, least=0.05, most=20):
+    """Ratios on a logarithmic scale, a line per workload; eager is at the bar, each other side a letter."""
+
+    def column(ratio):
+        share = math.log(min(max(ratio, least), most) / least) / math.log(most / least)
+        return round(share * (width - 1))
+
+    letters = dict(zip((side.name for side in sides[1:]), "LFCITN" if len(sides) == len(SIDES) else "ABCDEF"))
+    yield ", ".join(f"{letter} {name}" for name, letter in letters.items()) + f"; from {least} to {most} of eager's time, | is 1"
+    for result in found:
+        line = [" "] * width
+        line[column(1)] = "|"
+        for name in result.seconds:
+            if name in letters:
+                line[column(result.ratio(name))] = letters[name]
+        yield f"{result.name:<18}{''.join(line).rstrip()}"
 
 
 def cpu_model():
@@ -145,58 +179,28 @@ def cpu_model():
         return "unknown"
 
 
-def selected():
-    """The chosen names in their order; exits where one is unknown."""
-    known = [workload.name for workload in WORKLOADS] + ["record"]
-    if ARGS.list:
-        print("\n".join(known))
-        sys.exit()
-    chosen = ARGS.workloads.split(",") if ARGS.workloads else known
-    for name in chosen:
-        if name not in known:
-            sys.exit(f"error: no workload {name}; there are {', '.join(known)}")
-    return chosen
-
-
-def run(chosen, eager, device):
-    """Yields a result for each chosen workload and each recorded op."""
-    rounds, record_rounds = (5, 100) if ARGS.quick else (15, 1000)
-    for workload in WORKLOADS:
-        if workload.name in chosen:
-            yield measure(workload, eager, device, rounds)
-    if "record" in chosen:
-        for name, op in RECORDED.items():
-            yield measure_record(name, op, eager, device, record_rounds)
-
-
-def row(result):
-    digits = 3 if result.unit == "ms" else 0
-    times = "".join(f"{value:>12.{digits}f} {result.unit}" for value in (result.eager, result.device))
-    return f"{result.name:<18}{times}{result.ratio:>9.2f}"
-
-
 def main():
-    chosen = selected()
-    torch.set_num_threads(ARGS.threads)
-    eager, device = Device("cpu"), Device(ARGS.device)
-    facts = {"torch": torch.__version__, "threads": ARGS.threads, "cpu": cpu_model(), "device": device.name}
-    print(f"torch {facts['torch']}, {ARGS.threads} thread(s), {facts['cpu']}")
-    print(f"{'':<18}{'eager':>15}{device.name:>15}{'ratio':>9}   (below 1: {device.name} is faster)")
-    results = []
-    gc.disable()
-    for result in run(chosen, eager, device):
-        gc.collect()
-        results.append(result)
-        print(row(result), flush=True)
-    disturbed = [result for result in results if result.disturbances]
-    for result in disturbed:
-        print(f"NOT A STEADY STATE: {result.name}: {result.disturbances} while it was timed")
-    if device.ltc and not disturbed:
+    args = parse_args()
+    facts = {"date": datetime.date.today().isoformat(), "cpu": cpu_model(), "threads": args.threads}
+    print(f"{facts['cpu']}, {args.threads} thread(s); time of a step, and the others' as a ratio to it: below 1 is faster than eager")
+    print(f"{'':<18}{'eager':>15}" + "".join(f"{side.name:>13}" for side in args.sides[1:]))
+    found = []
+    for result in results(args):
+        found.append(result)
+        print(result.row(args.sides), flush=True)
+    print("", *plot(found, args.sides), "", sep="\n")
+    for result in found:
+        for side, error in result.errors.items():
+            print(f"FAILS: {result.name} on {side}: {error}")
+        for side, counts in result.disturbances.items():
+            print(f"NOT A STEADY STATE: {result.name} on {side}: {counts} while it was timed")
+    disturbed = any(result.disturbances for result in found)
+    if not disturbed:
         print("compiles and fallbacks while timed: 0")
-    if ARGS.json:
-        with open(ARGS.json, "w") as out:
-            json.dump({**facts, "results": [asdict(result) for result in results]}, out, indent=1)
-    sys.exit(1 if disturbed else 0)
+    if args.history:
+        with open(args.history, "a", encoding="utf-8") as file:
+            file.write(json.dumps({**facts, "results": [result.json() for result in found]}) + "\n")
+    sys.exit(disturbed or any(side.startswith("ltc") for result in found for side in result.errors))
 
 
 if __name__ == "__main__":

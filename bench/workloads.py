@@ -14,8 +14,9 @@ FRESH_INPUTS = 8  # different batches, made before the clock starts and used in 
 class Workload:
     """Something to time, step by step.
 
-    make   device -> step: prepares everything, returns a function that records or runs one step and returns the result, which
-           the caller keeps until the step's end, so that it has to be computed. Two devices get the same weights and inputs.
+    make   (device, compile) -> step: prepares everything, returns a function that records or runs one step and returns the
+           result, which the caller keeps until the step's end, so that it has to be computed. `compile` is applied to the model
+           or the function at the workload's heart. All devices get the same weights and inputs.
     block  steps timed together; long enough that the clock and the final wait weigh little.
     """
 
@@ -39,9 +40,10 @@ def _turns(*tensors):
         yield from pool
 
 
-def _training(model, make_optimizer, inputs, loss_of, device):
+def _training(model, make_optimizer, inputs, loss_of, device, compile):
     model = model.to(device).train()
     optimizer = make_optimizer(model.parameters())
+    model = compile(model)
 
     def step():
         images, labels = next(inputs)
@@ -54,8 +56,8 @@ def _training(model, make_optimizer, inputs, loss_of, device):
     return step
 
 
-def _forward(model, inputs, device):
-    model = model.to(device).eval()
+def _forward(model, inputs, device, compile):
+    model = compile(model.to(device).eval())
 
     @torch.no_grad()
     def step():
@@ -67,12 +69,12 @@ def _forward(model, inputs, device):
 def _workload(make_model, inputs, make_optimizer=None, loss_of=None):
     """A training step or, without an optimizer, the model's result alone."""
 
-    def make(device):
+    def make(device, compile):
         torch.manual_seed(0)
         model = make_model()
         if make_optimizer is None:
-            return _forward(model, _turns(*inputs), device)
-        return _training(model, make_optimizer, _turns(*inputs), loss_of, device)
+            return _forward(model, _turns(*inputs), device, compile)
+        return _training(model, make_optimizer, _turns(*inputs), loss_of, device, compile)
 
     return make
 
@@ -139,36 +141,36 @@ def _adadelta(parameters):
     return torch.optim.Adadelta(parameters, lr=1.0)
 
 
-def _chain200(device):
-    inputs = _turns(torch.empty(16), torch.empty(16))
+def _chain(x, y, rounds):
+    """Four element-wise ops a round."""
+    for _ in range(rounds):
+        x = x * 0.5
+        x = x + y
+        x = torch.relu(x)
+        x = x - 0.1
+    return x
+
+
+def _chain200(device, compile):
+    inputs, chain = _turns(torch.empty(16), torch.empty(16)), compile(_chain)
 
     @torch.no_grad()
     def step():
         x, y = (tensor.to(device) for tensor in next(inputs))
-        for _ in range(50):
-            x = x * 0.5
-            x = x + y
-            x = torch.relu(x)
-            x = x - 0.1
-        return x
+        return chain(x, y, 50)
 
     return step
 
 
-def _chain4m(device):
-    inputs = _turns(torch.empty(4 << 20), torch.empty(4 << 20))
+def _chain4m(device, compile):
+    chain = compile(_chain)
+    # Sent once: to send 32 MB is no element-wise op.
+    x, y = (tensor.to(device) for tensor in next(_turns(torch.empty(4 << 20), torch.empty(4 << 20))))
 
     @torch.no_grad()
     def step():
-        x, y = (tensor.to(device) for tensor in held)
-        for _ in range(5):
-            x = x * 0.5
-            x = x + y
-            x = torch.relu(x)
-            x = x - 0.1
-        return x
+        return chain(x, y, 5)
 
-    held = [tensor.to(device) for tensor in next(inputs)]  # to send 32 MB is no element-wise op
     return step
 
 
@@ -194,15 +196,110 @@ WORKLOADS = [
     Workload("lstm_unrolled_fwd", "forward only", _workload(_UnrolledLstm, _SEQUENCE), block=20),
 ]  # fmt: skip
 
-RECORD_OPS = 200
 
 
-def _double(x):
-    return x + x
+@dataclass(frozen=True)
+class Recorded:
+    """Ops that lazy devices only record: `make` turns 16 floats into a function that calls `ops` of them."""
+
+    name: str
+    about: str
+    make: Callable
+    ops: int = 200
 
 
-def _scale(x):
-    return x * 1.5
+def _chain_of(op, grad=False):
+    def make(x):
+        x = x.detach().requires_grad_(grad)
+
+        def chain(y=x):
+            with torch.set_grad_enabled(grad):
+                for _ in range(200):
+                    y = op(y)
+            return y
+
+        return chain
+
+    return make
 
 
-RECORDED = {"a+a": _double, "a*1.5": _scale, "relu": torch.relu}
+def _forward_and_backward(x):
+    x = x.detach().requires_grad_()
+
+    def chain():
+        y = x
+        for _ in range(50):
+            y = torch.relu((y * 0.5 + x) - 0.1)
+        y.sum().backward()
+        return x.grad
+
+    return chain
+
+
+RECORDED = [
+    Recorded("record a+a", "a chain of 200 additions", _chain_of(lambda a: a + a)),
+    Recorded("record a+a,grad", "the same, remembered by autograd", _chain_of(lambda a: a + a, grad=True)),
+    Recorded("record a*1.5", "with a number", _chain_of(lambda a: a * 1.5)),
+    Recorded("record relu", "a function of one operand", _chain_of(torch.relu)),
+    Recorded("record generic", "an op without a kernel of its own: atan2", _chain_of(lambda a: torch.atan2(a, a))),
+    Recorded("record backward", "200 small ops forward and backward, per op forward", _forward_and_backward),
+]
+
+
+@dataclass(frozen=True)
+class Once:
+    """What is timed in a fresh process, compiling included: `make` takes a sides.Device, returns the function to time."""
+
+    name: str
+    about: str
+    make: Callable
+
+
+def _scalars(device):
+    x = torch.rand(100).to(device.name)
+    body = device.compile(lambda x, s: (x * s + s).sum())
+
+    def run():
+        for i in range(1000):
+            result = body(x, 0.5 + i)  # noqa: F841
+            device.mark_step()
+
+    return run
+
+
+def _batches(device):
+    torch.manual_seed(0)
+    model = _mlp().to(device.name)
+    optimizer = _sgd(model.parameters())
+    model = device.compile(model)
+
+    def run():
+        for size in range(1, 51):
+            optimizer.zero_grad(set_to_none=True)
+            x, y = torch.randn(size, 64), torch.randint(10, (size,))
+            F.cross_entropy(model(x.to(device.name)), y.to(device.name)).backward()
+            optimizer.step()
+            device.mark_step()
+
+    return run
+
+
+def _first(name):
+    def make(device):
+        step = next(workload for workload in WORKLOADS if workload.name == name).make(device.name, device.compile)
+
+        def run():
+            result = step()  # noqa: F841
+            device.mark_step()
+
+        return run
+
+    return make
+
+
+ONCE = [
+    Once("scalars1000", "(x*s+s).sum() for 1000 different numbers s", _scalars),
+    Once("batches50", "mlp, a step for each of 50 batch sizes", _batches),
+    Once("first mnist64", "the first step of mnist64", _first("mnist64")),
+    Once("first enc", "the first step of enc", _first("enc")),
+]

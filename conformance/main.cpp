@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <iostream>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 #include "conformance/expected.h"
 #include "conformance/kit/plugin_under_test.h"
@@ -44,6 +47,17 @@ void keep(Results& results, Result result) {
   }
 }
 
+// Jobs report as they go.
+void sort_like(const std::vector<std::string>& names, Results& results) {
+  std::unordered_map<std::string, size_t> position;
+  for (const std::string& name : names) position.emplace(name, position.size());
+  const auto of = [&](const Result& result) {
+    const auto it = position.find(result.name);
+    return it == position.end() ? names.size() : it->second;
+  };
+  std::ranges::stable_sort(results, {}, of);
+}
+
 int run(Options options) {
   options.backend = find_backend(options.backend);
   const std::vector<std::string> names = chosen_checks(options);
@@ -56,6 +70,7 @@ int run(Options options) {
     print_result(std::cout, result, options.verbose);
     keep(results, std::move(result));
   });
+  sort_like(names, results);
   const Subject subject = subject_of(options);
   print_summary(std::cout, subject, results);
   if (!options.json.empty()) write_json(options.json, subject, results);

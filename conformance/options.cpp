@@ -24,11 +24,11 @@ std::vector<std::string> split(const std::string& text) {
   return parts;
 }
 
-int seconds(const std::string& text) {
+int count_of(const std::string& what, const std::string& option, const std::string& text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || value <= 0) {
-    fail(Code::kInvalidArgument, "--timeout wants a number of seconds, not '", text, "'");
+    fail(Code::kInvalidArgument, option, " wants a number of ", what, ", not '", text, "'");
   }
   return value;
 }
@@ -56,6 +56,7 @@ fails one check and not the report.
   --json FILE        write a report for programs
   --junit FILE       write a report as JUnit XML
   --timeout SECONDS  a check that takes longer has failed (60)
+  --jobs N           so many child processes side by side (1)
   --list             print the names of the checks and run none
   --verbose          a line per check
 
@@ -83,7 +84,9 @@ Options parse_options(int argc, char** argv) {
     else if (args[i] == "--junit")
       options.junit = value();
     else if (args[i] == "--timeout")
-      options.timeout_s = seconds(value());
+      options.timeout_s = count_of("seconds", "--timeout", value());
+    else if (args[i] == "--jobs")
+      options.jobs = count_of("processes", "--jobs", value());
     else if (args[i] == "--list")
       options.list = true;
     else if (args[i] == "--verbose")

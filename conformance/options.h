@@ -12,6 +12,7 @@ struct Options {
   std::vector<std::string> filters;  // patterns with '*'; a check runs if one matches, or if there is none
   std::string json, junit, expected;
   int timeout_s = 60;
+  int jobs = 1;
   bool list = false, verbose = false, help = false;
   bool child = false;  // started by the runner: names on the standard input, results to the descriptor below
 };

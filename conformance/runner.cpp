@@ -12,6 +12,8 @@
 #include <cstring>
 #include <deque>
 #include <iostream>
+#include <mutex>
+#include <thread>
 
 #include "core/base/error.h"
 
@@ -94,7 +96,9 @@ struct Child {
 
 Child start_child(const Options& options, const std::deque<std::string>& names) {
   int input[2], output[2];
-  if (::pipe(input) != 0 || ::pipe(output) != 0) fail(Code::kResourceExhausted, "no pipe: ", std::strerror(errno));
+  // Closed on exec: a child that held another's end of a pipe would keep the parent from seeing that one end.
+  if (::pipe2(input, O_CLOEXEC) != 0 || ::pipe2(output, O_CLOEXEC) != 0)
+    fail(Code::kResourceExhausted, "no pipe: ", std::strerror(errno));
   const pid_t pid = ::fork();
   if (pid < 0) fail(Code::kResourceExhausted, "no child process: ", std::strerror(errno));
   if (pid == 0) {
@@ -102,9 +106,7 @@ Child start_child(const Options& options, const std::deque<std::string>& names) 
     ::signal(SIGPIPE, SIG_DFL);
     ::dup2(input[0], STDIN_FILENO);
     ::dup2(output[1], kResultDescriptor);
-    for (const int end : {input[0], input[1], output[0], output[1]}) {
-      if (end > kResultDescriptor) ::close(end);
-    }
+    ::fcntl(kResultDescriptor, F_SETFD, 0);
     ::execl("/proc/self/exe", "ltc-conformance", "--child", "--backend", options.backend.c_str(), nullptr);
     ::_exit(127);
   }
@@ -229,12 +231,23 @@ std::vector<std::string> chosen_checks(const Options& options) {
 
 void run_checks(const Options& options, const std::vector<std::string>& names, const std::function<void(Result)>& report) {
   ::signal(SIGPIPE, SIG_IGN);
-  std::deque<std::string> left;
+  std::mutex reporting;
+  const auto report_alone = [&](Result result) {
+    std::lock_guard lock(reporting);
+    report(std::move(result));
+  };
   for (const std::string& tier : tiers()) {
+    std::vector<std::deque<std::string>> hands(options.jobs);
+    size_t dealt = 0;
     for (const std::string& name : names) {
-      if (tier_of(name) == tier) left.push_back(name);
+      if (tier_of(name) == tier) hands[dealt++ % hands.size()].push_back(name);
     }
-    while (!left.empty()) run_child(options, left, report);
+    std::vector<std::jthread> jobs;
+    for (std::deque<std::string>& hand : hands) {
+      jobs.emplace_back([&] {
+        while (!hand.empty()) run_child(options, hand, report_alone);
+      });
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 // Runs checks in child processes of this program.
 //
 // A child runs checks one after the other and reports each over a pipe. When it dies or takes too long, the check that it was in
-// has failed and a new child goes on behind it. So the report is complete whatever a plugin does.
+// has failed and a new child goes on behind it. So the report is complete whatever a plugin does. With several jobs the checks of
+// a tier are dealt out to as many children at a time.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@ namespace ltc::conformance {
 std::vector<std::string> all_checks();
 std::vector<std::string> chosen_checks(const Options& options);
 
-// `report` is called after each check.
+// `report` is called after each check, by one thread at a time.
 void run_checks(const Options& options, const std::vector<std::string>& names, const std::function<void(Result)>& report);
 
 // The other end: runs the checks whose names stand on the standard input. The exit code for the process.

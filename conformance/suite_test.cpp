@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "conformance/expected.h"
 #include "conformance/result.h"
@@ -135,6 +138,21 @@ TEST(Suite, the_report_comes_whatever_the_plugin_does) {
   EXPECT_THAT(ran.text, HasSubstr("the plugin crashed the process: signal 6"));
   EXPECT_THAT(ran.text, HasSubstr("DOES NOT CONFORM"));
   EXPECT_THAT(ran.text, Not(HasSubstr("FAILED  Memory."))) << "a crash in execute is no failure of memory";
+}
+
+std::vector<std::string> sorted_lines(const Ran& ran) {
+  std::istringstream text(std::regex_replace(ran.text, std::regex("[0-9]+ ms"), ""));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  std::ranges::sort(lines);
+  return lines;
+}
+
+TEST(Suite, jobs_share_the_checks) {
+  const std::string args = cat(kCoreTiers, " --verbose");
+  const Ran alone = run_on("test_overclaims", args), shared = run_on("test_overclaims", cat(args, " --jobs 3"));
+  EXPECT_EQ(shared.code, 1);
+  EXPECT_EQ(sorted_lines(shared), sorted_lines(alone));
 }
 
 TEST(Suite, has_at_least_150_checks_below_the_ops) {

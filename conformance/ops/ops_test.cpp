@@ -219,16 +219,6 @@ class OpTest : public GraphTest {
   DType dtype_;
 };
 
-// The reference's graph: everything taken apart to the minimal opset.
-Graph minimal_form(Graph graph) {
-  decompose::decompose(graph, [](const Graph& g) {
-    std::vector<uint32_t> minimal;
-    for (const Node& node : g.nodes) minimal.push_back(decompose::is_minimal(g, node));
-    return minimal;
-  });
-  return graph;
-}
-
 class DerivedTest : public GraphTest {
  public:
   explicit DerivedTest(const ProgramCase& row) : row_(row) {}
@@ -237,7 +227,7 @@ class DerivedTest : public GraphTest {
     const Graph graph = parse(row_.graph);
     if (!has_dtypes(graph)) LTC_UNSUPPORTED_BY_PLUGIN("the device lacks a dtype of the graph");
     if (!all_claimed(graph)) LTC_NOT_APPLICABLE("not claimed: the host decomposes it");
-    expect_equal(graph, minimal_form(graph), row_.fills, row_.tolerance);
+    expect_equal(graph, decompose::minimal_form(graph), row_.fills, row_.tolerance);
   }
 
  private:
@@ -250,7 +240,7 @@ class ProgramTest : public GraphTest {
 
   void TestBody() override {
     Graph graph = parse(row_.graph);
-    const Graph reference = minimal_form(graph);
+    const Graph reference = decompose::minimal_form(graph);
     // As the host does it: what the plugin does not claim is taken apart.
     decompose::decompose(graph, [this](const Graph& g) { return claims(g); });
     if (!has_dtypes(graph)) LTC_UNSUPPORTED_BY_PLUGIN("the device lacks a dtype of the program");

@@ -147,6 +147,15 @@ bool is_minimal(const Graph& graph, const Node& node) {
   return rule(Call(builder, node, *row, node.inputs)).values.empty();
 }
 
+Graph minimal_form(Graph graph) {
+  decompose(graph, [](const Graph& g) {
+    std::vector<uint32_t> minimal;
+    for (const Node& node : g.nodes) minimal.push_back(is_minimal(g, node));
+    return minimal;
+  });
+  return graph;
+}
+
 std::vector<Decomposition> all_decompositions() {
   std::vector<Decomposition> all;
   for (const auto& family : kFamilies) {

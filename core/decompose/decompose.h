@@ -21,6 +21,9 @@ bool decompose(Graph& graph, const AskClaims& claims, std::vector<bool> kept = {
 // Whether the node is of the minimal opset, in canonical form.
 bool is_minimal(const Graph& graph, const Node& node);
 
+// The graph with everything taken apart to the minimal opset for which there are rules.
+Graph minimal_form(Graph graph);
+
 // Null if no rule computes the op.
 Rule find_rule(std::string_view op);
 

@@ -144,8 +144,6 @@ class Recorder {
   void share(LazyStorage& to, LazyStorage& from, TypeId type);
   void bind(LazyStorage& storage, BufferRef buffer, TypeId type);
 
-  void release() { lock_.unlock(); }  // early; nothing but the destructor may follow
-
   // The trace has grown beyond what one program should be: end_trace() once this recorder is gone.
   bool is_long() const { return tape_.trace.records.size() >= device_.trace_limit_ && !tape_.is_capture; }
 

@@ -59,6 +59,17 @@ at::Tensor record_boxed(OpEntry& op, const Args&... args) {
   return std::move(stack[0]).toTensor();
 }
 
+// The result of an op of one; undefined for a call that only the boxed recorder can take.
+at::Tensor record_if_usual(Recording& recording) {
+  if (recording.has_foreign() || !recording.device()) [[unlikely]]
+    return {};
+  Recorder recorder(*recording.device());
+  const Signature* signature = recording.find_signature(recorder);
+  if (!signature || recorder.is_long()) [[unlikely]]
+    return {};
+  return recording.bind_fresh(recorder, recording.emit(recorder, *signature), signature->outputs[0]);
+}
+
 template <Name kName, typename... Args>
 struct Hot {
   // At the device's key.
@@ -68,15 +79,8 @@ struct Hot {
     Recording recording(op);
     size_t i = 0;
     ((add(recording, op, i, args, numbers[i]), ++i), ...);
-    if (recording.has_foreign() || !recording.device()) [[unlikely]]
-      return record_boxed(op, args...);
-    Recorder recorder(*recording.device());
-    const Signature* signature = recording.find_signature(recorder);
-    if (!signature || recorder.is_long()) [[unlikely]] {
-      recorder.release();
-      return record_boxed(op, args...);
-    }
-    return recording.bind_fresh(recorder, recording.emit(recorder, *signature), signature->outputs[0]);
+    at::Tensor result = record_if_usual(recording);
+    return result.defined() ? result : record_boxed(op, args...);
   }
 
   // At its autograd key: straight on where there is nothing to differentiate and no mode that wants to see the call.
@@ -146,11 +150,7 @@ OpEntry& entry_of(Operator op) {
 
 at::Tensor finish(Recording& recording, Operator op) {
   if (op == Operator::kAdd || op == Operator::kSub) recording.add_absent();  // alpha is 1
-  if (recording.has_foreign()) return {};
-  Recorder recorder(*recording.device());
-  const Signature* signature = recording.find_signature(recorder);
-  if (!signature || recorder.is_long()) return {};
-  return recording.bind_fresh(recorder, recording.emit(recorder, *signature), signature->outputs[0]);
+  return record_if_usual(recording);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { add_all<At::kDevice>(m); }

@@ -76,18 +76,45 @@ bool begins_with_arguments(const c10::FunctionSchema& out, const c10::FunctionSc
   return same_arguments(out, functional, count);
 }
 
+// PyTorch's own ops by base name. To list the thousands that there are takes a millisecond, so that is done once.
+const std::unordered_map<std::string, std::vector<c10::OperatorName>>& own_ops() {
+  static const auto ops = [] {
+    std::unordered_map<std::string, std::vector<c10::OperatorName>> by_base;
+    for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
+      if (name.name.starts_with("aten::")) by_base[name.name].push_back(name);
+    }
+    return by_base;
+  }();
+  return ops;
+}
+
+std::vector<c10::OperatorHandle> overloads_of(const std::string& base) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  std::vector<c10::OperatorName> names;
+  if (const auto own = own_ops().find(base); own != own_ops().end()) {
+    names = own->second;
+  } else {  // of other libraries, which may add overloads at any time
+    names = dispatcher.getAllOpNames();
+    std::erase_if(names, [&](const c10::OperatorName& name) { return name.name != base; });
+  }
+  std::vector<c10::OperatorHandle> overloads;
+  for (const c10::OperatorName& name : names) {
+    if (const auto op = dispatcher.findSchema(name)) overloads.push_back(*op);
+  }
+  return overloads;
+}
+
 // The op of that base name without aliasing that takes the first `count` arguments of `schema`.
 std::optional<c10::OperatorHandle> find_functional(const c10::FunctionSchema& schema, const std::string& name, size_t count) {
-  auto& dispatcher = c10::Dispatcher::singleton();
   const auto fits = [&](const c10::OperatorHandle& op) {
     const auto& other = op.schema();
     return same_arguments(schema, other, count) && std::ranges::none_of(other.arguments(), aliases) &&
            std::ranges::none_of(other.returns(), aliases) && returns_tensors(other);
   };
+  auto& dispatcher = c10::Dispatcher::singleton();
   if (auto op = dispatcher.findSchema({name, schema.overload_name()}); op && fits(*op)) return op;
-  for (const c10::OperatorName& candidate : dispatcher.getAllOpNames()) {
-    if (candidate.name != name) continue;
-    if (auto op = dispatcher.findSchema(candidate); op && fits(*op)) return op;
+  for (const c10::OperatorHandle& op : overloads_of(name)) {
+    if (fits(op)) return op;
   }
   return std::nullopt;
 }
@@ -97,12 +124,10 @@ std::optional<c10::OperatorHandle> find_functional(const c10::FunctionSchema& sc
 bool is_structured(const c10::OperatorHandle& op) {
   if (!op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return false;
   const auto& schema = op.schema();
-  auto& dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName& candidate : dispatcher.getAllOpNames()) {
-    if (candidate.name != schema.name()) continue;
-    const auto out = dispatcher.findSchema(candidate);
-    if (out && out->schema().arguments().back().is_out() && begins_with_arguments(out->schema(), schema)) {
-      return !out->hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+  for (const c10::OperatorHandle& out : overloads_of(schema.name())) {
+    const auto& arguments = out.schema().arguments();
+    if (!arguments.empty() && arguments.back().is_out() && begins_with_arguments(out.schema(), schema)) {
+      return !out.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
     }
   }
   return false;

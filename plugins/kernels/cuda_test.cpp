@@ -70,13 +70,7 @@ std::vector<std::string> all_kernels() {
   }
   for (const auto& cases : {conformance::program_cases(), conformance::derived_cases()}) {
     for (const conformance::ProgramCase& row : cases) {
-      ltc::Graph graph = parse(row.graph);
-      decompose::decompose(graph, [](const ltc::Graph& g) {
-        std::vector<uint32_t> minimal;
-        for (const ltc::Node& node : g.nodes) minimal.push_back(decompose::is_minimal(g, node));
-        return minimal;
-      });
-      add_kernels(graph, kernels);
+      add_kernels(decompose::minimal_form(parse(row.graph)), kernels);
     }
   }
   return {kernels.begin(), kernels.end()};

@@ -128,21 +128,26 @@ Parts divide(const Index& a, int64_t by) {
 
 }  // namespace
 
+std::optional<IndexSpace::LargeTerm> IndexSpace::large_term(const Index& a, int64_t by) const {
+  for (const Term& term : a.terms) {
+    if (term.factor <= 0 || by % term.factor != 0) continue;
+    const int64_t step = by / term.factor;
+    Index others = a;
+    std::erase(others.terms, term);
+    const auto [least, most] = range(others);
+    if (least >= 0 && most < term.factor && (!term.digit.mod || term.digit.mod % step == 0)) return {{term, step, others}};
+  }
+  return std::nullopt;
+}
+
 Index IndexSpace::quotient(const Index& a, int64_t by) {
   if (by == 1) return a;
   const auto [whole, rest] = divide(a, by);
   const auto [low, high] = range(rest);
   if (low >= 0 && high < by) return whole;
-  // One large term over others that cannot carry into it: its digit moves up.
-  for (const Term& term : rest.terms) {
-    if (term.factor <= 0 || by % term.factor != 0) continue;
-    const int64_t step = by / term.factor;
-    Index others = rest;
-    std::erase(others.terms, term);
-    const auto [least, most] = range(others);
-    if (least < 0 || most >= term.factor || (term.digit.mod && term.digit.mod % step != 0)) continue;
-    Index moved{0, {{1, normal({term.digit.var, term.digit.div * step, term.digit.mod / step})}}};
-    return sum(whole, moved);
+  if (const auto large = large_term(rest, by)) {  // its digit moves up
+    const auto& [term, step, others] = *large;
+    return sum(whole, {0, {{1, normal({term.digit.var, term.digit.div * step, term.digit.mod / step})}}});
   }
   return sum(whole, opaque(Var::Kind::kQuotient, rest, by, high < 0 ? 1 : high / by + 1));
 }
@@ -152,15 +157,9 @@ Index IndexSpace::remainder(const Index& a, int64_t by) {
   const auto [whole, rest] = divide(a, by);
   const auto [low, high] = range(rest);
   if (low >= 0 && high < by) return rest;
-  for (const Term& term : rest.terms) {
-    if (term.factor <= 0 || by % term.factor != 0) continue;
-    const int64_t step = by / term.factor;
-    Index others = rest;
-    std::erase(others.terms, term);
-    const auto [least, most] = range(others);
-    if (least < 0 || most >= term.factor || (term.digit.mod && term.digit.mod % step != 0)) continue;
-    Index kept{0, {{term.factor, normal({term.digit.var, term.digit.div, step})}}};
-    return sum(others, kept);
+  if (const auto large = large_term(rest, by)) {
+    const auto& [term, step, others] = *large;
+    return sum(others, {0, {{term.factor, normal({term.digit.var, term.digit.div, step})}}});
   }
   return opaque(Var::Kind::kRemainder, rest, by, by);
 }

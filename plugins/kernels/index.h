@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -71,6 +72,14 @@ class IndexSpace {
   std::pair<int64_t, int64_t> range(const Index& a) const;
 
  private:
+  // A term that divides `by` into steps, over others that cannot carry into it.
+  struct LargeTerm {
+    Term term;
+    int64_t step;
+    Index others;
+  };
+  std::optional<LargeTerm> large_term(const Index& a, int64_t by) const;
+
   int64_t digit_extent(const Digit& digit) const;
   Digit normal(Digit digit) const;
   void simplify(Index& a) const;

@@ -4,6 +4,7 @@
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "errors.h"
 #include "fusion/clusters.h"
@@ -21,9 +22,10 @@ class Executable::Compiler {
   void run() {
     out_.params_ = program_.params;
     for (const torch::jit::Value* input : program_.graph->inputs()) new_slot(*input);
-    for (const NodeList& nodes : find_clusters(program_)) {
-      is_fusable(program_, *nodes[0]) ? add_cluster(nodes) : add(*nodes[0]);
+    for (const Program::Group& group : program_.groups) {
+      if (group.is_fused) fused_.insert(group.nodes.begin(), group.nodes.end());
     }
+    for (const Program::Group& group : program_.groups) group.is_fused ? add_cluster(group) : add(*group.nodes[0]);
     for (const torch::jit::Value* output : program_.graph->outputs()) out_.outputs_.push_back({slot(*output), 0});
     mark_last_uses();
     reserve_stack();
@@ -41,11 +43,11 @@ class Executable::Compiler {
 
   uint32_t slot(const torch::jit::Value& value) const { return slot_of_.at(&value); }
 
-  void add_cluster(const NodeList& nodes) {
-    Cluster cluster = build_cluster(program_, nodes);
+  void add_cluster(const Program::Group& group) {
+    Cluster cluster = build_cluster(program_, group);
     Instruction instruction;
     instruction.kind = Kind::kTiles;
-    instruction.node = program_.origins.at(nodes[0]).node;
+    instruction.node = program_.origins.at(group.nodes[0]).node;
     instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
     bind(instruction, cluster.inputs, cluster.outputs);
     out_.tiles_.push_back(std::move(cluster.tiles));
@@ -55,7 +57,7 @@ class Executable::Compiler {
   // A number of which only tiles need to know is no tensor.
   bool is_wanted(const torch::jit::Node& number) const {
     return std::any_of(number.output()->uses().begin(), number.output()->uses().end(),
-                       [&](const torch::jit::Use& use) { return !is_fusable(program_, *use.user); });
+                       [&](const torch::jit::Use& use) { return !fused_.contains(use.user); });
   }
 
   void add(const torch::jit::Node& node) {
@@ -131,6 +133,7 @@ class Executable::Compiler {
   const Program& program_;
   Executable& out_;
   std::unordered_map<const torch::jit::Value*, uint32_t> slot_of_;
+  std::unordered_set<const torch::jit::Node*> fused_;
 };
 
 Executable::Executable(const Program& program) { Compiler(program, *this).run(); }

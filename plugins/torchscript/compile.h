@@ -51,6 +51,7 @@ class Executable {
   class Compiler;
 
   void step(const Instruction& instruction);
+  void push_operands(const Instruction& instruction);
   void call(const Instruction& instruction);
   void call_writing(const Instruction& instruction);
   void run_tiles(const Instruction& instruction);

@@ -61,9 +61,13 @@ inline void Executable::step(const Instruction& instruction) {
   store_results(instruction);
 }
 
-inline void Executable::call(const Instruction& instruction) {
+inline void Executable::push_operands(const Instruction& instruction) {
   const Operand* operands = operands_.data() + instruction.first_operand;
   for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+}
+
+inline void Executable::call(const Instruction& instruction) {
+  push_operands(instruction);
   if (instruction.row_major) make_row_major(stack_);
   // A moved operand that is unshared was at its last use; a copied one is shared with its slot.
   const bool in_place = instruction.twin && is_exclusive(stack_[0]);
@@ -74,8 +78,7 @@ inline void Executable::call(const Instruction& instruction) {
 // Operands that the operator writes are copied first, unless nobody else can see their memory.
 void Executable::call_writing(const Instruction& instruction) {
   const auto& schema = instruction.op->schema();
-  const Operand* operands = operands_.data() + instruction.first_operand;
-  for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+  push_operands(instruction);
   std::vector<c10::IValue> results;
   for (uint32_t i = 0; i < instruction.operand_count; ++i) {
     if (!is_written(schema.arguments()[i])) continue;
@@ -116,8 +119,7 @@ inline void Executable::store_results(const Instruction& instruction) {
 }
 
 void Executable::run_tiles(const Instruction& instruction) {
-  const Operand* operands = operands_.data() + instruction.first_operand;
-  for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+  push_operands(instruction);
   tiles_[instruction.tiles].run(stack_);
 }
 

@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "errors.h"
+#include "fusion/clusters.h"
+#include "layouts.h"
 #include "schema.h"
 #include "types.h"
 
@@ -196,7 +198,10 @@ class Lowering {
 
 Program lower(const ltc_graph& graph) {
   check_extensions(graph.ext);
-  return Lowering(graph).run();
+  Program program = Lowering(graph).run();
+  choose_layouts(program);
+  program.groups = find_groups(program);
+  return program;
 }
 
 void claim(const ltc_graph& graph, uint32_t* cluster) {

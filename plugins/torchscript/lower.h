@@ -38,9 +38,16 @@ struct Program {
     TensorSpec spec;  // of a tensor
   };
 
+  // Nodes that run as one loop over tiles (fusion/clusters.h), or one that runs alone.
+  struct Group {
+    std::vector<const torch::jit::Node*> nodes;
+    bool is_fused;
+  };
+
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<Param> params;
   std::unordered_map<const torch::jit::Node*, Origin> origins;
+  std::vector<Group> groups;  // all nodes, in an order in which they can run
 };
 
 Program lower(const ltc_graph& graph);

@@ -12,6 +12,7 @@
 #include "fusion/clusters.h"
 #include "lower.h"
 #include "ops.h"
+#include "pool.h"
 #include "types.h"
 
 struct ltc_program {
@@ -186,6 +187,7 @@ bool enter(ltc_entry_args* args) {
     return false;
   }
   register_operators();
+  install_pool();
   args->plugin = new ltc_plugin{args->host};
   args->api = &kApi;
   args->agreed = kVersion;

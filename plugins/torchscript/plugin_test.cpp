@@ -223,6 +223,28 @@ TEST_F(TorchscriptTest, AbsentOperandsAndMaskedOutputs) {
   device.api->buffer_destroy(b);
 }
 
+TEST_F(TorchscriptTest, LargeConvolutionsAreChannelsLast) {
+  const auto text_for = [&](int64_t side) {
+    GraphBuilder g;
+    const uint32_t x = g.param(LTC_F32, {2, 4, side, side}), w = g.param(LTC_F32, {8, 4, 1, 1});
+    const uint32_t y = g.node("aten::convolution", {x, w, LTC_NONE}, convolution_attrs(), LTC_F32, {2, 8, side, side});
+    const uint32_t z = g.node("aten::relu", {y}, {}, LTC_F32, {2, 8, side, side});
+    const uint32_t v = g.param(LTC_F32, {8, 8, 1, 1});
+    std::string text;
+    const auto graph =
+        g.finish({g.node("aten::convolution", {z, v, LTC_NONE}, convolution_attrs(), LTC_F32, {2, 8, side, side})});
+    device.api->executable_destroy(device.build(graph, &text));
+    return text;
+  };
+  const auto conversions = [](const std::string& text) {
+    int count = 0;
+    for (size_t at = 0; (at = text.find("aten::contiguous", at)) != text.npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(conversions(text_for(64)), 3);  // the image and both weights; what is between stays as it is
+  EXPECT_EQ(conversions(text_for(8)), 0);
+}
+
 TEST_F(TorchscriptTest, StridedOpsSeeRowMajorContents) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2, 3});
@@ -259,6 +281,17 @@ TEST_F(TorchscriptTest, ScattersIntoDeadBasesAndReinterpretsTransposedOnes) {
   EXPECT_THAT(results[1], ElementsAre(1, 3, 2, 4));
   device.api->buffer_destroy(in);
   device.api->buffer_destroy(ones);
+}
+
+TEST_F(TorchscriptTest, LoopsReadTheContentsOfNegativeViews) {
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {3});
+  const uint32_t minus = g.node("aten::_neg_view", {x}, {}, LTC_F32, {3});
+  const uint32_t twice = g.node("aten::mul.Tensor", {minus, minus}, {}, LTC_F32, {3});
+  const uint32_t sum = g.node("aten::add.Tensor", {twice, minus}, {{"alpha", int64_t{1}}}, LTC_F32, {3});
+  ltc_buffer* in = floats({3}, {1, 2, 3});
+  EXPECT_THAT(run(g.finish({sum}), {in})[0], ElementsAre(0, 2, 6));
+  device.api->buffer_destroy(in);
 }
 
 TEST_F(TorchscriptTest, BuffersAreValues) {

@@ -3,6 +3,7 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <mutex>
 #include <unordered_map>
@@ -52,7 +53,8 @@ class Pool final : public c10::Allocator {
 
   static Pool& instance() {
     static Pool& pool = []() -> Pool& {
-      auto* made = new Pool(c10::GetCPUAllocator());  // never destroyed: blocks may outlive everything
+      auto* made = new Pool(c10::GetCPUAllocator());        // never destroyed: blocks may outlive everything
+      std::atomic_thread_fence(std::memory_order_release);  // libtorch's pointer to it is a plain one, read by any thread
       c10::SetCPUAllocator(made);
       return *made;
     }();
@@ -128,10 +130,9 @@ class Pool final : public c10::Allocator {
 
 }  // namespace
 
-PoolScope::PoolScope() : outer_(t_pooling) {
-  Pool::instance();
-  t_pooling = true;
-}
+void install_pool() { Pool::instance(); }
+
+PoolScope::PoolScope() : outer_(t_pooling) { t_pooling = true; }
 
 PoolScope::~PoolScope() {
   t_pooling = outer_;

@@ -4,10 +4,13 @@
 
 namespace ltc::torchscript {
 
+// Once, before anything runs: later would be while other threads allocate for programs of theirs.
+void install_pool();
+
 // While one lives, what the thread that made it allocates for CPU tensors comes from a pool of the process, from kPooledBytes up.
 // Wherever the memory is freed, it goes back there; what no run has wanted for some time goes back to the system.
 //
-// The pool stands before the CPU allocator that libtorch had before, which keeps serving everybody else.
+// The pool stands before the CPU allocator that libtorch had, which keeps serving everybody else.
 class PoolScope {
  public:
   PoolScope();

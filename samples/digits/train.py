@@ -160,7 +160,7 @@ class Training:
 def load(folder, split):
     """The images of one split as the network wants them, N x 1 x 28 x 28 and normalised, and their labels."""
     images, labels = idx.load(folder, split)
-    images = images.unsqueeze(1).float() / 255
+    images = images.unsqueeze(1).to(torch.get_default_dtype()) / 255
     if images.shape[-2:] != (28, 28):
         images = F.interpolate(images, size=(28, 28), mode="bilinear", align_corners=False)
     return (images - 0.1307) / 0.3081, labels
@@ -176,6 +176,7 @@ def parse_args():
     parser.add_argument("--gamma", type=float, default=0.9, help="factor of the learning rate after each epoch")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--no-dropout", action="store_true")
+    parser.add_argument("--double", action="store_true", help="in double precision: without dropout, devices agree for many steps")
     parser.add_argument("--steps", metavar="N", type=int, help="stop after N training steps")
     parser.add_argument("--losses", metavar="FILE", help="write the loss of each step, one per line, at the end")
     parser.add_argument("--checkpoint", metavar="FILE", help="save all state here after each epoch")
@@ -233,6 +234,8 @@ def main():
     ltc = None
     if args.device != "cpu":
         import ltc  # makes the device known to PyTorch
+    if args.double:
+        torch.set_default_dtype(torch.float64)
     if args.threads:
         torch.set_num_threads(args.threads)
     start = time.perf_counter()

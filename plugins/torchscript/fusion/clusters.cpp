@@ -26,21 +26,29 @@ const Formula* formula_of(const Program& program, const Node& node) {
   return origin == program.origins.end() ? nullptr : find_formula(node, origin->second.op.schema());
 }
 
+bool is_fusable(const Program& program, const Node& node) {
+  return node.outputs().size() == 1 && (is_uniform(node) || formula_of(program, node));
+}
+
 // Puts each node into a place, alone or with others. Places run in the order of their ranks, and whatever a place needs has a
 // lower rank. To begin with, a node's rank is its position in the graph.
 class Clustering {
  public:
   explicit Clustering(const Program& program) : program_(program) {}
 
-  std::vector<NodeList> run() {
-    std::vector<NodeList> ordered;
+  std::vector<Program::Group> run() {
+    std::vector<Program::Group> ordered;
     for (const Node* node : program_.graph->nodes()) {
-      is_known_from_the_start(*node) ? ordered.push_back({node}) : put(*node);
+      is_known_from_the_start(*node) ? ordered.push_back({{node}, false}) : put(*node);
     }
     const size_t before = ordered.size();
     ordered.resize(before + places_.size());
-    for (Id id = 0; id < places_.size(); ++id) ordered[before + places_[current(id)].rank].push_back(places_[id].node);
-    std::erase_if(ordered, [](const NodeList& nodes) { return nodes.empty(); });
+    for (Id id = 0; id < places_.size(); ++id) {
+      Program::Group& group = ordered[before + places_[current(id)].rank];
+      group.nodes.push_back(places_[id].node);
+      group.is_fused = places_[id].fusable;
+    }
+    std::erase_if(ordered, [](const Program::Group& group) { return group.nodes.empty(); });
     return ordered;
   }
 
@@ -140,7 +148,7 @@ class Clustering {
 // Writes the formulas of a cluster's nodes as one tile program.
 class Builder {
  public:
-  Builder(const Program& program, const NodeList& nodes)
+  Builder(const Program& program, const std::vector<const Node*>& nodes)
       : program_(program), nodes_(nodes), result_{TileProgram(spec_of(*nodes[0]->output()).sizes), {}, {}} {}
 
   Cluster run() {
@@ -242,35 +250,31 @@ class Builder {
   }
 
   const Program& program_;
-  const NodeList& nodes_;
+  const std::vector<const Node*>& nodes_;
   Cluster result_;
   std::unordered_map<const Value*, Register> registers_;
 };
 
 }  // namespace
 
-bool is_fusable(const Program& program, const Node& node) {
-  return node.outputs().size() == 1 && (is_uniform(node) || formula_of(program, node));
-}
-
-std::vector<NodeList> find_clusters(const Program& program) { return Clustering(program).run(); }
+std::vector<Program::Group> find_groups(const Program& program) { return Clustering(program).run(); }
 
 std::string clusters_text(const Program& program) {
   std::string text;
-  for (const NodeList& nodes : find_clusters(program)) {
-    if (!is_fusable(program, *nodes[0])) continue;
-    const Cluster cluster = build_cluster(program, nodes);
-    text += c10::str("# one loop over ", at::IntArrayRef(spec_of(*nodes[0]->output()).sizes), ", reads");
+  for (const Program::Group& group : program.groups) {
+    if (!group.is_fused) continue;
+    const Cluster cluster = build_cluster(program, group);
+    text += c10::str("# one loop over ", at::IntArrayRef(spec_of(*group.nodes[0]->output()).sizes), ", reads");
     for (const Value* value : cluster.inputs) text += c10::str(" %", value->debugName());
     text += ", makes";
     for (const Value* value : cluster.outputs) text += c10::str(" %", value->debugName());
     text += ":";
-    for (const Node* node : nodes) text += c10::str(" ", node->kind().toUnqualString());
+    for (const Node* node : group.nodes) text += c10::str(" ", node->kind().toUnqualString());
     text += "\n" + cluster.tiles.text();
   }
   return text;
 }
 
-Cluster build_cluster(const Program& program, const NodeList& nodes) { return Builder(program, nodes).run(); }
+Cluster build_cluster(const Program& program, const Program::Group& group) { return Builder(program, group.nodes).run(); }
 
 }  // namespace ltc::torchscript

@@ -7,14 +7,9 @@
 
 namespace ltc::torchscript {
 
-using NodeList = std::vector<const torch::jit::Node*>;
-
-// The nodes of a program in an order in which they can run; those of one list run together. Constants, numbers and nodes that
-// tiles cannot compute are lists of one.
-std::vector<NodeList> find_clusters(const Program& program);
-
-// Whether tiles can compute the node.
-bool is_fusable(const Program& program, const torch::jit::Node& node);
+// What fits in a group, and in which order groups can run. Of constants, numbers and nodes that tiles cannot compute each is
+// alone.
+std::vector<Program::Group> find_groups(const Program& program);
 
 struct Cluster {
   TileProgram tiles;
@@ -22,10 +17,10 @@ struct Cluster {
   std::vector<const torch::jit::Value*> outputs;  // its results: what other nodes read
 };
 
+// Of a fused group.
+Cluster build_cluster(const Program& program, const Program::Group& group);
+
 // What runs as one, for people: a paragraph per cluster.
 std::string clusters_text(const Program& program);
-
-// Of one of the lists, all nodes fusable.
-Cluster build_cluster(const Program& program, const NodeList& nodes);
 
 }  // namespace ltc::torchscript

@@ -121,7 +121,7 @@ class TileProgram::Run {
     size_t number = 0, seed = 0;
     for (size_t i = 0; i < stack_.size(); ++i) {
       switch (program_.operands_[i]) {
-        case OperandKind::kTensor: tensors_.push_back(&stack_[i]); break;
+        case OperandKind::kTensor: tensors_.push_back(&plain(stack_[i])); break;
         case OperandKind::kNumber:
           program_.scalars_[program_.registers_[program_.numbers_[number++]].slot] = to_float(stack_[i]);
           break;
@@ -133,6 +133,13 @@ class TileProgram::Run {
       for (int k = 0; k < kMostOperands; ++k) operands[k] = scalar(instruction.operands[k]);
       instruction.kernel(scalar(instruction.out), operands, 1);
     }
+  }
+
+  // A view that only says of its memory to be negative is no longer one.
+  static c10::IValue& plain(c10::IValue& tensor) {
+    if (tensor.toTensor().is_neg()) [[unlikely]]
+      tensor = tensor.toTensor().resolve_neg();
+    return tensor;
   }
 
   float* scalar(Register id) const { return &program_.scalars_[program_.registers_[id].slot]; }
@@ -156,13 +163,11 @@ class TileProgram::Run {
     if (!is_row_major_) strides_.assign(first->strides().begin(), first->strides().end());
   }
 
-  bool lies_right(const at::Tensor& tensor) const { return is_row_major_ ? tensor.is_contiguous() : true; }
-
   void locate_tensors() {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const TensorInput& input = program_.tensors_[i];
       const at::Tensor* tensor = &tensors_[i]->toTensor();
-      bool is_direct = input.is_full && lies_right(*tensor);
+      bool is_direct = input.is_full && (!is_row_major_ || tensor->is_contiguous());
       if (input.is_full && !is_direct && count_ >= kTransposeFrom && tensor->is_non_overlapping_and_dense()) {
         *tensors_[i] = tensor->contiguous();
         tensor = &tensors_[i]->toTensor();

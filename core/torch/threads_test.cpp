@@ -1,0 +1,70 @@
+// Many threads that trace, differentiate, end steps and read at once. A sanitizer's build says whether they race.
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <thread>
+#include <vector>
+
+#include "core/torch/ltc.h"
+
+namespace ltc {
+namespace {
+
+constexpr int kThreads = 20, kSteps = 8;
+const at::Device kDevice(at::kPrivateUse1, 0);
+
+// Gradient descent towards `goal`; every thread's graph has its own size, every second one shares its with another's.
+std::vector<float> descend(at::Device device, int size, float goal) {
+  at::Tensor weight = at::zeros({size}, at::TensorOptions(device)).requires_grad_();
+  for (int step = 0; step < kSteps; ++step) {
+    const at::Tensor loss = (weight * 2 - goal).square().sum();
+    const at::Tensor gradient = torch::autograd::grad({loss}, {weight})[0];
+    {
+      at::NoGradGuard no_grad;
+      weight.sub_(gradient * 0.05);
+      weight.view({1, size}).add_(step % 2);  // a view of what the step changes
+    }
+    if (step % 3 == 0 && !device.is_cpu()) mark_step();
+    if (step % 4 == 3) {
+      EXPECT_TRUE(std::isfinite(loss.item<float>()));
+    }
+  }
+  const at::Tensor result = weight.detach().cpu();
+  return {result.const_data_ptr<float>(), result.const_data_ptr<float>() + size};
+}
+
+TEST(Threads, twenty_trace_and_differentiate_at_once) {
+  register_device();
+  std::vector<std::vector<float>> found(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&found, t] { found[t] = descend(kDevice, 2 + t / 2, static_cast<float>(t)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kThreads; ++t) {
+    EXPECT_THAT(found[t], testing::Pointwise(testing::FloatEq(), descend(at::kCPU, 2 + t / 2, static_cast<float>(t))));
+  }
+}
+
+// A tensor that all threads read while one op after the other is recorded on it.
+TEST(Threads, twenty_read_one_tensor) {
+  register_device();
+  const at::Tensor shared = at::arange(6, at::TensorOptions(kDevice).dtype(at::kFloat)) * 2;
+  std::vector<float> sums(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int step = 0; step < kSteps; ++step) sums[t] = (shared.slice(0, t % 6) + t).sum().item<float>();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kThreads; ++t) {
+    float expected = 0;
+    for (int i = t % 6; i < 6; ++i) expected += static_cast<float>(2 * i + t);
+    EXPECT_EQ(sums[t], expected);
+  }
+}
+
+}  // namespace
+}  // namespace ltc
