@@ -13,7 +13,7 @@ from models import ROWS
 from test_sample_plugins import python_path
 
 PROGRAM = Path(__file__).parent / "minimal_models.py"
-FEW = ("LSTM", "GRU, bidirectional", "LSTM and GRU cells", "attention, causal", "BERT", "GPT-2", "diffusion UNet")
+FEW = ("LSTM", "GRU, bidirectional", "LSTM and GRU cells", "Transformer encoder", "attention, causal", "BERT", "GPT-2", "diffusion UNet")
 
 
 @pytest.fixture(scope="module")

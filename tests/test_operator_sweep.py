@@ -82,6 +82,19 @@ def test_a_wrong_operator_is_found(wrong, message):
     assert message in messages(tally)[0]
 
 
+@pytest.mark.parametrize("function, tolerances, passed", [
+    (lambda x: x * 2, 1.5, 0),
+    (lambda x: (x - 1) * 1e4, 1.5, 1),
+    (lambda x: (x - 1) * 1e4, 2.5, 0),
+])
+def test_where_the_last_bits_of_operands_decide_more_is_allowed(function, tolerances, passed):
+    def inexact(x):
+        return function(x) + tolerances * (1e-5 + 1.3e-6 * function(x).abs()) * on_ltc(x)
+
+    sample = SampleInput(torch.full((3,), 1.001))
+    assert tally_of(inexact, sample_inputs=lambda *args, **kwargs: [sample])["passed"] == passed
+
+
 def test_the_same_error_passes():
     assert tally_of(lambda x: x.view(7))["passed"] == 1
 

@@ -23,7 +23,7 @@ def parse_args(argv=None):
     parser.add_argument("--shards", metavar="N", type=int, default=os.cpu_count(), help="worker processes (default: one per core)")
     parser.add_argument("--timeout", metavar="S", type=float, default=600, help="for one operator (default 600)")
     parser.add_argument("--show", metavar="N", type=int, default=3, help="failing cases to show per cause (default 3)")
-    parser.add_argument("--document", metavar="FILE", help="write the figures and the reasons of fallbacks here: docs/operators.md")
+    parser.add_argument("--document", metavar="FILE", help="write the figures and the reasons of fallbacks here")
     parser.add_argument("--json", metavar="FILE", help="write all that was found here")
     return parser.parse_args(argv)
 
@@ -50,7 +50,7 @@ def main():
     print(report.text(args.show))
     if args.document:
         if missing := unexplained(report):
-            sys.exit(f"no document: conformance/sweep/tables.py has no reason for {', '.join(missing)}")
+            sys.exit(f"no document: neither core/ops/op_table.inc nor conformance/sweep/tables.py has a reason for {', '.join(missing)}")
         choices = [f"--{name} {value}" for name in ("ops", "modes", "dtypes", "samples")
                    if (value := getattr(args, name)) not in (None, "")]
         with open(args.document, "w", encoding="utf-8") as file:

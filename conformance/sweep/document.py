@@ -1,6 +1,6 @@
-"""docs/operators.md: what the last full sweep found, with the reason of each fallback."""
+"""What a sweep found, as a page, with the reason of each op that the CPU ran."""
 
-from .tables import FALLBACKS
+from .tables import reasons
 
 _TEXT = """# Operators
 
@@ -14,10 +14,10 @@ plugin `{plugin}` and compared with the CPU. Written by `LTC_BACKEND={plugin} ./
 
 {coverage}
 
-## Ops that the CPU runs at once
+## Ops on the CPU
 
-{count} of {ran} operators call an op that cannot be part of a program, in any of their cases. Each such call is counted in
-`ltc.metrics` under the op's name.
+{count} of {ran} operators call an op that the plugin does not run, in any of their cases. Each such call is counted in
+`ltc.metrics` under the op's name. The reasons are those of the op table, [opset.md](opset.md).
 
 | Operator | Ops on the CPU | Reason |
 |---|---|---|
@@ -31,12 +31,12 @@ plugin `{plugin}` and compared with the CPU. Written by `LTC_BACKEND={plugin} ./
 
 def unexplained(report):
     """Ops that fell back and have no reason in the table."""
-    return sorted({op for ops in report.fell_back().values() for op in ops} - FALLBACKS.keys())
+    return sorted({op for ops in report.fell_back().values() for op in ops} - reasons().keys())
 
 
 def document(report, plugin, choices):
-    fell_back = report.fell_back()
-    rows = [f"| {name} | {', '.join(f'`{op}`' for op in sorted(ops))} | {'; '.join(sorted({FALLBACKS[op] for op in ops}))} |"
+    fell_back, why = report.fell_back(), reasons()
+    rows = [f"| {name} | {', '.join(f'`{op}`' for op in sorted(ops))} | {' '.join(sorted({why[op] for op in ops}))} |"
             for name, ops in fell_back.items()]
     return _TEXT.format(plugin=plugin, choices=choices, rates=report.rates(), coverage="\n".join(report.coverage()),
                         count=len(fell_back), ran=len(report.ran()), rows="\n".join(rows), strides=report.strides())

@@ -206,8 +206,7 @@ class Operator:
             return True
         except Differs:
             exact = _with(program, _wide)
-            limits = differences(exact, expected.result)
-            found = differences(exact, actual.result)
+            limits, found = differences(exact, expected.result), differences(exact, actual.result)
             return bool(limits) and len(limits) == len(found) and all(
                 error <= max(NEAR, 2 * limit) and share < MOST_ERROR for (error, _), (limit, share) in zip(found, limits))
 

@@ -1,5 +1,7 @@
 """What the sweep knows of single operators: names are those of torch's operator database; reasons appear in the report."""
 
+WHOLE = 2  # the first of the op table's tiers without a decomposition
+
 # Results are memory that nobody has written: only geometry is compared.
 UNINITIALISED = {"empty", "empty_like", "empty_strided", "empty_permuted", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
 
@@ -9,21 +11,17 @@ OTHER_ERRORS = {"narrow_copy"}
 # Which of equal elements comes first, or is the one, is unspecified; the CPU's kernels do not keep their order.
 ANY_OF_EQUAL = {"argsort", "kthvalue", "sort", "topk"}
 
-SIZE = "the result's size depends on values"
-
-# Why an op runs on the CPU at once and not in a program of the plugin: by ATen's name, without overload.
-FALLBACKS = {
-    "aten::_ctc_loss": "the result's size depends on lengths given as tensors",
-    "aten::_unique2": SIZE,
-    "aten::bincount": SIZE,
-    "aten::binomial": "drawn by rejection",
-    "aten::index": "indexing by a mask: " + SIZE,
-    "aten::linalg_lstsq": "the sizes of two results depend on the matrix's rank",
-    "aten::masked_select": SIZE,
-    "aten::nonzero": SIZE,
-    "aten::poisson": "drawn by rejection",
-    "aten::repeat_interleave": SIZE,
-    "aten::segment_reduce": "the kernel checks the values of the lengths, which depend on each other",
-    "aten::unique_consecutive": SIZE,
-    "aten::unique_dim": SIZE,
+# Why some calls of an op that programs do hold run on the CPU, by ATen's name without overload; of all other ops the op table says it.
+COMPLEX = "Arithmetic of complex numbers, or complex numbers of more or less than 64 bits: the minimal opset has none."
+SOME_CALLS = {
+    "aten::index": "Indexing by a mask: the result's size depends on values.",
+    "aten::index_put": "Writing by a mask as many values as it holds at places: how many depends on values.",
+    **dict.fromkeys(("aten::_linalg_solve_ex", "aten::_to_copy", "aten::bmm", "aten::div", "aten::mm", "aten::mul"), COMPLEX),
 }
+
+
+def reasons():
+    """Why an op runs on the CPU and not on the plugin: by ATen's name, without overload."""
+    from ltc import _C  # takes seconds; --help does not need it
+
+    return {name.partition(".")[0]: why for _, name, _, tier, why in _C.op_rows() if tier >= WHOLE} | SOME_CALLS

@@ -43,7 +43,7 @@ Largest largest_rows(const Bags& bags, Val rows, Val indices) {
 Results embedding_bag(const Call& call) {
   const Val weight = call.math("weight"), indices = cast(call.tensor("indices"), DType::kI64);
   const int64_t n = indices.count(), mode = call.integer("mode");
-  if (n == 0 || weight.count() == 0 || call.flag("sparse")) return nothing();
+  if (n == 0 || weight.count() == 0) return zeros_of(call);
   Builder& b = call.builder();
   const Bags bags = bags_of(indices, call.tensor("offsets"), call.flag("include_last_offset"), call.integer("padding_idx"));
   Val rows = take_along(weight, 0, indices), result, largest;
@@ -68,7 +68,8 @@ Results embedding_bag(const Call& call) {
 Results embedding_bag_backward(const Call& call) {
   const Val grad = call.math("grad"), indices = cast(call.tensor("indices"), DType::kI64);
   const int64_t n = indices.count(), rows = call.integer("num_weights"), mode = call.integer("mode");
-  if (n == 0 || call.flag("sparse")) return nothing();
+  if (call.flag("sparse")) return nothing();
+  if (n == 0) return zeros_of(call);
   Builder& b = call.builder();
   const bool has_end = call.tensor("offsets").count() > grad.size(0);
   const Bags bags = bags_of(indices, call.tensor("offsets"), has_end, call.integer("padding_idx"));
@@ -91,7 +92,7 @@ Results embedding_bag_backward(const Call& call) {
 Results sample_weights_backward(const Call& call) {
   const Val grad = call.math("grad"), indices = cast(call.tensor("indices"), DType::kI64);
   const int64_t n = indices.count();
-  if (n == 0) return nothing();
+  if (n == 0) return zeros_of(call);
   const bool has_end = call.tensor("offsets").count() > grad.size(0);
   const Bags bags = bags_of(indices, call.tensor("offsets"), has_end, call.integer("padding_idx"));
   const Val each = sum(take_along(grad, 0, bags.of_index) * take_along(call.math("weight"), 0, indices), {1});

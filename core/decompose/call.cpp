@@ -18,7 +18,8 @@ double parse_number(std::string_view text) {
 
 }  // namespace
 
-Call::Call(Builder& builder, const Node& node, const OpRow& row) : builder_(builder), node_(node), row_(row) {
+Call::Call(Builder& builder, const Node& node, const OpRow& row, std::span<const ValueId> recorded)
+    : builder_(builder), node_(node), row_(row), recorded_(recorded) {
   const AttrList& attrs = attrs_of(node.attrs);
   size_t next = 0;
   for (const OpArg& spec : op_args(row)) {
@@ -87,6 +88,8 @@ Val Call::number(std::string_view name) const {
   return is_float ? decompose::number(builder_, value) : decompose::number(builder_, static_cast<int64_t>(value));
 }
 
+bool Call::is_contiguous(std::string_view name) const { return builder_.graph().type(recorded_[find(name).first]).contiguous; }
+
 std::optional<double> Call::constant(std::string_view name) const {
   const Argument& argument = find(name);
   if (argument.count || !given(name)) return std::nullopt;
@@ -146,6 +149,16 @@ std::vector<Val> Call::with_bits() const {
   return results;
 }
 
-Results zeros_of(const Call& call) { return full(call.builder(), call.result().dtype, call.result().sizes, int64_t{0}); }
+Results zeros_of(const Call& call) {
+  std::vector<Val> results(call.result_count());
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (call.wants(i)) results[i] = full(call.builder(), call.result(i).dtype, call.result(i).sizes, int64_t{0});
+  }
+  return results;
+}
+
+Val in_shape_of(const Call& call, size_t result, Val value) {
+  return call.wants(result) ? reshape(value, call.result(result).sizes) : Val();
+}
 
 }  // namespace ltc::decompose

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "core/decompose/builder.h"
@@ -11,8 +12,8 @@ namespace ltc::decompose {
 
 class Call {
  public:
-  // `node` must not be one of the builder's graph's own: its nodes move.
-  Call(Builder& builder, const Node& node, const OpRow& row);
+  // `node` must not be one of the builder's graph's own: its nodes move. `recorded`: the operands that it was recorded with.
+  Call(Builder& builder, const Node& node, const OpRow& row, std::span<const ValueId> recorded);
 
   Builder& builder() const { return builder_; }
 
@@ -23,6 +24,8 @@ class Call {
   Val number(std::string_view name) const;  // weak; false where it is None
   // A tensor as PyTorch's CPU kernels compute with it: 16-bit floats as float.
   Val math(std::string_view name) const;
+  // Whether the program's tensor is contiguous, which a few ops make a difference by; in the graph all values are.
+  bool is_contiguous(std::string_view name) const;
 
   // The value of a number that is constant in the graph: an attribute or its default.
   std::optional<double> constant(std::string_view name) const;
@@ -39,7 +42,8 @@ class Call {
   // What is to be computed.
   bool wants(size_t result) const { return result < node_.outputs.size() && node_.outputs[result] != kNone; }
   const Type& result(size_t index = 0) const;  // of one that is wanted
-  const Type& any_result() const;              // of the first that is wanted, where all have the same sizes
+  size_t result_count() const { return node_.outputs.size(); }
+  const Type& any_result() const;  // of the first that is wanted, where all have the same sizes
 
   // The same op on the bits of its complex operands: for what moves elements only. C64 results.
   std::vector<Val> with_bits() const;
@@ -56,6 +60,7 @@ class Call {
   Builder& builder_;
   const Node& node_;
   const OpRow& row_;
+  const std::span<const ValueId> recorded_;
   std::vector<Argument> arguments_;
 };
 
@@ -66,8 +71,10 @@ struct Results {
   Results(std::initializer_list<Val> several) : values(several) {}   // NOLINT(google-explicit-constructor)
   Results(std::vector<Val> several) : values(std::move(several)) {}  // NOLINT(google-explicit-constructor)
 };
-// Zeros of the type of the only result.
+// Zeros for each result that is wanted.
 Results zeros_of(const Call& call);
+// `value` in the sizes of a result; nothing where that is not wanted.
+Val in_shape_of(const Call& call, size_t result, Val value);
 inline Results nothing() { return std::vector<Val>(); }
 
 using Rule = Results (*)(const Call& call);

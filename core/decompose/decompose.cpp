@@ -53,15 +53,16 @@ Rule rule_for(const Graph& graph, const Node& node) {
   return has(graph, node, is_double_complex) || is_plain_bitcast(graph, node) ? nullptr : find_complex_rule(name);
 }
 
-// Writes what computes the node behind the graph's nodes. False if there is no rule, or none for this call.
-bool expand_node(Graph& graph, const Node& node, Substitution& substitute) {
+// Writes what computes the node behind the graph's nodes; `recorded` are the operands that it had before what computes those was
+// replaced too. False if there is no rule, or none for this call.
+bool expand_node(Graph& graph, const Node& node, std::span<const ValueId> recorded, Substitution& substitute) {
   const std::string& name = op_name(node.op);
   const OpRow* row = find_op_row(name);
   const Rule rule = rule_for(graph, node);
   if (!rule || !row) return false;
   const size_t before = graph.nodes.size();
   Builder builder(graph);
-  const Call call(builder, node, *row);
+  const Call call(builder, node, *row, recorded);
   Results results = nothing();
   try {
     results = rule(call);
@@ -94,8 +95,9 @@ bool expand_step(Trial& trial, const std::vector<uint32_t>& claimed, const std::
   Substitution substitute(trial.graph);
   bool replaced = false;
   for (size_t i = 0; i < nodes.size(); ++i) {
+    const std::vector<ValueId> recorded = nodes[i].inputs;
     substitute.apply(nodes[i].inputs);
-    if (claimed[i] || kept[origins[i]] || !expand_node(trial.graph, nodes[i], substitute)) {
+    if (claimed[i] || kept[origins[i]] || !expand_node(trial.graph, nodes[i], recorded, substitute)) {
       trial.graph.nodes.push_back(std::move(nodes[i]));
     } else {
       replaced = true;
@@ -142,7 +144,7 @@ bool is_minimal(const Graph& graph, const Node& node) {
   if (!rule) return true;
   Graph scratch{graph.types, graph.params, {}, {}};
   Builder builder(scratch);
-  return rule(Call(builder, node, *row)).values.empty();
+  return rule(Call(builder, node, *row, node.inputs)).values.empty();
 }
 
 Graph minimal_form(Graph graph) {

@@ -1,35 +1,11 @@
-// Factorizations and triangular solves, one column at a time: for small matrices; larger ones stay on the host.
+// Cholesky and LU factors, and what is solved with them, one column at a time.
 #include <algorithm>
 
 #include "core/decompose/families.h"
+#include "core/decompose/matrices.h"
 
 namespace ltc::decompose {
 namespace {
-
-constexpr int64_t kLargest = 32;  // a dozen nodes per column
-
-bool is_empty(const Val& x) { return x.count() == 0 && x.size(-1) == x.size(-2); }
-// All results, being empty or counts of none.
-Results zeros_for(const Call& call, size_t count) {
-  std::vector<Val> results(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (call.wants(i)) results[i] = full(call.builder(), call.result(i).dtype, call.result(i).sizes, int64_t{0});
-  }
-  return results;
-}
-
-// [batch, rows, columns].
-Val batched(Val x) { return reshape(x, {-1, x.size(-2), x.size(-1)}); }
-bool is_small(const Val& x) { return x.count() > 0 && x.size(-1) <= kLargest && x.size(-2) <= kLargest; }
-Val row_numbers(const Val& x) { return reshape(iota(*x.builder, x.size(1)), {1, x.size(1), 1}); }
-Val column_numbers(const Val& x) { return reshape(iota(*x.builder, x.size(2)), {1, 1, x.size(2)}); }
-Val row_of(Val x, int64_t k) { return slice(x, 1, k, k + 1); }
-Val column_of(Val x, int64_t k) { return slice(x, 2, k, k + 1); }
-Val turned(Val x) { return transpose(x, 1, 2); }
-
-// With a matrix of zeros outside the triangle: what lies there does not count, NaN neither.
-Val lower(Val x) { return where(column_numbers(x) <= row_numbers(x), x, zeros_like(x)); }
-Val upper(Val x) { return where(column_numbers(x) >= row_numbers(x), x, zeros_like(x)); }
 
 struct Cholesky {
   Val factor, info;  // info: the first column, from 1, that is not positive; 0 if there is none
@@ -48,12 +24,12 @@ Cholesky cholesky_of(Val a) {
 }
 Results cholesky_ex(const Call& call) {
   const Val a = call.tensor("self");
-  if (is_empty(a)) return zeros_for(call, 2);
+  if (a.count() == 0) return zeros_of(call);
   if (!is_small(a) || call.flag("check_errors")) return nothing();
   const bool is_upper = call.flag("upper");
   const Cholesky c = cholesky_of(is_upper ? turned(batched(a)) : batched(a));
   const Val factor = reshape(is_upper ? turned(c.factor) : c.factor, a.sizes());
-  return {factor, call.wants(1) ? reshape(c.info, call.result(1).sizes) : Val()};
+  return {factor, in_shape_of(call, 1, c.info)};
 }
 
 // x of lower triangular l x = b, from the first row down.
@@ -74,16 +50,10 @@ Val solve_triangular(Val a, Val b, bool is_upper, bool has_unit_diagonal) {
   return flip(solve_lower(flip(a, {1, 2}), flip(b, {1}), has_unit_diagonal), {1});
 }
 
-// Batches of both broadcast to that of the result.
-Val in_batch(Val x, const Ints& like) {
-  Ints sizes(like.begin(), like.end() - 2);
-  sizes.insert(sizes.end(), {x.size(-2), x.size(-1)});
-  return batched(expand(x, sizes));
-}
-
 Results linalg_solve_triangular(const Call& call) {
   Val a = call.tensor("self"), b = call.tensor("B");
-  if (!is_small(a) || b.count() == 0) return nothing();
+  if (b.count() == 0) return zeros_of(call);
+  if (!is_small(a)) return nothing();
   const Ints& sizes = call.result().sizes;
   a = in_batch(a, sizes), b = in_batch(b, sizes);
   const bool is_upper = call.flag("upper"), unit = call.flag("unitriangular");
@@ -93,6 +63,7 @@ Results linalg_solve_triangular(const Call& call) {
 }
 Results triangular_solve(const Call& call) {
   const Val a = call.tensor("A"), b = call.tensor("self");
+  if (b.count() == 0 && a.count() == 0) return zeros_of(call);
   if (!is_small(a) || b.count() == 0 || !call.wants(0)) return nothing();
   const Ints& sizes = call.result(0).sizes;
   const bool is_turned = call.flag("transpose"), is_upper = call.flag("upper");
@@ -106,14 +77,15 @@ Results triangular_solve(const Call& call) {
 Val solve_cholesky(Val l, Val b) { return solve_triangular(turned(l), solve_lower(l, b, false), true, false); }
 Results cholesky_solve(const Call& call) {
   Val b = call.tensor("self"), a = call.tensor("A");
-  if (!is_small(a) || b.count() == 0) return nothing();
+  if (b.count() == 0) return zeros_of(call);
+  if (!is_small(a)) return nothing();
   const Ints& sizes = call.result().sizes;
   a = in_batch(a, sizes);
   return reshape(solve_cholesky(call.flag("upper") ? turned(upper(a)) : lower(a), in_batch(b, sizes)), sizes);
 }
-Val identity(const Val& a) { return cast(row_numbers(a) == column_numbers(a), a.dtype()); }
 Results cholesky_inverse(const Call& call) {
   const Val a = call.tensor("self");
+  if (a.count() == 0) return zeros_of(call);
   if (!is_small(a)) return nothing();
   const Val m = batched(a), l = call.flag("upper") ? turned(upper(m)) : lower(m);
   return reshape(solve_cholesky(l, expand(identity(m), m.sizes())), a.sizes());
@@ -148,23 +120,32 @@ Lu lu_of(Val a, bool pivots) {
   return {a, reshape(cat(chosen, 1), {batch, steps}), reshape(info, {batch}), order};
 }
 
-Val solve_lu(Val both, Val b) { return solve_triangular(both, solve_lower(both, b, true), true, false); }
-Val picked_rows(Val x, Val order) { return gather(x, 1, expand(order, {x.size(0), x.size(1), x.size(2)})); }
-
-Results lu_factor(const Call& call) {
-  const Val a = call.tensor("A");
-  if (is_empty(a)) return zeros_for(call, 3);
-  if (!is_small(a) || call.flag("check_errors")) return nothing();
-  const Lu lu = lu_of(batched(a), call.flag("pivot"));
-  const auto in_shape = [&](size_t i, Val value) { return call.wants(i) ? reshape(value, call.result(i).sizes) : Val(); };
-  return {in_shape(0, lu.both), in_shape(1, lu.pivots), in_shape(2, lu.info)};
-}
-
 // The matrix whose row i has its one at column order[i], turned: P of A = P L U.
 Val permutation(Val order, DType dtype) {
   const int64_t n = order.size(1);
   return turned(cast(order == reshape(iota(*order.builder, n), {1, 1, n}), dtype));
 }
+
+// x of P L U x = b, or of its transpose.
+Val solve_lu(Val both, Val order, Val b, bool transposed) {
+  if (!transposed) {
+    const Val rows = gather(b, 1, expand(order, {b.size(0), b.size(1), b.size(2)}));
+    return solve_triangular(both, solve_lower(both, rows, true), true, false);
+  }
+  const Val y = solve_lower(turned(both), b, false), z = solve_triangular(turned(both), y, true, true);
+  return bmm(permutation(order, z.dtype()), z);
+}
+// x of x P L U = b, or of its transpose.
+Val solve_lu_right(Val both, Val order, Val b, bool transposed) { return turned(solve_lu(both, order, turned(b), !transposed)); }
+
+Results lu_factor(const Call& call) {
+  const Val a = call.tensor("A");
+  if (a.count() == 0) return zeros_of(call);
+  if (!is_small(a) || call.flag("check_errors")) return nothing();
+  const Lu lu = lu_of(batched(a), call.flag("pivot"));
+  return {in_shape_of(call, 0, lu.both), in_shape_of(call, 1, lu.pivots), in_shape_of(call, 2, lu.info)};
+}
+
 struct Triangles {
   Val l, u;
 };
@@ -177,24 +158,23 @@ Triangles triangles(Val both) {
 // A singular matrix gives what divisions by 0 give, and its info.
 Results inverse(const Call& call) {
   const Val a = call.tensor("A");
-  if (is_empty(a)) return zeros_for(call, 2);
+  if (a.count() == 0) return zeros_of(call);
   if (!is_small(a) || call.flag("check_errors")) return nothing();
   const Val m = batched(a);
   const Lu lu = lu_of(m, true);
-  const Val x = solve_lu(lu.both, picked_rows(expand(identity(m), m.sizes()), lu.order));
-  return {reshape(x, a.sizes()), call.wants(1) ? reshape(lu.info, call.result(1).sizes) : Val()};
+  const Val x = solve_lu(lu.both, lu.order, expand(identity(m), m.sizes()), false);
+  return {reshape(x, a.sizes()), in_shape_of(call, 1, lu.info)};
 }
 
 Results lu_decomposition(const Call& call) {
   const Val a = call.tensor("A");
-  if (is_empty(a)) return zeros_for(call, 3);
+  if (a.count() == 0) return zeros_of(call);
   if (!is_small(a)) return nothing();
   const Lu lu = lu_of(batched(a), call.flag("pivot"));
   const Triangles t = triangles(lu.both);
-  const auto in_shape = [&](size_t i, Val value) { return call.wants(i) ? reshape(value, call.result(i).sizes) : Val(); };
-  return {call.flag("pivot") ? in_shape(0, permutation(lu.order, a.dtype()))
+  return {call.flag("pivot") ? in_shape_of(call, 0, permutation(lu.order, a.dtype()))
                              : (call.wants(0) ? full(call.builder(), a.dtype(), call.result(0).sizes, int64_t{0}) : Val()),
-          in_shape(1, t.l), in_shape(2, t.u)};
+          in_shape_of(call, 1, t.l), in_shape_of(call, 2, t.u)};
 }
 
 // The rows that LAPACK's exchanges, one after the other, lead to.
@@ -211,30 +191,95 @@ Val order_of(Val pivots, int64_t rows) {
   return order;
 }
 
+// What is not asked for is empty.
 Results lu_unpack(const Call& call) {
   const Val both = call.tensor("LU_data"), pivots = call.tensor("LU_pivots");
-  if (!is_small(both) || !call.flag("unpack_data") || !call.flag("unpack_pivots")) return nothing();
-  const Triangles t = triangles(batched(both));
-  const auto in_shape = [&](size_t i, Val value) { return call.wants(i) ? reshape(value, call.result(i).sizes) : Val(); };
-  const Val p =
-      call.wants(0) ? permutation(order_of(reshape(pivots, {-1, pivots.size(-1)}), both.size(-2)), both.dtype()) : Val();
-  return {in_shape(0, p), in_shape(1, t.l), in_shape(2, t.u)};
+  const bool data = call.flag("unpack_data"), exchanges = call.flag("unpack_pivots");
+  if (!is_small(both)) return nothing();
+  Results results = zeros_of(call);
+  if (data) {
+    const Triangles t = triangles(batched(both));
+    results.values[1] = in_shape_of(call, 1, t.l), results.values[2] = in_shape_of(call, 2, t.u);
+  }
+  if (exchanges && call.wants(0)) {
+    const Val order = order_of(reshape(pivots, {-1, pivots.size(-1)}), both.size(-2));
+    results.values[0] = in_shape_of(call, 0, permutation(order, both.dtype()));
+  }
+  return results;
 }
 
-// x of P L U x = b, or of its transpose.
 Results lu_solve(const Call& call) {
   const Val given = call.tensor("LU"), b = call.tensor("B");
-  if (!is_small(given) || b.count() == 0 || !call.flag("left")) return nothing();
+  if (b.count() == 0) return zeros_of(call);
+  if (!is_small(given)) return nothing();
   const Ints& sizes = call.result().sizes;
-  const Val both = in_batch(given, sizes), right = in_batch(b, sizes);
   Val pivots = call.tensor("pivots");
   Ints wide(sizes.begin(), sizes.end() - 2);
   wide.push_back(pivots.size(-1));
   pivots = reshape(expand(pivots, wide), {-1, pivots.size(-1)});
-  const Val order = order_of(pivots, both.size(1));
-  if (!call.flag("adjoint")) return reshape(solve_lu(both, picked_rows(right, order)), sizes);
-  const Val y = solve_triangular(turned(both), right, false, false), z = solve_triangular(turned(both), y, true, true);
-  return reshape(bmm(permutation(order, z.dtype()), z), sizes);
+  const auto solve = call.flag("left") ? solve_lu : solve_lu_right;
+  const Val both = in_batch(given, sizes), order = order_of(pivots, both.size(1));
+  return reshape(solve(both, order, in_batch(b, sizes), call.flag("adjoint")), sizes);
+}
+
+// Determinants factor the transpose of a matrix that is contiguous, as LAPACK reads columns; so their backward expects it.
+Lu lu_for_determinant(const Call& call) {
+  const Val a = batched(call.tensor("A"));
+  return lu_of(call.is_contiguous("A") ? turned(a) : a, true);
+}
+
+// One is an exchange of a row with itself.
+Val sign_of_permutation(const Lu& lu) {
+  const int64_t n = lu.pivots.size(1);
+  const Val moves = sum(cast(lu.pivots != (iota(*lu.pivots.builder, n) + 1), DType::kI64), {1});
+  return cast(1 - (moves & 1) * 2, lu.both.dtype());
+}
+
+// What a determinant of no rows is, and results of an empty batch.
+Results ones_first(const Call& call) {
+  Results results = zeros_of(call);
+  if (call.wants(0)) results.values[0] = full(call.builder(), call.result(0).dtype, call.result(0).sizes, int64_t{1});
+  return results;
+}
+
+Results determinant(const Call& call) {
+  const Val a = call.tensor("A");
+  if (a.count() == 0) return ones_first(call);
+  if (!is_small(a)) return nothing();
+  const Lu lu = lu_for_determinant(call);
+  const Val value = sign_of_permutation(lu) * prod(diagonal(lu.both), 1);
+  return {in_shape_of(call, 0, value), in_shape_of(call, 1, lu.both), in_shape_of(call, 2, lu.pivots)};
+}
+
+Results log_determinant(const Call& call) {
+  const Val a = call.tensor("A");
+  if (a.count() == 0) return ones_first(call);
+  if (!is_small(a)) return nothing();
+  const Lu lu = lu_for_determinant(call);
+  const Val along = diagonal(lu.both), turn = sign_of_permutation(lu) * prod(sign(along), 1);
+  return {in_shape_of(call, 0, turn), in_shape_of(call, 1, sum(log(abs(along)), {1})), in_shape_of(call, 2, lu.both),
+          in_shape_of(call, 3, lu.pivots)};
+}
+
+Results solve(const Call& call) {
+  const Val a = call.tensor("A"), given = call.tensor("B");
+  Results results = zeros_of(call);
+  if (a.count() == 0) return results;
+  if (!is_small(a) || call.flag("check_errors")) return nothing();
+  const Lu lu = lu_of(batched(a), true);
+  results.values[1] = in_shape_of(call, 1, lu.both);
+  results.values[2] = in_shape_of(call, 2, lu.pivots);
+  results.values[3] = in_shape_of(call, 3, lu.info);
+  if (given.count() == 0 || !call.wants(0)) return results;
+  const bool is_vector = given.rank() == 1 || std::ranges::equal(given.sizes(), std::span(a.sizes()).first(a.sizes().size() - 1));
+  Ints sizes = call.result(0).sizes, orders(a.sizes().begin(), a.sizes().end() - 1);
+  if (is_vector) sizes.push_back(1);
+  orders.push_back(1);
+  const auto how = call.flag("left") ? solve_lu : solve_lu_right;
+  const Val both = in_batch(reshape(lu.both, a.sizes()), sizes), order = in_batch(reshape(lu.order, orders), sizes);
+  const Val x = how(both, order, in_batch(is_vector ? unsqueeze(given, -1) : given, sizes), false);
+  results.values[0] = in_shape_of(call, 0, x);
+  return results;
 }
 
 constexpr Decomposition kRules[] = {
@@ -248,6 +293,9 @@ constexpr Decomposition kRules[] = {
     {"aten::linalg_lu", lu_decomposition},
     {"aten::lu_unpack", lu_unpack},
     {"aten::linalg_lu_solve", lu_solve},
+    {"aten::_linalg_det", determinant},
+    {"aten::_linalg_slogdet", log_determinant},
+    {"aten::_linalg_solve_ex", solve},
 };
 
 }  // namespace

@@ -31,11 +31,15 @@ std::span<const Decomposition> polynomials();
 std::span<const Decomposition> attentions();
 std::span<const Decomposition> recurrent();
 std::span<const Decomposition> factorizations();
+std::span<const Decomposition> orthogonal();
+std::span<const Decomposition> transformers();
+std::span<const Decomposition> sampling();
 std::span<const Decomposition> fourier_transforms();  // on complex numbers: not one of the families below
 
-inline constexpr Family kFamilies[] = {canonical_forms,  elementwise,       activations,  reductions, movement,      indexing,
-                                       linear_algebra,   normalization,     convolutions, pooling,    interpolation, padding,
-                                       losses,           special_functions, segments,     bags,       distances,     bits,
-                                       bessel_functions, polynomials,       attentions,   recurrent,  factorizations};
+inline constexpr Family kFamilies[] = {canonical_forms,  elementwise,       activations,  reductions, movement,       indexing,
+                                       linear_algebra,   normalization,     convolutions, pooling,    interpolation,  padding,
+                                       losses,           special_functions, segments,     bags,       distances,      bits,
+                                       bessel_functions, polynomials,       attentions,   recurrent,  factorizations, orthogonal,
+                                       transformers,     sampling};
 
 }  // namespace ltc::decompose

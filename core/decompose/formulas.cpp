@@ -77,6 +77,11 @@ Val mean(Val x, Ints dims, bool keepdim) {
   return sum(x, dims, keepdim) / static_cast<double>(count);
 }
 
+Val softmax(Val x, int64_t dim) {
+  const Val e = exp(x - amax(x, {dim}, true));
+  return e / sum(e, {dim}, true);
+}
+
 Val p_norm(Val x, const Ints& dims, bool keepdim, std::optional<double> order, Val p) {
   x = abs(x);
   if (order == 2.0) return sqrt(sum(x * x, dims, keepdim));

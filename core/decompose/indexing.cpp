@@ -109,10 +109,32 @@ Results index(const Call& call) {
   return permute(reshape(picked, joined(r->shape, r->rest)), result_order(*r));
 }
 
+// Writes the same where one mask holds: `values` have one row for all its places, or none of their own.
+Results put_by_mask(const Call& call) {
+  const Val x = call.tensor("self");
+  const std::vector<Val> indices = call.tensors("indices");
+  const auto given = [](const Val& index) { return static_cast<bool>(index); };
+  const auto at = std::ranges::find_if(indices, given);
+  if (std::ranges::count_if(indices, given) != 1 || at->dtype() != DType::kBool) return nothing();
+  Val values = cast(call.tensor("values"), x.dtype());
+  const int64_t behind = x.rank() - (at - indices.begin()) - at->rank(), row = values.rank() - 1 - behind;
+  if (row >= 0) {
+    if (values.size(row) != 1) return nothing();
+    Ints sizes = values.sizes();
+    sizes.erase(sizes.begin() + row);
+    sizes.insert(sizes.begin() + row, static_cast<size_t>(at->rank()), 1);
+    values = reshape(values, sizes);
+  }
+  Ints sizes = at->sizes();
+  sizes.insert(sizes.end(), static_cast<size_t>(behind), 1);
+  const Val mask = reshape(*at, sizes);
+  return call.flag("accumulate") ? x + where(mask, values, zeros_like(x)) : where(mask, values, x);
+}
+
 Results index_put(const Call& call) {
   const Val x = call.tensor("self");
   const auto r = index_rows(x, call.tensors("indices"));
-  if (!r) return nothing();
+  if (!r) return put_by_mask(call);
   const Ints order = result_order(*r), shape = joined(r->shape, r->rest);
   Ints wide;
   for (const int64_t dim : order) wide.push_back(shape[static_cast<size_t>(dim)]);

@@ -1,5 +1,6 @@
-// Products of matrices and vectors, through bmm; softmax.
+// Products of matrices and vectors, through bmm; softmax; the exponential of a matrix.
 #include <limits>
+#include <numbers>
 
 #include "core/decompose/families.h"
 
@@ -38,15 +39,10 @@ Results addbmm(const Call& call) {
   return add_product(call, matmul2(reshape(permute(a, {1, 0, 2}), {a.size(1), inner}), reshape(b, {inner, b.size(2)})));
 }
 
-Val row_softmax(Val x, int64_t dim) {
-  const Val e = exp(x - amax(x, {dim}, true));
-  return e / sum(e, {dim}, true);
-}
-
-Results softmax(const Call& call) {
+Results softmax_along(const Call& call) {
   const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
   if (x.count() == 0) return x;
-  return x.rank() ? row_softmax(x, call.integer("dim")) : ones_like(x);
+  return x.rank() ? softmax(x, call.integer("dim")) : ones_like(x);
 }
 
 // A row that is -inf throughout gives zeros.
@@ -55,7 +51,7 @@ Results safe_softmax(const Call& call) {
   if (x.count() == 0) return x;
   const int64_t dim = call.integer("dim");
   const Val lost = amax(x, {dim}, true) == -std::numeric_limits<double>::infinity();
-  return where(lost, zeros_like(x), row_softmax(x, dim));
+  return where(lost, zeros_like(x), softmax(x, dim));
 }
 
 Results log_softmax(const Call& call) {
@@ -78,6 +74,26 @@ Results log_softmax_backward(const Call& call) {
   return g - exp(y) * sum(g, {call.integer("dim")}, true);
 }
 
+// The exponential's series for the matrix halved until its norm is small, squared as often. Each squaring doubles the error, so
+// it is as small as the terms need for the type's precision: Bader, Blanes, Casas, Computing the matrix exponential with an
+// optimized Taylor polynomial approximation (2019).
+Results matrix_exponential(const Call& call) {
+  constexpr int kTerms = 18, kHalvings = 24;
+  const Val a = call.math("self");
+  if (a.count() == 0) return a;
+  const int64_t n = a.size(-1);
+  Val x = reshape(a, {-1, n, n});
+  const Val norm = amax(sum(abs(x), {1}, true), {2}, true);
+  const double small = x.dtype() == DType::kF64 ? 1.09 : 3.01;
+  const Val halvings = minimum(maximum(ceil(log(norm / small) * std::numbers::log2e), 0), kHalvings);
+  x = x * pow(full_like(halvings, 2), -halvings);
+  const Val identity = cast(reshape(iota(call.builder(), n), {n, 1}) == iota(call.builder(), n), x.dtype());
+  Val series = expand(reshape(identity, {1, n, n}), x.sizes());
+  for (int term = kTerms; term > 0; --term) series = bmm(x, series) / term + identity;
+  for (int i = 0; i < kHalvings; ++i) series = where(halvings > i, bmm(series, series), series);
+  return reshape(series, a.sizes());
+}
+
 constexpr Decomposition kRules[] = {
     {"aten::mm", mm},
     {"aten::mv", mv},
@@ -88,11 +104,12 @@ constexpr Decomposition kRules[] = {
     {"aten::addr", addr},
     {"aten::baddbmm", baddbmm},
     {"aten::addbmm", addbmm},
-    {"aten::_softmax", softmax},
+    {"aten::_softmax", softmax_along},
     {"aten::_safe_softmax", safe_softmax},
     {"aten::_log_softmax", log_softmax},
     {"aten::_softmax_backward_data", softmax_backward},
     {"aten::_log_softmax_backward_data", log_softmax_backward},
+    {"aten::linalg_matrix_exp", matrix_exponential},
 };
 
 }  // namespace

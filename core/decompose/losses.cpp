@@ -111,7 +111,82 @@ Results nll_loss_backward(const Call& call) {
   return scatter(zeros_like(x), p.dim, p.target, -each * p.weight);
 }
 
+// x as [rows, classes]: a vector is one row.
+Val as_rows(Val x) { return x.rank() == 2 ? x : reshape(x, {1, x.count()}); }
+
+// How much each class comes short of the margin by, for each row; 0 at the target itself.
+struct Shortage {
+  Val target, by, counts;
+};
+Shortage shortage(const Call& call, Val x) {
+  const Val target = reshape(cast(call.tensor("target"), DType::kI64), {x.size(0), 1});
+  const Val by = cast(call.number("margin"), x.dtype()) - gather(x, 1, target) + x;
+  return {target, by, (by > 0) & (iota(call.builder(), x.size(1)) != target)};
+}
+Val class_weight(const Call& call, Val by, Val target) {
+  const Val weight = call.math("weight");
+  return weight ? by * reshape(gather(weight, 0, reshape(target, {-1})), target.sizes()) : by;
+}
+Results multi_margin_loss(const Call& call) {
+  const Val x = as_rows(call.math("self"));
+  if (x.count() == 0) return nothing();
+  const Shortage s = shortage(call, x);
+  const Val each = class_weight(call, call.is_constant("p", 1) ? s.by : square(s.by), s.target);
+  const Val loss = sum(where(s.counts, each, zeros_like(each)), {1}) / static_cast<double>(x.size(1));
+  return reshape(reduced(loss, call.integer("reduction")), call.result().sizes);
+}
+
+// The gradient of each row's loss, given that of the reduced one.
+Val spread_rows(const Call& call, int64_t rows) {
+  Val g = call.math("grad_output");
+  if (call.integer("reduction") == kMean) g = g / static_cast<double>(rows);
+  return call.integer("reduction") == kUnreduced ? reshape(g, {rows, 1}) : reshape(g, {1, 1});
+}
+Results multi_margin_loss_backward(const Call& call) {
+  const Val x = as_rows(call.math("self"));
+  if (x.count() == 0) return nothing();
+  const Shortage s = shortage(call, x);
+  const Val slope = class_weight(call, call.is_constant("p", 1) ? ones_like(s.by) : s.by * 2, s.target);
+  const Val others = where(s.counts, slope, zeros_like(slope)) / static_cast<double>(x.size(1));
+  const Val all = scatter_add(others, 1, s.target, -sum(others, {1}, true));
+  return reshape(all * spread_rows(call, x.size(0)), call.result().sizes);
+}
+
+// Targets of a row up to the first negative one: [rows, targets].
+struct Labels {
+  Val places, counts;
+};
+Labels labels_of(Val target) {
+  const Val counts = cumsum(cast(target < 0, DType::kI64), 1) == 0;
+  return {where(counts, target, zeros_like(target)), counts};
+}
+// For each pair of a label and a class that is none: [rows, labels, classes].
+Val pairs_short(Val x, const Labels& labels, Val is_target) {
+  const Val by = 1 - unsqueeze(gather(x, 1, labels.places), 2) + unsqueeze(x, 1);
+  return where(unsqueeze(labels.counts, 2) & unsqueeze(is_target == 0, 1), by, zeros_like(by));
+}
+Results multilabel_margin_loss(const Call& call) {
+  const Val x = as_rows(call.math("self"));
+  if (x.count() == 0) return nothing();
+  const Labels labels = labels_of(as_rows(cast(call.tensor("target"), DType::kI64)));
+  const Val is_target = cast(scatter_add(zeros_like(x), 1, labels.places, cast(labels.counts, x.dtype())) > 0, x.dtype());
+  const Val loss = sum(maximum(pairs_short(x, labels, is_target), 0), {1, 2}) / static_cast<double>(x.size(1));
+  return {in_shape_of(call, 0, reduced(loss, call.integer("reduction"))), in_shape_of(call, 1, is_target)};
+}
+Results multilabel_margin_loss_backward(const Call& call) {
+  const Val x = as_rows(call.math("self"));
+  if (x.count() == 0) return nothing();
+  const Labels labels = labels_of(as_rows(cast(call.tensor("target"), DType::kI64)));
+  const Val counts = cast(pairs_short(x, labels, as_rows(call.math("is_target"))) > 0, x.dtype());
+  const Val all = scatter_add(sum(counts, {1}), 1, labels.places, -sum(counts, {2}));
+  return reshape(all / static_cast<double>(x.size(1)) * spread_rows(call, x.size(0)), call.result().sizes);
+}
+
 constexpr Decomposition kRules[] = {
+    {"aten::multi_margin_loss", multi_margin_loss},
+    {"aten::multi_margin_loss_backward", multi_margin_loss_backward},
+    {"aten::multilabel_margin_loss_forward", multilabel_margin_loss},
+    {"aten::multilabel_margin_loss_backward", multilabel_margin_loss_backward},
     {"aten::mse_loss", loss<squared>},
     {"aten::mse_loss_backward", loss_backward<squared_slope>},
     {"aten::smooth_l1_loss", loss<smooth>},

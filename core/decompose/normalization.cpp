@@ -1,23 +1,31 @@
 // Layer, group and batch normalisation and their gradients.
+#include "core/decompose/normalize.h"
+
 #include <limits>
 
 #include "core/decompose/families.h"
 
 namespace ltc::decompose {
-namespace {
-
-struct Normalized {
-  Val y, mean, rstd;  // mean and rstd with dims of size 1
-};
 
 Normalized normalize(Val x, const Ints& dims, Val eps) {
   const Val centre = mean(x, dims, true), rest = x - centre, rstd = rsqrt(mean(square(rest), dims, true) + eps);
   return {rest * rstd, centre, rstd};
 }
 
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
 // The gradient of x_hat = (x - mean) * rstd for x, given that for x_hat.
 Val normalize_backward(Val g, Val x_hat, Val rstd, const Ints& dims) {
   return (g - mean(g, dims, true) - x_hat * mean(g * x_hat, dims, true)) * rstd;
+}
+
+// Of no elements: deviations of nothing are NaN, all else, as much as there is of it, is 0. `deviation`: that result.
+Results of_nothing(const Call& call, size_t deviation = SIZE_MAX) {
+  Results results = zeros_of(call);
+  if (call.wants(deviation)) results.values[deviation] = full_like(results.values[deviation], kNan);
+  return results;
 }
 
 Ints last_dims(const Val& x, size_t count) {
@@ -33,7 +41,7 @@ Ints first_dims(size_t count) {
 
 Results layer_norm(const Call& call) {
   const Val x = call.math("input");
-  if (x.count() == 0) return nothing();
+  if (x.count() == 0) return of_nothing(call, 2);
   const Ints dims = last_dims(x, call.ints("normalized_shape").size());
   const Normalized n = normalize(x, dims, call.number("eps"));
   Val y = n.y;
@@ -44,7 +52,7 @@ Results layer_norm(const Call& call) {
 
 Results layer_norm_backward(const Call& call) {
   const Val g = call.math("grad_out"), x = call.math("input"), weight = call.math("weight");
-  if (x.count() == 0) return nothing();
+  if (x.count() == 0) return of_nothing(call);
   const Val centre = call.math("mean"), rstd = call.math("rstd"), x_hat = (x - centre) * rstd;
   const size_t inner = call.ints("normalized_shape").size();
   const Ints dims = last_dims(x, inner), outer = first_dims(static_cast<size_t>(x.rank()) - inner);
@@ -61,7 +69,7 @@ Val by_group(Val x, int64_t n, int64_t groups) { return reshape(x, {n, groups, x
 
 Results group_norm(const Call& call) {
   const Val x = call.math("input");
-  if (x.count() == 0) return nothing();
+  if (x.count() == 0) return of_nothing(call, 2);
   const int64_t n = call.integer("N"), c = call.integer("C"), hw = call.integer("HxW"), groups = call.integer("group");
   const Normalized norm = normalize(by_group(x, n, groups), {2}, call.number("eps"));
   Val y = reshape(norm.y, {n, c, hw});
@@ -72,7 +80,7 @@ Results group_norm(const Call& call) {
 
 Results group_norm_backward(const Call& call) {
   const Val x = call.math("input"), weight = call.math("weight");
-  if (x.count() == 0) return nothing();
+  if (x.count() == 0) return of_nothing(call);
   const int64_t n = call.integer("N"), c = call.integer("C"), hw = call.integer("HxW"), groups = call.integer("group");
   const Val g = reshape(call.math("grad_out"), {n, c, hw});
   const Val centre = reshape(call.math("mean"), {n, groups, 1}), rstd = reshape(call.math("rstd"), {n, groups, 1});
@@ -100,11 +108,12 @@ Val scale_and_shift(const Call& call, Val y) {
   return y;
 }
 
-Results batch_norm(const Call& call) {
+// y, what the backward wants of its mean and deviation, and the running statistics afterwards.
+Results batch_norm_of(const Call& call, bool training) {
   const Val x = call.math("input"), running_mean = call.math("running_mean"), running_var = call.math("running_var");
   if (x.count() == 0) return nothing();
   const Val eps = call.number("eps");
-  if (!call.flag("training")) {
+  if (!training) {
     const Val y = (x - per_channel(running_mean, x)) * per_channel(rsqrt(running_var + eps), x);
     const Val empty = full(call.builder(), x.dtype(), {0}, int64_t{0});
     return {scale_and_shift(call, y), empty, empty, running_mean, running_var};
@@ -118,13 +127,33 @@ Results batch_norm(const Call& call) {
           running_mean * (1 - momentum) + channel_mean * momentum, running_var * (1 - momentum) + unbiased * momentum};
 }
 
+Results batch_norm(const Call& call) { return batch_norm_of(call, call.flag("training")); }
+
+// These write the running statistics: they come first.
+Results writing_batch_norm(const Call& call) {
+  const Results r = batch_norm(call);
+  if (r.values.empty()) return r;
+  return {r.values[3], r.values[4], r.values[0], r.values[1], r.values[2]};
+}
+Results updating_batch_norm(const Call& call) {
+  const Results r = batch_norm_of(call, true);
+  if (r.values.empty()) return r;
+  return {r.values[3], r.values[4], r.values[0], r.values[1], r.values[2], zeros_of(call).values[5]};
+}
+
+struct Names {
+  const char *train, *deviation;
+};
+constexpr Names kOld = {"train", "save_invstd"}, kNew = {"update", "save_var"};
+
+template <const Names& kNames>
 Results batch_norm_backward(const Call& call) {
   const Val g = call.math("grad_out"), x = call.math("input"), weight = call.math("weight");
   if (x.count() == 0) return nothing();
-  const bool train = call.flag("train");
+  const bool train = call.flag(kNames.train);
   const Ints dims = dims_but(x, 1);
   const Val centre = per_channel(call.math(train ? "save_mean" : "running_mean"), x);
-  const Val rstd = per_channel(train ? call.math("save_invstd") : rsqrt(call.math("running_var") + call.number("eps")), x);
+  const Val rstd = per_channel(train ? call.math(kNames.deviation) : rsqrt(call.math("running_var") + call.number("eps")), x);
   const Val x_hat = (x - centre) * rstd, scaled = weight ? g * per_channel(weight, x) : g;
   Val dx, dweight, dbias;
   if (call.wants(0)) dx = train ? normalize_backward(scaled, x_hat, rstd, dims) : scaled * rstd;
@@ -177,7 +206,10 @@ constexpr Decomposition kRules[] = {
     {"aten::native_group_norm", group_norm},
     {"aten::native_group_norm_backward", group_norm_backward},
     {"aten::_native_batch_norm_legit_functional", batch_norm},
-    {"aten::native_batch_norm_backward", batch_norm_backward},
+    {"aten::_native_batch_norm_legit", writing_batch_norm},
+    {"aten::_batch_norm_with_update", updating_batch_norm},
+    {"aten::native_batch_norm_backward", batch_norm_backward<kOld>},
+    {"aten::batch_norm_backward", batch_norm_backward<kNew>},
     {"aten::native_dropout_backward", dropout_backward},
     {"aten::_native_batch_norm_legit.no_stats", batch_norm_without_stats},
     {"aten::_fused_rms_norm", rms_norm},

@@ -170,6 +170,50 @@ Results adaptive_max_pool(const Call& call) {
   return {reshape(gather(reshape(x, {planes, plane}), 1, index), sizes), reshape(index, sizes)};
 }
 
+// Where windows begin along a dim, by plane: at steps of (in - kernel) / (out - 1), begun at a random share of one, all rounded
+// down; the last window ends at the end.
+Val random_begins(Val share, int64_t in, int64_t out, int64_t kernel) {
+  const Val last = full(*share.builder, DType::kI64, {share.size(0), 1}, in - kernel);
+  if (out == 1) return last;
+  const double step = static_cast<double>(in - kernel) / static_cast<double>(out - 1);
+  const Val o = cast(reshape(iota(*share.builder, out - 1), {1, out - 1}), share.dtype());
+  const Val begins = trunc((o + share) * step) - trunc(share * step);
+  return cat({cast(begins, DType::kI64), last}, 1);
+}
+
+// random_samples: [batch, channels, dims]. Of two dims the last comes first.
+template <size_t kDims>
+Results fractional_max_pool(const Call& call) {
+  const Val x = call.math("self");
+  if (x.count() == 0 || call.any_result().element_count == 0) return zeros_of(call);
+  const Ints kernel = per_dim(call.ints("kernel_size"), kDims, 1), out = per_dim(call.ints("output_size"), kDims, 1);
+  const Ints in(x.sizes().end() - static_cast<int64_t>(kDims), x.sizes().end());
+  int64_t plane = 1;
+  for (const int64_t size : in) plane *= size;
+  const int64_t planes = x.count() / plane;
+  const Val flat = reshape(x, {planes, plane}),
+            samples = reshape(call.math("random_samples"), {planes, static_cast<int64_t>(kDims)});
+  Windows w{kernel, Ints(kDims, 1), Ints(kDims, 0), Ints(kDims, 1), in, out};
+  std::vector<Val> begins;
+  for (size_t i = 0; i < kDims; ++i) {
+    const auto which = static_cast<int64_t>(kDims == 2 ? kDims - 1 - i : i);
+    Ints shape(kDims + 1, 1);
+    shape[0] = planes, shape[i + 1] = out[i];
+    begins.push_back(reshape(random_begins(slice(samples, 1, which, which + 1), in[i], out[i], kernel[i]), shape));
+  }
+  Val best, index;
+  for_each_place(w, [&](const Ints& place) {
+    Val at;
+    for (size_t i = 0; i < kDims; ++i) at = at ? at * in[i] + (begins[i] + place[i]) : begins[i] + place[i];
+    at = reshape(at, {planes, -1});
+    const Val value = gather(flat, 1, at);
+    const Val wins = best ? (value > best) | is_nan(value) : Val();
+    index = best ? where(wins, at, index) : at;
+    best = best ? where(wins, value, best) : value;
+  });
+  return {in_shape_of(call, 0, best), in_shape_of(call, 1, index)};
+}
+
 template <size_t kDims>
 Results max_unpool(const Call& call) {
   const Val x = call.tensor("self"), index = call.tensor("indices");
@@ -197,6 +241,10 @@ constexpr Decomposition kRules[] = {
     {"aten::_adaptive_avg_pool3d_backward", adaptive_mean_pool_backward<3>},
     {"aten::max_unpool2d", max_unpool<2>},
     {"aten::max_unpool3d", max_unpool<3>},
+    {"aten::fractional_max_pool2d", fractional_max_pool<2>},
+    {"aten::fractional_max_pool2d_backward", max_pool_backward<2>},
+    {"aten::fractional_max_pool3d", fractional_max_pool<3>},
+    {"aten::fractional_max_pool3d_backward", max_pool_backward<3>},
     {"aten::adaptive_max_pool2d", adaptive_max_pool<2>},
     {"aten::adaptive_max_pool3d", adaptive_max_pool<3>},
     {"aten::adaptive_max_pool2d_backward", max_pool_backward<2>},

@@ -23,4 +23,8 @@ inline Val chebyshev(Val x, std::span<const double> coefficients) {
   return (b0 - b2) * 0.5;
 }
 
+// Keys' cubic convolution at a distance below 1, and from 1 to 2.
+inline Val cubic_near(Val x, double a) { return ((x * (a + 2) - (a + 3)) * x) * x + 1; }
+inline Val cubic_far(Val x, double a) { return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a; }
+
 }  // namespace ltc::decompose

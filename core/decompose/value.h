@@ -198,6 +198,7 @@ Val exact_quotient(Val a, Val b);  // of integers of which b divides a; b is not
 Val square(Val x);
 Val log_add_exp(Val a, Val b);
 Val mean(Val x, Ints dims, bool keepdim = false);
+Val softmax(Val x, int64_t dim);
 // The norm of order p, `order` where that is a constant.
 Val p_norm(Val x, const Ints& dims, bool keepdim, std::optional<double> order, Val p);
 Val amin(Val x, Ints dims, bool keepdim = false);

@@ -82,7 +82,7 @@ def header(rows):
 #define LTC_OPSET_VERSION 1u
 
 /* X(id, tier, IDENTIFIER, name) for each op. Tiers: MINIMAL, every plugin that computes lowers it; DERIVED, decomposed where a
- * plugin does not claim it; HOST, never in a graph. */
+ * plugin does not claim it; WHOLE, run by the host where a plugin does not claim it; HOST, never in a graph. */
 #define LTC_OPSET(X) \\
 {entries}
 
@@ -112,14 +112,16 @@ def listing(rows, heading):
 
 
 def page(rows, semantics):
-    tiers = {tier: [row for row in rows if row.tier == tier] for tier in ("minimal", "derived", "host")}
+    tiers = {tier: [row for row in rows if row.tier == tier] for tier in ("minimal", "derived", "whole", "host")}
     intro = (HERE / "opset_intro.md").read_text().format(
-        minimal=len(tiers["minimal"]), derived=len(tiers["derived"]), host=len(tiers["host"]))
+        **{tier: len(rows) for tier, rows in tiers.items()})
     return "\n".join([
         intro,
         *minimal_section(tiers["minimal"], semantics),
         "## Derived ops\n\nDecomposed, in the end into the ops above, where a plugin does not claim them.\n",
         listing(tiers["derived"], ""),
+        "## Whole ops\n\nNot decomposed: where a plugin does not claim one, the host runs it as a step of the program.\n",
+        listing(tiers["whole"], "why"),
         "## Host ops\n\nNever in a graph: the CPU runs them when they are called.\n",
         listing(tiers["host"], "why"),
     ])

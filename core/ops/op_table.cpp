@@ -6,7 +6,7 @@
 namespace ltc {
 namespace {
 
-constexpr Tier minimal = Tier::kMinimal, derived = Tier::kDerived, host = Tier::kHost;
+constexpr Tier minimal = Tier::kMinimal, derived = Tier::kDerived, whole = Tier::kWhole, host = Tier::kHost;
 
 constexpr std::string_view name_of(std::string_view schema) { return schema.substr(0, schema.find('(')); }
 

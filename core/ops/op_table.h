@@ -11,7 +11,8 @@ namespace ltc {
 
 enum class Tier : uint8_t {
   kMinimal,  // every compiling plugin lowers it
-  kDerived,  // a plugin may claim it
+  kDerived,  // a plugin may claim it; else rules take it apart
+  kWhole,    // a plugin may claim it; else the host runs it: there is no rule
   kHost,     // never traced
 };
 
@@ -28,7 +29,7 @@ struct OpRow {
   Tier tier;
   uint32_t flags;
   std::string_view static_args;  // separated by commas
-  std::string_view doc;
+  std::string_view doc;          // of what stays on the host, why
 
   bool is_static(std::string_view arg) const;
 };

@@ -60,7 +60,7 @@ py::list timeline_events(const std::vector<ltc::timeline::Event>& events) {
 py::list op_rows() {
   py::list rows;
   for (const ltc::OpRow& row : ltc::op_rows())
-    rows.append(py::make_tuple(row.id, row.name, row.schema, static_cast<int>(row.tier)));
+    rows.append(py::make_tuple(row.id, row.name, row.schema, static_cast<int>(row.tier), row.doc));
   return rows;
 }
 

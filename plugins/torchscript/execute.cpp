@@ -66,6 +66,9 @@ inline void Executable::step(const Instruction& instruction) {
 inline void Executable::push_operands(const Instruction& instruction) {
   const Operand* operands = operands_.data() + instruction.first_operand;
   for (uint32_t i = 0; i < instruction.operand_count; ++i) stack_.push_back(fetch(operands[i]));
+}
+
+inline void Executable::call(const Instruction& instruction) {
   push_operands(instruction);
   if (instruction.layout != OperandLayout::kAny) arrange(stack_, instruction.layout);
   // A moved operand that is unshared was at its last use; a copied one is shared with its slot.

@@ -9,7 +9,7 @@
 #define LTC_OPSET_VERSION 1u
 
 /* X(id, tier, IDENTIFIER, name) for each op. Tiers: MINIMAL, every plugin that computes lowers it; DERIVED, decomposed where a
- * plugin does not claim it; HOST, never in a graph. */
+ * plugin does not claim it; WHOLE, run by the host where a plugin does not claim it; HOST, never in a graph. */
 #define LTC_OPSET(X) \
   X(1, MINIMAL, ATEN_NEG, "aten::neg") \
   X(2, MINIMAL, ATEN_ABS, "aten::abs") \
@@ -464,7 +464,66 @@
   X(451, DERIVED, ATEN_LINALG_LU_FACTOR_EX, "aten::linalg_lu_factor_ex") \
   X(452, DERIVED, ATEN_LINALG_LU, "aten::linalg_lu") \
   X(453, DERIVED, ATEN_LU_UNPACK, "aten::lu_unpack") \
-  X(454, DERIVED, ATEN_LINALG_LU_SOLVE, "aten::linalg_lu_solve")
+  X(454, DERIVED, ATEN_LINALG_LU_SOLVE, "aten::linalg_lu_solve") \
+  X(455, DERIVED, ATEN__LINALG_DET, "aten::_linalg_det") \
+  X(456, DERIVED, ATEN__LINALG_SLOGDET, "aten::_linalg_slogdet") \
+  X(457, DERIVED, ATEN__LINALG_SOLVE_EX, "aten::_linalg_solve_ex") \
+  X(458, DERIVED, ATEN_GEQRF, "aten::geqrf") \
+  X(459, DERIVED, ATEN_LINALG_QR, "aten::linalg_qr") \
+  X(460, DERIVED, ATEN_LINALG_HOUSEHOLDER_PRODUCT, "aten::linalg_householder_product") \
+  X(461, DERIVED, ATEN_ORMQR, "aten::ormqr") \
+  X(462, DERIVED, ATEN_LINALG_MATRIX_EXP, "aten::linalg_matrix_exp") \
+  X(463, DERIVED, ATEN_GRID_SAMPLER_2D, "aten::grid_sampler_2d") \
+  X(464, DERIVED, ATEN_GRID_SAMPLER_2D_BACKWARD, "aten::grid_sampler_2d_backward") \
+  X(465, DERIVED, ATEN_GRID_SAMPLER_3D, "aten::grid_sampler_3d") \
+  X(466, DERIVED, ATEN_GRID_SAMPLER_3D_BACKWARD, "aten::grid_sampler_3d_backward") \
+  X(467, DERIVED, ATEN__UPSAMPLE_BILINEAR2D_AA, "aten::_upsample_bilinear2d_aa") \
+  X(468, DERIVED, ATEN__UPSAMPLE_BILINEAR2D_AA_BACKWARD, "aten::_upsample_bilinear2d_aa_backward") \
+  X(469, DERIVED, ATEN__UPSAMPLE_BICUBIC2D_AA, "aten::_upsample_bicubic2d_aa") \
+  X(470, DERIVED, ATEN__UPSAMPLE_BICUBIC2D_AA_BACKWARD, "aten::_upsample_bicubic2d_aa_backward") \
+  X(471, DERIVED, ATEN_MULTI_MARGIN_LOSS, "aten::multi_margin_loss") \
+  X(472, DERIVED, ATEN_MULTI_MARGIN_LOSS_BACKWARD, "aten::multi_margin_loss_backward") \
+  X(473, DERIVED, ATEN_MULTILABEL_MARGIN_LOSS_FORWARD, "aten::multilabel_margin_loss_forward") \
+  X(474, DERIVED, ATEN_MULTILABEL_MARGIN_LOSS_BACKWARD, "aten::multilabel_margin_loss_backward") \
+  X(475, DERIVED, ATEN_FRACTIONAL_MAX_POOL2D, "aten::fractional_max_pool2d") \
+  X(476, DERIVED, ATEN_FRACTIONAL_MAX_POOL2D_BACKWARD, "aten::fractional_max_pool2d_backward") \
+  X(477, DERIVED, ATEN_FRACTIONAL_MAX_POOL3D, "aten::fractional_max_pool3d") \
+  X(478, DERIVED, ATEN_FRACTIONAL_MAX_POOL3D_BACKWARD, "aten::fractional_max_pool3d_backward") \
+  X(479, DERIVED, ATEN__NATIVE_BATCH_NORM_LEGIT, "aten::_native_batch_norm_legit") \
+  X(480, DERIVED, ATEN__BATCH_NORM_WITH_UPDATE, "aten::_batch_norm_with_update") \
+  X(481, DERIVED, ATEN_BATCH_NORM_BACKWARD, "aten::batch_norm_backward") \
+  X(482, DERIVED, ATEN__NATIVE_MULTI_HEAD_ATTENTION, "aten::_native_multi_head_attention") \
+  X(483, DERIVED, ATEN__TRANSFORMER_ENCODER_LAYER_FWD, "aten::_transformer_encoder_layer_fwd") \
+  X(484, WHOLE, ATEN__LINALG_SVD, "aten::_linalg_svd") \
+  X(485, WHOLE, ATEN_LINALG_PINV_ATOL_RTOL_TENSOR, "aten::linalg_pinv.atol_rtol_tensor") \
+  X(486, WHOLE, ATEN__LINALG_EIGH, "aten::_linalg_eigh") \
+  X(487, WHOLE, ATEN_LINALG_EIG, "aten::linalg_eig") \
+  X(488, WHOLE, ATEN__LINALG_EIGVALS, "aten::_linalg_eigvals") \
+  X(489, WHOLE, ATEN_LINALG_LDL_FACTOR_EX, "aten::linalg_ldl_factor_ex") \
+  X(490, WHOLE, ATEN_LINALG_LDL_SOLVE, "aten::linalg_ldl_solve") \
+  X(491, WHOLE, ATEN_CHOLESKY, "aten::cholesky") \
+  X(492, WHOLE, ATEN_IGAMMA, "aten::igamma") \
+  X(493, WHOLE, ATEN_IGAMMAC, "aten::igammac") \
+  X(494, WHOLE, ATEN_SPECIAL_HERMITE_POLYNOMIAL_H, "aten::special_hermite_polynomial_h") \
+  X(495, WHOLE, ATEN_SPECIAL_HERMITE_POLYNOMIAL_HE, "aten::special_hermite_polynomial_he") \
+  X(496, WHOLE, ATEN_SPECIAL_LAGUERRE_POLYNOMIAL_L, "aten::special_laguerre_polynomial_l") \
+  X(497, WHOLE, ATEN_SPECIAL_LEGENDRE_POLYNOMIAL_P, "aten::special_legendre_polynomial_p") \
+  X(498, WHOLE, ATEN_HISTOGRAM_BIN_CT, "aten::histogram.bin_ct") \
+  X(499, WHOLE, ATEN_HISTOGRAM_BINS_TENSOR, "aten::histogram.bins_tensor") \
+  X(500, WHOLE, ATEN__HISTOGRAMDD_BIN_EDGES, "aten::_histogramdd_bin_edges") \
+  X(501, WHOLE, ATEN__HISTOGRAMDD_FROM_BIN_CTS, "aten::_histogramdd_from_bin_cts") \
+  X(502, WHOLE, ATEN__HISTOGRAMDD_FROM_BIN_TENSORS, "aten::_histogramdd_from_bin_tensors") \
+  X(503, WHOLE, ATEN_HASH_TENSOR, "aten::hash_tensor") \
+  X(504, WHOLE, ATEN_MASKED_SCATTER, "aten::masked_scatter") \
+  X(505, WHOLE, ATEN_SEGMENT_REDUCE, "aten::segment_reduce") \
+  X(506, WHOLE, ATEN__SEGMENT_REDUCE_BACKWARD, "aten::_segment_reduce_backward") \
+  X(507, WHOLE, ATEN__CTC_LOSS, "aten::_ctc_loss") \
+  X(508, WHOLE, ATEN__CTC_LOSS_BACKWARD, "aten::_ctc_loss_backward") \
+  X(509, WHOLE, ATEN__CTC_LOSS_BACKWARD_TENSOR, "aten::_ctc_loss_backward.Tensor") \
+  X(510, HOST, ATEN_UNIQUE_CONSECUTIVE, "aten::unique_consecutive") \
+  X(511, HOST, ATEN__UNIQUE, "aten::_unique") \
+  X(512, HOST, ATEN_POISSON, "aten::poisson") \
+  X(513, HOST, ATEN_BINOMIAL, "aten::binomial")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
