@@ -16,6 +16,7 @@ class Workload:
 
     make   device -> step: prepares everything, returns a function that records or runs one step and returns the result, which
            the caller keeps until the step's end, so that it has to be computed. Two devices get the same weights and inputs.
+           `wrap` may replace what is computed, the model or function, by something that computes the same: torch.compile.
     block  steps timed together; long enough that the clock and the final wait weigh little.
     """
 
@@ -39,8 +40,12 @@ def _turns(*tensors):
         yield from pool
 
 
-def _training(model, make_optimizer, inputs, loss_of, device):
-    model = model.to(device).train()
+def _itself(function):
+    return function
+
+
+def _training(model, make_optimizer, inputs, loss_of, device, wrap):
+    model = wrap(model.to(device).train())
     optimizer = make_optimizer(model.parameters())
 
     def step():
@@ -54,8 +59,8 @@ def _training(model, make_optimizer, inputs, loss_of, device):
     return step
 
 
-def _forward(model, inputs, device):
-    model = model.to(device).eval()
+def _forward(model, inputs, device, wrap):
+    model = wrap(model.to(device).eval())
 
     @torch.no_grad()
     def step():
@@ -64,15 +69,15 @@ def _forward(model, inputs, device):
     return step
 
 
-def _workload(make_model, inputs, make_optimizer=None, loss_of=None):
+def model_workload(make_model, inputs, make_optimizer=None, loss_of=None):
     """A training step or, without an optimizer, the model's result alone."""
 
-    def make(device):
+    def make(device, wrap=_itself):
         torch.manual_seed(0)
         model = make_model()
         if make_optimizer is None:
-            return _forward(model, _turns(*inputs), device)
-        return _training(model, make_optimizer, _turns(*inputs), loss_of, device)
+            return _forward(model, _turns(*inputs), device, wrap)
+        return _training(model, make_optimizer, _turns(*inputs), loss_of, device, wrap)
 
     return make
 
@@ -139,59 +144,58 @@ def _adadelta(parameters):
     return torch.optim.Adadelta(parameters, lr=1.0)
 
 
-def _chain200(device):
-    inputs = _turns(torch.empty(16), torch.empty(16))
+def _chain(x, y, rounds):
+    for _ in range(rounds):
+        x = x * 0.5
+        x = x + y
+        x = torch.relu(x)
+        x = x - 0.1
+    return x
+
+
+def _chain200(device, wrap=_itself):
+    inputs, chain = _turns(torch.empty(16), torch.empty(16)), wrap(_chain)
 
     @torch.no_grad()
     def step():
         x, y = (tensor.to(device) for tensor in next(inputs))
-        for _ in range(50):
-            x = x * 0.5
-            x = x + y
-            x = torch.relu(x)
-            x = x - 0.1
-        return x
+        return chain(x, y, 50)
 
     return step
 
 
-def _chain4m(device):
-    inputs = _turns(torch.empty(4 << 20), torch.empty(4 << 20))
+def _chain4m(device, wrap=_itself):
+    # They stay: to send 32 MB is no element-wise op.
+    x, y = (tensor.to(device) for tensor in next(_turns(torch.empty(4 << 20), torch.empty(4 << 20))))
+    chain = wrap(_chain)
 
     @torch.no_grad()
     def step():
-        x, y = (tensor.to(device) for tensor in held)
-        for _ in range(5):
-            x = x * 0.5
-            x = x + y
-            x = torch.relu(x)
-            x = x - 0.1
-        return x
+        return chain(x, y, 5)
 
-    held = [tensor.to(device) for tensor in next(inputs)]  # to send 32 MB is no element-wise op
     return step
 
 
 _TOKENS, _SEQUENCE = _labelled(8, 64, 128), _labelled(16, 32, 64)
 
 WORKLOADS = [
-    Workload("mlp", "64-64-10, batch 8, SGD training step", _workload(_mlp, _labelled(8, 64), _sgd, F.cross_entropy), block=200),
+    Workload("mlp", "64-64-10, batch 8, SGD training step", model_workload(_mlp, _labelled(8, 64), _sgd, F.cross_entropy), block=200),
     Workload("chain200", "200 element-wise ops on 16 floats, no grad", _chain200, block=100),
     Workload("chain4m", "20 element-wise ops on 4M floats, no grad", _chain4m, block=4),
     Workload("mnist64", "MNIST convolutional net, batch 64, Adadelta training step",
-             _workload(_mnist, _labelled(64, 1, 28, 28), _adadelta, F.nll_loss), block=5),
-    Workload("mnist4", "the same, batch 4", _workload(_mnist, _labelled(4, 1, 28, 28), _adadelta, F.nll_loss), block=20),
+             model_workload(_mnist, _labelled(64, 1, 28, 28), _adadelta, F.nll_loss), block=5),
+    Workload("mnist4", "the same, batch 4", model_workload(_mnist, _labelled(4, 1, 28, 28), _adadelta, F.nll_loss), block=20),
     Workload("enc", "transformer encoder layer, d=128, 4 heads, sequence 64, batch 8, Adam training step",
-             _workload(_encoder, _TOKENS, _adam, _mean_square), block=20),
-    Workload("enc_sgd", "the same with SGD", _workload(_encoder, _TOKENS, _sgd, _mean_square), block=20),
+             model_workload(_encoder, _TOKENS, _adam, _mean_square), block=20),
+    Workload("enc_sgd", "the same with SGD", model_workload(_encoder, _TOKENS, _sgd, _mean_square), block=20),
     Workload("lstm", "nn.LSTM, hidden 64, sequence 32, batch 16, SGD training step",
-             _workload(_Lstm, _SEQUENCE, _sgd, _mean_square), block=50),
-    Workload("lstm_unrolled", "the same with the cell written out", _workload(_UnrolledLstm, _SEQUENCE, _sgd, _mean_square), block=20),
-    Workload("mnist64_fwd", "forward only", _workload(_mnist, _labelled(64, 1, 28, 28)), block=10),
-    Workload("mnist4_fwd", "forward only", _workload(_mnist, _labelled(4, 1, 28, 28)), block=50),
-    Workload("mlp_fwd", "forward only", _workload(_mlp, _labelled(8, 64)), block=500),
-    Workload("enc_fwd", "forward only", _workload(_encoder, _TOKENS), block=30),
-    Workload("lstm_unrolled_fwd", "forward only", _workload(_UnrolledLstm, _SEQUENCE), block=20),
+             model_workload(_Lstm, _SEQUENCE, _sgd, _mean_square), block=50),
+    Workload("lstm_unrolled", "the same with the cell written out", model_workload(_UnrolledLstm, _SEQUENCE, _sgd, _mean_square), block=20),
+    Workload("mnist64_fwd", "forward only", model_workload(_mnist, _labelled(64, 1, 28, 28)), block=10),
+    Workload("mnist4_fwd", "forward only", model_workload(_mnist, _labelled(4, 1, 28, 28)), block=50),
+    Workload("mlp_fwd", "forward only", model_workload(_mlp, _labelled(8, 64)), block=500),
+    Workload("enc_fwd", "forward only", model_workload(_encoder, _TOKENS), block=30),
+    Workload("lstm_unrolled_fwd", "forward only", model_workload(_UnrolledLstm, _SEQUENCE), block=20),
 ]  # fmt: skip
 
 RECORD_OPS = 200
