@@ -66,7 +66,7 @@ def _forward(model, inputs, device, compile):
     return step
 
 
-def _workload(make_model, inputs, make_optimizer=None, loss_of=None):
+def model_workload(make_model, inputs, make_optimizer=None, loss_of=None):
     """A training step or, without an optimizer, the model's result alone."""
 
     def make(device, compile):
@@ -177,23 +177,23 @@ def _chain4m(device, compile):
 _TOKENS, _SEQUENCE = _labelled(8, 64, 128), _labelled(16, 32, 64)
 
 WORKLOADS = [
-    Workload("mlp", "64-64-10, batch 8, SGD training step", _workload(_mlp, _labelled(8, 64), _sgd, F.cross_entropy), block=200),
+    Workload("mlp", "64-64-10, batch 8, SGD training step", model_workload(_mlp, _labelled(8, 64), _sgd, F.cross_entropy), block=200),
     Workload("chain200", "200 element-wise ops on 16 floats, no grad", _chain200, block=100),
     Workload("chain4m", "20 element-wise ops on 4M floats, no grad", _chain4m, block=4),
     Workload("mnist64", "MNIST convolutional net, batch 64, Adadelta training step",
-             _workload(_mnist, _labelled(64, 1, 28, 28), _adadelta, F.nll_loss), block=5),
-    Workload("mnist4", "the same, batch 4", _workload(_mnist, _labelled(4, 1, 28, 28), _adadelta, F.nll_loss), block=20),
+             model_workload(_mnist, _labelled(64, 1, 28, 28), _adadelta, F.nll_loss), block=5),
+    Workload("mnist4", "the same, batch 4", model_workload(_mnist, _labelled(4, 1, 28, 28), _adadelta, F.nll_loss), block=20),
     Workload("enc", "transformer encoder layer, d=128, 4 heads, sequence 64, batch 8, Adam training step",
-             _workload(_encoder, _TOKENS, _adam, _mean_square), block=20),
-    Workload("enc_sgd", "the same with SGD", _workload(_encoder, _TOKENS, _sgd, _mean_square), block=20),
+             model_workload(_encoder, _TOKENS, _adam, _mean_square), block=20),
+    Workload("enc_sgd", "the same with SGD", model_workload(_encoder, _TOKENS, _sgd, _mean_square), block=20),
     Workload("lstm", "nn.LSTM, hidden 64, sequence 32, batch 16, SGD training step",
-             _workload(_Lstm, _SEQUENCE, _sgd, _mean_square), block=50),
-    Workload("lstm_unrolled", "the same with the cell written out", _workload(_UnrolledLstm, _SEQUENCE, _sgd, _mean_square), block=20),
-    Workload("mnist64_fwd", "forward only", _workload(_mnist, _labelled(64, 1, 28, 28)), block=10),
-    Workload("mnist4_fwd", "forward only", _workload(_mnist, _labelled(4, 1, 28, 28)), block=50),
-    Workload("mlp_fwd", "forward only", _workload(_mlp, _labelled(8, 64)), block=500),
-    Workload("enc_fwd", "forward only", _workload(_encoder, _TOKENS), block=30),
-    Workload("lstm_unrolled_fwd", "forward only", _workload(_UnrolledLstm, _SEQUENCE), block=20),
+             model_workload(_Lstm, _SEQUENCE, _sgd, _mean_square), block=50),
+    Workload("lstm_unrolled", "the same with the cell written out", model_workload(_UnrolledLstm, _SEQUENCE, _sgd, _mean_square), block=20),
+    Workload("mnist64_fwd", "forward only", model_workload(_mnist, _labelled(64, 1, 28, 28)), block=10),
+    Workload("mnist4_fwd", "forward only", model_workload(_mnist, _labelled(4, 1, 28, 28)), block=50),
+    Workload("mlp_fwd", "forward only", model_workload(_mlp, _labelled(8, 64)), block=500),
+    Workload("enc_fwd", "forward only", model_workload(_encoder, _TOKENS), block=30),
+    Workload("lstm_unrolled_fwd", "forward only", model_workload(_UnrolledLstm, _SEQUENCE), block=20),
 ]  # fmt: skip
 
 

@@ -197,11 +197,6 @@ c10::IValue scalar_value(ltc_dtype dtype, const ltc_scalar& scalar) {
   }
 }
 
-void check_count(const char* what, size_t given, size_t wanted) {
-  if (given == wanted) return;
-  throw Failure(LTC_INVALID_ARGUMENT, c10::str("[execute] ", given, " ", what, " given, ", wanted, " compiled"));
-}
-
 // `repeated` operands cannot be given away.
 void check_input(ltc_device* device, ltc_buffer* buffer, size_t index, bool donated, const TensorSpec& spec) {
   if (!buffer || !buffer->tensor.defined()) {
