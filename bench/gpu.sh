@@ -67,7 +67,10 @@ sweep() {
     --ops '^(add|sub|mul|div|exp|log|tanh|sigmoid|sum|mean|amax|softmax|log_softmax|mm|bmm|matmul|addmm|cat|gather|scatter|index_select|sort|topk|cumsum|nn.functional.(linear|conv2d|relu|gelu|layer_norm|batch_norm|embedding|max_pool2d|cross_entropy|dropout))$'
 }
 models() { "$python" -m pytest -q -x "$root/tests/test_models.py" -k as_on_cpu; }
-times() { "$python" "$root/bench/gpu_times.py"; }
+times() {
+  "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
+    --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,gpt2,resnet18
+}
 
 # ---- running them
 
