@@ -16,7 +16,8 @@ plugin `{plugin}` and compared with the CPU. Written by `./dev sweep {arguments}
 ## Ops on the CPU
 
 {count} of {ran} operators call an op that the plugin does not run, in any of their cases. Each such call is counted in
-`ltc.metrics` under the op's name. The reasons are those of the op table, [opset.md](opset.md).
+`ltc.metrics` under the op's name. The reasons are those of the op table, [opset.md](opset.md), or, where only some calls of an op are
+concerned, of `conformance/sweep/tables.py`.
 
 | Operator | Ops on the CPU | Reason |
 |---|---|---|
