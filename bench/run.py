@@ -29,7 +29,8 @@ def words(row):
 def parse_args():
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("--workloads", metavar="A,B", help="only these; `--list` names them")
-    parser.add_argument("--sides", metavar="A,B", default="eager,ltc", help="which to time, or all; `--list` names them (default eager,ltc)")
+    parser.add_argument("--sides", metavar="A,B", default="ltc", help="which to time, or all that need no GPU; `--list` names them (default ltc)")
+    parser.add_argument("--against", metavar="SIDE", default="eager", help="what they are divided by (default eager)")
     parser.add_argument("--list", action="store_true", help="name workloads and sides, and stop")
     parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of PyTorch's CPU kernels (default 1)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds: a first impression")
@@ -40,11 +41,12 @@ def parse_args():
             print(title, *(f"  {row.name:<18} {row.about}" for row in rows), sep="\n")
         sys.exit()
     known = {side.name: side for side in SIDES}
-    names = list(known) if args.sides == "all" else args.sides.split(",")
-    if unknown := [name for name in names if name not in known]:
+    names = [side.name for side in SIDES if side.device != "cuda"] if args.sides == "all" else args.sides.split(",")
+    if unknown := [name for name in [args.against, *names] if name not in known]:
         parser.error(f"no side {unknown[0]}; there are {', '.join(known)}")
-    args.sides = [known[name] for name in known if name in names or name == "eager"]
-    args.chosen = args.workloads.split(",") if args.workloads else [word for row in ROWS for word in words(row)]
+    args.sides = [known[args.against]] + [side for side in SIDES if side.name in names and side.name != args.against]
+    small = [row for row in ROWS if not getattr(row, "large", False)]
+    args.chosen = args.workloads.split(",") if args.workloads else [word for row in small for word in words(row)]
     if unknown := set(args.chosen) - {word for row in ROWS for word in words(row)}:
         parser.error(f"no workload {', '.join(sorted(unknown))}; `--list` names them")
     return args
@@ -80,32 +82,39 @@ class Worker:
 class Result:
     """Of one workload: seconds per step or op of each round by side, what failed and what disturbed it."""
 
-    def __init__(self, name, unit):
-        self.name, self.unit = name, unit
+    def __init__(self, name, unit, against):
+        self.name, self.unit, self.against = name, unit, against
         self.seconds, self.errors, self.disturbances = {}, {}, {}
 
     def median(self, side):
         return statistics.median(self.seconds[side])
 
     def ratio(self, side):
-        """The median of the rounds' own ratios to eager."""
-        return statistics.median(b / a for a, b in zip(self.seconds["eager"], self.seconds[side]))
+        """The median of the rounds' own ratios."""
+        return statistics.median(b / a for a, b in zip(self.seconds[self.against], self.seconds[side]))
 
     def row(self, sides):
         scale, digits = {"ms": (1e3, 3), "ns": (1e9, 0)}[self.unit]
-        text = f"{self.name:<18}{self.median('eager') * scale:>12.{digits}f} {self.unit}"
+        text = f"{self.name:<18}"
+        text += f"{self.median(self.against) * scale:>12.{digits}f} {self.unit}" if self.is_measured else f"{'fails':>15}"
         for side in sides[1:]:
-            text += f"{self.ratio(side.name):>13.2f}" if side.name in self.seconds else f"{'fails':>13}"
+            text += f"{self.ratio(side.name):>13.2f}" if self.is_measured and side.name in self.seconds else f"{'fails':>13}"
         return text
 
+    @property
+    def is_measured(self):
+        return self.against in self.seconds
+
     def json(self):
+        if not self.is_measured:
+            return {"name": self.name, "errors": self.errors}
         ratios = {side: self.ratio(side) for side in self.seconds}
-        return {"name": self.name, "eager_seconds": self.median("eager"), "ratios": ratios, "errors": self.errors}
+        return {"name": self.name, "seconds": self.median(self.against), "ratios": ratios, "errors": self.errors}
 
 
 def measure(row, unit, workers, rounds):
     """A result in the steady state."""
-    result, ready = Result(row.name, unit), []
+    result, ready = Result(row.name, unit, workers[0].side.name), []
     for worker in workers:
         try:
             worker.ask("prepare", row.name)
@@ -124,7 +133,7 @@ def measure(row, unit, workers, rounds):
 
 def measure_once(row, args, rounds):
     """Two results of what happens in a fresh process: with no program kept on disk, and with those of the process before."""
-    cold, warm = Result(f"{row.name} cold", "ms"), Result(f"{row.name} warm", "ms")
+    cold, warm = (Result(f"{row.name} {kind}", "ms", args.against) for kind in ("cold", "warm"))
     for _ in range(rounds):
         for side in args.sides:
             with tempfile.TemporaryDirectory() as cache:
@@ -154,15 +163,15 @@ def results(args):
 
 
 def plot(found, sides, width=64, least=0.05, most=20):
-    """Ratios on a logarithmic scale, a line per workload; eager is at the bar, each other side a letter."""
+    """Ratios on a logarithmic scale, a line per workload; what they are divided by is at the bar, each other side a letter."""
 
     def column(ratio):
         share = math.log(min(max(ratio, least), most) / least) / math.log(most / least)
         return round(share * (width - 1))
 
-    letters = dict(zip((side.name for side in sides[1:]), "LFCITN" if len(sides) == len(SIDES) else "ABCDEF"))
-    yield ", ".join(f"{letter} {name}" for name, letter in letters.items()) + f"; from {least} to {most} of eager's time, | is 1"
-    for result in found:
+    letters = dict(zip((side.name for side in sides[1:]), "ABCDEFGHI"))
+    yield ", ".join(f"{letter} {name}" for name, letter in letters.items()) + f"; from {least} to {most} of {sides[0].name}'s time, | is 1"
+    for result in (result for result in found if result.is_measured):
         line = [" "] * width
         line[column(1)] = "|"
         for name in result.seconds:
@@ -181,9 +190,9 @@ def cpu_model():
 
 def main():
     args = parse_args()
-    facts = {"date": datetime.date.today().isoformat(), "cpu": cpu_model(), "threads": args.threads}
-    print(f"{facts['cpu']}, {args.threads} thread(s); time of a step, and the others' as a ratio to it: below 1 is faster than eager")
-    print(f"{'':<18}{'eager':>15}" + "".join(f"{side.name:>13}" for side in args.sides[1:]))
+    facts = {"date": datetime.date.today().isoformat(), "cpu": cpu_model(), "threads": args.threads, "against": args.against}
+    print(f"{facts['cpu']}, {args.threads} thread(s); time of a step, and the others' as a ratio to it: below 1 is faster than {args.against}")
+    print(f"{'':<18}{args.against:>15}" + "".join(f"{side.name:>13}" for side in args.sides[1:]))
     found = []
     for result in results(args):
         found.append(result)

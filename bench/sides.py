@@ -7,25 +7,28 @@ from dataclasses import dataclass, field
 class Side:
     """One process of its own, so that sides that exclude each other can take turns.
 
-    backend  of `torch.compile`, through which the workload's model or function is sent; None: as it is
+    compile  arguments of `torch.compile`, through which the workload's model or function is sent; None: as it is
     env      of the process, beyond what all have
     """
 
     name: str
     about: str
     device: str
-    backend: str | None = None
+    compile: dict | None = None
     env: dict = field(default_factory=dict)
 
 
 SIDES = [
-    Side("eager", "PyTorch on the CPU, op by op: what all others are divided by", "cpu"),
+    Side("eager", "PyTorch on the CPU, op by op: what all others are divided by unless --against names another", "cpu"),
     Side("ltc", "device ltc", "ltc"),
     Side("ltc_fast", "device ltc, operators recorded without PyTorch's dispatcher", "ltc", env={"LTC_FAST_OPERATORS": "1"}),
-    Side("ltc_compile", 'device ltc, the model through torch.compile(backend="ltc")', "ltc", backend="ltc"),
-    Side("inductor", "the CPU, the model through torch.compile", "cpu", backend="inductor"),
+    Side("ltc_compile", 'device ltc, the model through torch.compile(backend="ltc")', "ltc", {"backend": "ltc"}),
+    Side("inductor", "the CPU, the model through torch.compile", "cpu", {}),
     Side("intree_lazy", "PyTorch's own lazy tensors on TorchScript", "lazy"),
     Side("noise", "eager once more: what a ratio is worth on this machine", "cpu"),
+    Side("cuda", "PyTorch on the GPU, op by op", "cuda"),
+    Side("cuda_compile", "the GPU, the model through torch.compile", "cuda", {}),
+    Side("cuda_graphs", "the same in CUDA graphs", "cuda", {"mode": "reduce-overhead"}),
 ]
 
 
@@ -36,7 +39,7 @@ class Device:
         import torch
 
         self.name = side.device
-        self.compile = (lambda f: torch.compile(f, backend=side.backend)) if side.backend else (lambda f: f)
+        self.compile = (lambda f: f) if side.compile is None else (lambda f: torch.compile(f, **side.compile))
         self.mark_step = self.wait = lambda: None
         self._metrics = None
         if side.device == "ltc":
@@ -49,6 +52,9 @@ class Device:
 
             torch._lazy.ts_backend.init()
             self.mark_step, self.wait = torch._lazy.mark_step, torch._lazy.wait_device_ops
+        elif side.device == "cuda":
+            # The memory of a graph's results is used again in the next step.
+            self.mark_step, self.wait = torch.compiler.cudagraph_mark_step_begin, torch.cuda.synchronize
 
     def disturbances(self):
         """Compiles and fallbacks so far, by counter name; a steady state adds none."""

@@ -18,12 +18,14 @@ class Workload:
            result, which the caller keeps until the step's end, so that it has to be computed. `compile` is applied to the model
            or the function at the workload's heart. All devices get the same weights and inputs.
     block  steps timed together; long enough that the clock and the final wait weigh little.
+    large  for accelerators: timed only where it is named
     """
 
     name: str
     about: str
     make: Callable
     block: int
+    large: bool = False
 
 
 def _turns(*tensors):
@@ -66,7 +68,7 @@ def _forward(model, inputs, device, compile):
     return step
 
 
-def _workload(make_model, inputs, make_optimizer=None, loss_of=None):
+def model_workload(make_model, inputs, make_optimizer=None, loss_of=None):
     """A training step or, without an optimizer, the model's result alone."""
 
     def make(device, compile):
@@ -174,26 +176,70 @@ def _chain4m(device, compile):
     return step
 
 
-_TOKENS, _SEQUENCE = _labelled(8, 64, 128), _labelled(16, 32, 64)
+def _pass4m(device, compile):
+    (x,) = (tensor.to(device) for tensor in next(_turns(torch.empty(4 << 20))))
+    double = compile(lambda x: x * 2)
+
+    @torch.no_grad()
+    def step():
+        return double(x)
+
+    return step
+
+
+class _Gpt2(nn.Module):
+    """Logits of a GPT-2 of 6 layers of 512, random weights, no dropout."""
+
+    def __init__(self):
+        super().__init__()
+        from transformers import GPT2Config, GPT2LMHeadModel
+
+        self.model = GPT2LMHeadModel(GPT2Config(n_layer=6, n_head=8, n_embd=512, n_positions=256,
+                                                attn_pdrop=0.0, embd_pdrop=0.0, resid_pdrop=0.0))  # fmt: skip
+
+    def forward(self, tokens):
+        return self.model(tokens, use_cache=False).logits
+
+
+def _resnet18():
+    if not torch.cuda.is_available():  # torchvision's own ops do not load beside a CPU PyTorch; its import asks for these two
+        for name in ("nms", "qnms"):
+            torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    from torchvision.models import resnet18
+
+    return resnet18(num_classes=10)
+
+
+def _next_token(logits, tokens):
+    return F.cross_entropy(logits[:, :-1].flatten(0, 1), tokens[:, 1:].flatten())
+
+
+_ENCODED, _SEQUENCE = _labelled(8, 64, 128), _labelled(16, 32, 64)
+_TOKENS = torch.empty(8, 256, dtype=torch.int64)
 
 WORKLOADS = [
-    Workload("mlp", "64-64-10, batch 8, SGD training step", _workload(_mlp, _labelled(8, 64), _sgd, F.cross_entropy), block=200),
+    Workload("mlp", "64-64-10, batch 8, SGD training step", model_workload(_mlp, _labelled(8, 64), _sgd, F.cross_entropy), block=200),
     Workload("chain200", "200 element-wise ops on 16 floats, no grad", _chain200, block=100),
     Workload("chain4m", "20 element-wise ops on 4M floats, no grad", _chain4m, block=4),
     Workload("mnist64", "MNIST convolutional net, batch 64, Adadelta training step",
-             _workload(_mnist, _labelled(64, 1, 28, 28), _adadelta, F.nll_loss), block=5),
-    Workload("mnist4", "the same, batch 4", _workload(_mnist, _labelled(4, 1, 28, 28), _adadelta, F.nll_loss), block=20),
+             model_workload(_mnist, _labelled(64, 1, 28, 28), _adadelta, F.nll_loss), block=5),
+    Workload("mnist4", "the same, batch 4", model_workload(_mnist, _labelled(4, 1, 28, 28), _adadelta, F.nll_loss), block=20),
     Workload("enc", "transformer encoder layer, d=128, 4 heads, sequence 64, batch 8, Adam training step",
-             _workload(_encoder, _TOKENS, _adam, _mean_square), block=20),
-    Workload("enc_sgd", "the same with SGD", _workload(_encoder, _TOKENS, _sgd, _mean_square), block=20),
+             model_workload(_encoder, _ENCODED, _adam, _mean_square), block=20),
+    Workload("enc_sgd", "the same with SGD", model_workload(_encoder, _ENCODED, _sgd, _mean_square), block=20),
     Workload("lstm", "nn.LSTM, hidden 64, sequence 32, batch 16, SGD training step",
-             _workload(_Lstm, _SEQUENCE, _sgd, _mean_square), block=50),
-    Workload("lstm_unrolled", "the same with the cell written out", _workload(_UnrolledLstm, _SEQUENCE, _sgd, _mean_square), block=20),
-    Workload("mnist64_fwd", "forward only", _workload(_mnist, _labelled(64, 1, 28, 28)), block=10),
-    Workload("mnist4_fwd", "forward only", _workload(_mnist, _labelled(4, 1, 28, 28)), block=50),
-    Workload("mlp_fwd", "forward only", _workload(_mlp, _labelled(8, 64)), block=500),
-    Workload("enc_fwd", "forward only", _workload(_encoder, _TOKENS), block=30),
-    Workload("lstm_unrolled_fwd", "forward only", _workload(_UnrolledLstm, _SEQUENCE), block=20),
+             model_workload(_Lstm, _SEQUENCE, _sgd, _mean_square), block=50),
+    Workload("lstm_unrolled", "the same with the cell written out", model_workload(_UnrolledLstm, _SEQUENCE, _sgd, _mean_square), block=20),
+    Workload("mnist64_fwd", "forward only", model_workload(_mnist, _labelled(64, 1, 28, 28)), block=10),
+    Workload("mnist4_fwd", "forward only", model_workload(_mnist, _labelled(4, 1, 28, 28)), block=50),
+    Workload("mlp_fwd", "forward only", model_workload(_mlp, _labelled(8, 64)), block=500),
+    Workload("enc_fwd", "forward only", model_workload(_encoder, _ENCODED), block=30),
+    Workload("lstm_unrolled_fwd", "forward only", model_workload(_UnrolledLstm, _SEQUENCE), block=20),
+    Workload("pass4m", "one op on 4M floats, which reads and writes each once; chain4m has to move 1.5 times as much", _pass4m, block=20, large=True),
+    Workload("gpt2", "GPT-2, 6 layers of 512, batch 8 of 256 tokens, SGD training step",
+             model_workload(_Gpt2, (_TOKENS, _TOKENS), _sgd, _next_token), block=5, large=True),
+    Workload("resnet18", "ResNet-18, batch 32 of 64x64, SGD training step",
+             model_workload(_resnet18, _labelled(32, 3, 64, 64), _sgd, F.cross_entropy), block=5, large=True),
 ]  # fmt: skip
 
 

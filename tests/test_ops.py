@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.nn.modules.linear_cross_entropy_options import LinearCrossEntropyOptions
 
 import ltc
 from comparing import LTC, assert_both, assert_close, assert_same, to_device
@@ -207,6 +208,7 @@ def test_in_place(name):
     assert_both(results, pos(3, 4).detach(), pos(3, 4).detach(), pos(5, 8).detach())
 
 
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
 def test_in_place_keeps_dtype_or_raises():
     assert_both(lambda n: n.add_(2).mul_(True), i(3))
     assert_both(lambda h: h.add_(torch.ones(3, device=h.device)), torch.ones(3, dtype=torch.float16))
@@ -217,6 +219,8 @@ def test_in_place_keeps_dtype_or_raises():
             torch.ones(3, device=device).add_(torch.ones(2, 3, device=device))
         with pytest.raises(RuntimeError, match=r"output with shape \[1, 3\] doesn't match the broadcast shape \[2, 3\]"):
             torch.ones(1, 3, device=device).ldexp_(torch.ones(2, 3, device=device))
+        with pytest.raises(RuntimeError, match=r"output with shape \[1, 3\] doesn't match the broadcast shape \[2, 3\]"):
+            torch.ones(1, 3, device=device).logical_and_(torch.ones(2, 3, device=device))
         with pytest.raises(RuntimeError, match="2D tensor expected"):
             torch.ones((), device=device).addr_(torch.ones(2, device=device), torch.ones(3, device=device))
 
@@ -495,6 +499,24 @@ def test_transformer_layer_module():
             return out.detach(), gradient, layer(x)
 
     assert_both(results, f(2, 3, 8), rtol=1e-4, atol=1e-5)
+
+
+# ---- half types: where the CPU computes in float in between, so must the device
+
+
+HALF_TYPES = {
+    "mish_backward": lambda x: torch.autograd.grad(F.mish(x.requires_grad_()).sum(), x)[0],
+    "batch_norm": lambda x: F.batch_norm(x.view(8, 2, 16)[:, :, ::2].contiguous(), None, None, x[:2], x[2:4], training=True),
+    "linear_cross_entropy_in_chunks": lambda x: F.linear_cross_entropy(
+        x.view(16, 16), x.view(16, 16).flip(0), torch.arange(16, device=x.device), reduction="none",
+        options=LinearCrossEntropyOptions(batch_chunk_size=2)),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", HALF_TYPES)
+def test_half_types_are_as_exact_as_on_the_cpu(name, dtype):
+    assert_both(HALF_TYPES[name], f(256).detach().to(dtype))
 
 
 # ---- index tensors on the CPU

@@ -51,9 +51,10 @@ def main():
     if args.document:
         if missing := unexplained(report):
             sys.exit(f"no document: neither core/ops/op_table.inc nor conformance/sweep/tables.py has a reason for {', '.join(missing)}")
-        arguments = " ".join(argument for argument in sys.argv[1:])
+        choices = [f"--{name} {value}" for name in ("ops", "modes", "dtypes", "samples")
+                   if (value := getattr(args, name)) not in (None, "")]
         with open(args.document, "w", encoding="utf-8") as file:
-            file.write(document(report, os.environ.get("LTC_BACKEND", "torchscript"), arguments))
+            file.write(document(report, os.environ.get("LTC_BACKEND", "torchscript"), " ".join(choices)))
     sys.exit(report.failed())
 
 

@@ -12,7 +12,7 @@ from .place import Place, has_device, map_tensors, tensors_in
 from .tables import ANY_OF_EQUAL, OTHER_ERRORS, UNINITIALISED
 
 MOST_SLACK = 50  # tolerances
-NEAR = 1  # tolerances that a result may be away from the exact one; twice as many where the operands' last bits make as much of a difference
+NEAR = 1  # tolerances that a result may be away from the exact one
 MOST_ERROR = 0.1  # of the CPU's result, as a share of it: more is no matter of rounding
 RANDOM_RUNS = 12  # of a random operator, pooled for statistics
 
@@ -54,12 +54,11 @@ def _wide(tensor):
 
 
 def _nudged(tensor):
-    """In double precision, each element half a unit in the last place up or down."""
-    if not tensor.is_floating_point():
-        return _wide(tensor)
-    generator = torch.Generator().manual_seed(tensor.numel())
-    up_or_down = 2.0 * torch.randint(2, tensor.shape, generator=generator, dtype=torch.float64) - 1
-    return _wide(tensor) * (1 + up_or_down * torch.finfo(tensor.dtype).eps / 2)
+    """Each element a last bit up or down in turn: what that changes is a matter of rounding. Not of half types, where it is much."""
+    if not (tensor.is_floating_point() or tensor.is_complex()) or torch.finfo(tensor.dtype).eps > 1e-6:
+        return tensor
+    signs = torch.arange(tensor.numel()).reshape(tensor.shape) % 2 * 2 - 1
+    return tensor * (1 + torch.finfo(tensor.dtype).eps * signs.double()).to(tensor.dtype)
 
 
 def _with(program, change):
@@ -187,26 +186,36 @@ class Operator:
         try:
             same(actual.result, expected.result, device, values)
         except Differs as difference:
+            if not difference.of_values:
+                raise
+            if hasattr(program, "functional"):
+                _write_functional(program, expected)
+                same(actual.result, expected.result, device, values)
             # Not where memory is compared as a whole: changed operands would be other memory.
-            of_values = difference.of_values and not tally["mode"].startswith(("out", "inplace"))
-            if not (of_values and self._may_differ(program, actual, expected, device)):
+            elif tally["mode"].startswith("inplace") or not self._may_differ(program, actual, expected, device):
                 raise
 
     def _may_differ(self, program, actual, expected, device):
         if self.op.name in ANY_OF_EQUAL and same_picks(self.first, actual.result, expected.result):
             return True
-        # Another order of adding gives as much, or the device is no farther from what double precision gives.
-        slack = 2 * max([0.0, *(excess for excess, _ in differences(_with(program, torch.Tensor.contiguous), expected.result))])
+        # Another order of adding or a last bit gives as much, or the device is no farther from what double precision gives.
+        slack = 2 * max([0.0, *(excess for change in (torch.Tensor.contiguous, _nudged)
+                                for excess, _ in differences(_with(program, change), expected.result))])
         try:
             same(actual.result, expected.result, device, slack=min(slack, MOST_SLACK))
             return True
         except Differs:
             exact = _with(program, _wide)
             limits, found = differences(exact, expected.result), differences(exact, actual.result)
-            moved = differences(_with(program, _nudged), expected.result)
-            return bool(limits) and len(limits) == len(found) == len(moved) and all(
-                error <= max(NEAR if move < NEAR else 2 * NEAR, 2 * limit) and share < MOST_ERROR
-                for (error, _), (limit, share), (move, _) in zip(found, limits, moved))
+            return bool(limits) and len(limits) == len(found) and all(
+                error <= max(NEAR, 2 * limit) and share < MOST_ERROR for (error, _), (limit, share) in zip(found, limits))
+
+
+def _write_functional(program, expected):
+    """Into the outputs of the CPU's run what it gives without out=: some of its kernels round more often on the way through strides."""
+    _, _, outputs, _ = expected.result  # views of the memory that is compared
+    for output, value in zip(tensors_in(outputs), tensors_in(program.functional)):
+        output.copy_(value)
 
 
 def _check_statistics(program, device):
@@ -249,6 +258,9 @@ def prepare():
     """Once per process, after the operator database was imported."""
     warnings.filterwarnings("ignore")  # that operators are deprecated is no news here
     torch.set_num_threads(1)
+    # torch.manual_seed would keep each seed and a stack for accelerators that are not there: a third of the sweep's time.
+    for absent in (torch.cuda, torch.xpu, torch.mtia):
+        absent.manual_seed_all = lambda seed: None
     # The database seeds each call of a random operator; here seeds are chosen by who compares.
     for module in list(sys.modules.values()):
         if hasattr(module, "wrapper_set_seed"):

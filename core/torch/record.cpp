@@ -178,7 +178,7 @@ class Call {
   // The targets are not simply what the op gives. PyTorch says on stand-ins what it makes of them. Kernels that do not cast their
   // results on the way out may compute in the output's dtype: then the op is recorded as it was called.
   bool adapt(const Signature& signature) {
-    if (entry_.kind == OpKind::kWriting) return resize_targets(signature.outputs), false;
+    if (entry_.kind == OpKind::kWriting) return resize_targets(rehearse(entry_, args_)), false;
     if (is_rehearsed_ || computes_in_other_dtype(signature)) return record(OpEntry::writing(entry_.called), stack_), true;
     const std::vector<TypeId> geometries = rehearse(entry_, args_);
     if (entry_.kind == OpKind::kInPlace) return resize_and_write(geometries), true;

@@ -22,16 +22,15 @@ constexpr std::string_view kWithoutComposite[] = {"aten::mode.values", "aten::co
 
 // Ops with a kernel of their own (the files before this one in the build: static objects are made in link order) are left alone.
 // An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table
-// wants whole has a composite kernel too, and where the CPU has a kernel beside it, the two differ in rounding. All others come
-// through the fallback below.
+// wants whole has a composite kernel too, and where the CPU has a kernel beside it, the two differ in rounding, or in speed. All
+// others come through the fallback below.
 bool needs_own_kernel(const c10::OperatorHandle& op) {
   if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || is_view(op.schema())) return false;
   if (op.hasTag(at::Tag::inplace_view)) return false;  // changes what the tensor looks at, computes nothing
   if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return true;
-  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) &&
-      op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) {
-    return true;
-  }
+  const bool has_composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
+                             op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if (has_composite && op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) return true;
   const std::string name = toString(op.operator_name());
   if (std::ranges::find(kWithoutComposite, name) != std::end(kWithoutComposite)) return true;
   const OpRow* row = find_op_row(name);

@@ -40,10 +40,10 @@ class Finder {
     found_.is_forced[value] = found_.is_candidate[value] = true;
   }
 
-  // What views of a matrix look at, where strides can say them; the first operand of a library's product may have any.
+  // What views of a matrix look at, where strides can say them; the operands of a library's product may lie so.
   void force_matrix(ValueId operand) {
     const bool is_matrix = graph_.values[operand].sizes.size() == 3;
-    const auto matrix = is_matrix ? strided_matrix(graph_, operand) : std::nullopt;
+    const auto matrix = is_matrix ? strided_matrix(graph_, operand, options_) : std::nullopt;
     force(matrix ? matrix->value : operand);
   }
 

@@ -18,7 +18,8 @@ struct Options {
   Abilities abilities;
   // Whether a batched matrix product of this size is left to a library: batch, rows, columns, length.
   std::function<bool(ltc_dtype, int64_t, int64_t, int64_t, int64_t)> library_product;
-  int64_t tile_columns = 0;  // how many columns of the second operand that library wants side by side
+  int64_t tile_columns = 0;    // how many columns of the second operand that library wants side by side
+  bool blas_operands = false;  // it takes operands in the forms of BLAS only (products.h)
 };
 
 struct Cluster {

@@ -234,14 +234,18 @@ class Planner {
     plan_.steps.push_back(std::move(step));
   }
 
+  StridedMatrix matrix(ValueId value) const {
+    const Sizes strides = dense_strides(graph_.values[value].sizes);
+    return strided_matrix(graph_, value, options_).value_or(StridedMatrix{value, 0, strides[0], strides[1], strides[2]});
+  }
+
   void plan_product(const Node& node) {
     const Value &a = graph_.values[node.in[0]], &c = graph_.values[node.out[0]];
     if (c.count == 0) return;
-    const Sizes strides = dense_strides(a.sizes);
-    const StridedMatrix matrix =
-        strided_matrix(graph_, node.in[0]).value_or(StridedMatrix{node.in[0], 0, strides[0], strides[1], strides[2]});
-    Step step{Product{a.dtype, c.sizes[0], c.sizes[1], c.sizes[2], a.sizes[2], matrix}, {}, {}, node.source, "bmm"};
-    step.buffers = {{matrix.value, a.dtype, false}, {node.in[1], a.dtype, false}, {node.out[0], a.dtype, true}};
+    const StridedMatrix left = matrix(node.in[0]);
+    const StridedMatrix right = options_.tile_columns ? StridedMatrix{node.in[1], 0, 0, 0, 0} : matrix(node.in[1]);
+    Step step{Product{a.dtype, c.sizes[0], c.sizes[1], c.sizes[2], a.sizes[2], left, right}, {}, {}, node.source, "bmm"};
+    step.buffers = {{left.value, a.dtype, false}, {right.value, a.dtype, false}, {node.out[0], a.dtype, true}};
     plan_.steps.push_back(std::move(step));
   }
 

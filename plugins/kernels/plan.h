@@ -20,12 +20,13 @@ struct SortKernel {
   bool descending;
 };
 
-// c[i] = a[i] b[i] for a batch of matrices, by a library. Buffers of the step: a, b, c. The first lies in `a`; the second is
-// [batch, tiles, length, Options::tile_columns], with zeros behind its last column; c is row-major.
+// c[i] = a[i] b[i] for a batch of matrices, by a library. Buffers of the step: those that a and b lie in, c. With
+// Options::tile_columns the second is [batch, tiles, length, tile_columns] instead, with zeros behind its last column, and `b`
+// says nothing; c is row-major.
 struct Product {
   ltc_dtype dtype;
   int64_t batch, rows, columns, length;
-  StridedMatrix a;
+  StridedMatrix a, b;
 };
 
 struct Step {

@@ -5,12 +5,13 @@
 
 namespace ltc::kernels {
 
-std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value) {
+std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value, const Options& options) {
+  const Sizes sizes = graph.values[value].sizes;
   IndexSpace space;
   Coords at;
   VarId vars[3];
   for (size_t dim = 0; dim < 3; ++dim) {
-    vars[dim] = space.add({.extent = graph.values[value].sizes[dim]});
+    vars[dim] = space.add({.extent = sizes[dim]});
     at.push_back(space.of_var(vars[dim]));
   }
   while (graph.values[value].producer != kNone) {
@@ -29,7 +30,18 @@ std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value) {
     if (term.digit.div != 1 || term.digit.mod != 0 || term.digit.var > vars[2]) return std::nullopt;
     (term.digit.var == vars[0] ? matrix.batch : term.digit.var == vars[1] ? matrix.row : matrix.column) = term.factor;
   }
+  if (options.blas_operands && !blas_matrix(matrix, sizes[1], sizes[2])) return std::nullopt;
   return matrix;
+}
+
+std::optional<BlasMatrix> blas_matrix(const StridedMatrix& matrix, int64_t rows, int64_t columns) {
+  if (matrix.offset < 0 || matrix.batch < 0) return std::nullopt;
+  // The stride of a dimension of one element says nothing.
+  if ((matrix.column == 1 || columns == 1) && (matrix.row >= columns || rows == 1)) {
+    return BlasMatrix{true, rows == 1 ? columns : matrix.row};
+  }
+  if ((matrix.row == 1 || rows == 1) && matrix.column >= rows) return BlasMatrix{false, matrix.column};
+  return std::nullopt;
 }
 
 void pack_products(Graph& graph, const Options& options) {

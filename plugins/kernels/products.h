@@ -13,8 +13,15 @@ struct StridedMatrix {
   ValueId value;
   int64_t offset, batch, row, column;  // strides in elements
 };
-// Through views, as far as strides can say them; none: the value needs a buffer of its own.
-std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value);
+// Through views, as far as strides can say them and the library takes them; none: the value needs a buffer of its own.
+std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value, const Options& options);
+
+// A matrix as BLAS takes it: rows or columns that lie side by side.
+struct BlasMatrix {
+  bool row_major;
+  int64_t leading;  // elements from one row, or column, to the next
+};
+std::optional<BlasMatrix> blas_matrix(const StridedMatrix& matrix, int64_t rows, int64_t columns);
 
 // Gives the products that go to the library their second operand in tiles of columns.
 void pack_products(Graph& graph, const Options& options);

@@ -1,10 +1,10 @@
-# A vendor's way: this plugin and the generator, copied out of the tree, built against an installed SDK with nothing else. What comes
+# A vendor's way: this plugin and what it shares with others, copied out of the tree, built against an installed SDK with nothing else. What comes
 # out needs no PyTorch, and the conformance suite enters it.
 include(${CMAKE_CURRENT_LIST_DIR}/../../sdk/tests/run.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --component sdk --prefix ${WORK}/sdk)
-file(COPY ${PLUGINS}/kernels ${PLUGINS}/opencl DESTINATION ${WORK}/source)
+file(COPY ${PLUGINS}/abi ${PLUGINS}/kernels ${PLUGINS}/device ${PLUGINS}/opencl DESTINATION ${WORK}/source)
 run(${CMAKE_COMMAND} -S ${WORK}/source/opencl -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/sdk -DCMAKE_BUILD_TYPE=Debug
   -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
 run(${CMAKE_COMMAND} --build ${WORK}/build --parallel 2)

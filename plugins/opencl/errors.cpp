@@ -51,12 +51,4 @@ ltc_code code_of(cl_int error) {
   return row ? row->code : ltc_code{LTC_INTERNAL};
 }
 
-void check_extensions(const ltc_extension* first) {
-  for (auto* extension = first; extension; extension = extension->next) {
-    if (extension->kind & LTC_EXTENSION_REQUIRED) {
-      throw Failure(LTC_UNSUPPORTED, "unknown extension of kind " + std::to_string(extension->kind));
-    }
-  }
-}
-
 }  // namespace ltc::opencl

@@ -4,17 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <optional>
 
 #include "core/compile/abi_graph.h"
 #include "core/host/plugin.h"
 #include "core/ir/text.h"
+#include "device/pool.h"
+#include "driver.h"
 #include "errors.h"
-#include "platform.h"
-#include "pool.h"
-#include "programs.h"
 
 namespace ltc::opencl {
 namespace {
+
+using device::Block;
+using device::MemoryPool;
 
 using ::testing::HasSubstr;
 
@@ -31,6 +34,7 @@ class OpenCl : public ::testing::Test {
     ASSERT_FALSE(devices.empty()) << why;
     facts_ = devices[0];
     context_ = Context(clCreateContext(nullptr, 1, &facts_.id, nullptr, nullptr, nullptr));
+    driver_.emplace(facts_);
   }
   template <typename Call>
   Failure failure_of(Call call) {
@@ -44,6 +48,7 @@ class OpenCl : public ::testing::Test {
   }
   DeviceFacts facts_;
   Context context_;
+  std::optional<Driver> driver_;
 };
 
 TEST_F(OpenCl, a_device_is_chosen_by_number_and_by_part_of_its_name) {
@@ -69,7 +74,7 @@ TEST_F(OpenCl, an_error_in_a_kernel_shows_its_line) {
   Programs programs(context_.get(), facts_);
   const Failure failure =
       failure_of([&] { programs.build("__kernel void k(__global int* x) {\n  x[0] = 1;\n  x[1] = nonsense;\n}\n"); });
-  EXPECT_THAT(failure.message, HasSubstr("line 3:   x[1] = nonsense;"));
+  EXPECT_THAT(failure.error().message, HasSubstr("line 3:   x[1] = nonsense;"));
 }
 
 TEST_F(OpenCl, a_source_is_compiled_once) {
@@ -79,32 +84,35 @@ TEST_F(OpenCl, a_source_is_compiled_once) {
 }
 
 TEST_F(OpenCl, memory_is_used_again) {
-  MemoryPool pool(context_.get(), 1 << 20, 1 << 20);
-  Block block = pool.take(1000);
-  const cl_mem memory = block.memory.get();
+  MemoryPool pool(*driver_, 1 << 20, 1 << 20);
+  const Block block = pool.take(1000);
   EXPECT_EQ(pool.statistics().in_use_bytes, block.size_bytes);
-  pool.give(std::move(block));
+  pool.give(block);
   EXPECT_EQ(pool.statistics().in_use_bytes, 0u);
   EXPECT_GE(pool.statistics().cached_bytes, 1000u);
-  EXPECT_EQ(pool.take(1001).memory.get(), memory);
+  const Block again = pool.take(1001);
+  EXPECT_EQ(again.memory, block.memory);
+  pool.give(again);
   EXPECT_GE(pool.statistics().peak_bytes, 1000u);
 }
 
 TEST_F(OpenCl, memory_that_lies_about_goes_before_a_refusal) {
-  MemoryPool pool(context_.get(), 1 << 20, 1 << 20);
+  MemoryPool pool(*driver_, 1 << 20, 1 << 20);
   pool.give(pool.take(700 << 10));
   pool.give(pool.take(600 << 10));
   EXPECT_EQ(pool.statistics().in_use_bytes, 0u);
 }
 
 TEST_F(OpenCl, no_memory_says_how_much_is_in_use) {
-  MemoryPool pool(context_.get(), 1 << 20, 1 << 20);
+  MemoryPool pool(*driver_, 1 << 20, 1 << 20);
   const Block block = pool.take(900 << 10);
   const Failure full = failure_of([&] { pool.take(900 << 10); });
-  EXPECT_EQ(full.code, ltc_code{LTC_RESOURCE_EXHAUSTED});
-  EXPECT_THAT(full.message, HasSubstr("921600 bytes"));
-  EXPECT_THAT(full.message, HasSubstr("of 1048576 are in use"));
-  EXPECT_EQ(failure_of([&] { pool.take(2 << 20); }).code, ltc_code{LTC_RESOURCE_EXHAUSTED});
+  EXPECT_EQ(full.error().code, ltc_code{LTC_RESOURCE_EXHAUSTED});
+  EXPECT_THAT(full.error().message, HasSubstr("921600 bytes"));
+  EXPECT_THAT(full.error().message, HasSubstr("of 1048576 are in use"));
+  EXPECT_THAT(full.error().message, HasSubstr("most by 1 of 1048576 bytes"));
+  pool.give(block);
+  EXPECT_EQ(failure_of([&] { pool.take(2 << 20); }).error().code, ltc_code{LTC_RESOURCE_EXHAUSTED});
 }
 
 TEST_F(OpenCl, saved_executables_are_checked) {

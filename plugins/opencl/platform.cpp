@@ -37,12 +37,12 @@ DeviceFacts facts_of(cl_platform_id platform, cl_device_id id) {
   facts.type = device_value<cl_device_type>(id, CL_DEVICE_TYPE);
   facts.name = device_text(id, CL_DEVICE_NAME);
   facts.platform_name = platform_text(platform, CL_PLATFORM_NAME);
-  facts.driver = device_text(id, CL_DRIVER_VERSION);
   facts.fp64 = device_value<cl_device_fp_config>(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0;
   facts.host_memory = device_value<cl_bool>(id, CL_DEVICE_HOST_UNIFIED_MEMORY) != 0;
   facts.memory_bytes = device_value<cl_ulong>(id, CL_DEVICE_GLOBAL_MEM_SIZE);
   facts.largest_buffer_bytes = device_value<cl_ulong>(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-  facts.fingerprint_text = facts.platform_name + ", " + facts.name + ", driver " + facts.driver + ", opencl plugin 0.1.0";
+  facts.fingerprint =
+      facts.platform_name + ", " + facts.name + ", driver " + device_text(id, CL_DRIVER_VERSION) + ", opencl plugin 0.1.0";
   return facts;
 }
 

@@ -5,17 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "device/driver.h"
+
 namespace ltc::opencl {
 
-struct DeviceFacts {
+struct DeviceFacts : device::Facts {
   cl_platform_id platform;
   cl_device_id id;
   cl_device_type type;
-  std::string name, platform_name, driver;
-  bool fp64, host_memory;  // host_memory: it works in the memory of the host
-  uint64_t memory_bytes, largest_buffer_bytes;
-
-  std::string fingerprint_text;  // all that compiled kernels depend on
+  std::string platform_name;
 };
 
 // GPUs first, then other accelerators, then CPUs. LTC_OPENCL_DEVICE narrows the list: a number, its place in the whole list, or a

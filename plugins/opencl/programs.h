@@ -1,35 +1,34 @@
 // Compiled sources of one device.
 #pragma once
-#include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_map>
 
+#include "device/sources.h"
 #include "handle.h"
 #include "platform.h"
 
 namespace ltc::opencl {
 
-// A source is compiled once, whoever asks for it and however often. Any thread; two may compile at once.
+// Any thread.
 class Programs {
  public:
+  using Ref = device::CompiledSources<ClProgram>::Ref;
+
   Programs(cl_context context, const DeviceFacts& facts);
 
-  // Throws INTERNAL with the compiler's messages and the lines that they speak of.
-  ClProgram build(const std::string& source);
-  // From a binary that binary_of gave; where the driver wants it no more, from the source.
-  ClProgram build(const std::string& source, const std::string& binary);
+  // From a binary that binary_of gave; where that is empty, or the driver wants it no more, from the source. Throws INTERNAL with
+  // the compiler's messages and the lines that they speak of.
+  Ref build(const std::string& source, const std::string& binary = {});
 
   static std::string binary_of(cl_program program);
 
  private:
-  ClProgram compile(ClProgram program, const std::string& source) const;
+  Ref from_source(const std::string& source) const;
+  Ref from_binary(const std::string& binary) const;  // null: not wanted
 
   cl_context context_;
   cl_device_id device_;
   std::string options_;
-  std::mutex lock_;
-  std::unordered_map<std::string, ClProgram> built_;  // by source
+  device::CompiledSources<ClProgram> sources_;
 };
 
 }  // namespace ltc::opencl

@@ -76,7 +76,7 @@ class Executable::Compiler {
       const Origin& origin = program_.origins.at(&node);
       instruction.op = origin.op;
       instruction.node = origin.node;
-      instruction.row_major = needs_row_major(origin.op);
+      instruction.layout = operand_layout(origin.op);
       if (writes(origin.op.schema())) {
         instruction.kind = Kind::kWritingCall;
       } else {

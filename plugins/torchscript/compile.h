@@ -11,6 +11,7 @@
 
 #include "fusion/tile_program.h"
 #include "lower.h"
+#include "schema.h"
 
 namespace ltc::torchscript {
 
@@ -42,7 +43,7 @@ class Executable {
   };
   struct Instruction {
     Kind kind = Kind::kCall;
-    bool row_major = false;    // so must the operands be
+    OperandLayout layout = OperandLayout::kAny;
     uint32_t node = LTC_NONE;  // of the C graph
     uint32_t first_operand = 0, operand_count = 0, first_result = 0, result_count = 0;
     std::optional<c10::OperatorHandle> op, twin;

@@ -1,51 +1,24 @@
-// How a failure inside the plugin becomes an ltc_status: C++ exceptions inside, one translation at the C boundary.
+// Failures of this plugin: those of the boundary, and libtorch's.
 #pragma once
-#include <cstdint>
-#include <exception>
-#include <string>
 #include <utility>
 
-#include "ltc/plugin.h"
+#include "abi/boundary.h"
 
 namespace ltc::torchscript {
 
-// A failure as data: what an event keeps until somebody waits for it.
-struct Error {
-  ltc_code code = LTC_INTERNAL;
-  uint32_t node = LTC_NONE;
-  std::string message;
-};
+using abi::check_count;
+using abi::check_extensions;
+using abi::Error;
+using abi::Failure;
+using abi::make_status;
 
-// Thrown where the code, or the node to blame, is known.
-class Failure : public std::exception {
- public:
-  explicit Failure(Error error) : error_(std::move(error)) {}
-  Failure(ltc_code code, std::string message, uint32_t node = LTC_NONE) : error_{code, node, std::move(message)} {}
-  const Error& error() const noexcept { return error_; }
-  const char* what() const noexcept override { return error_.message.c_str(); }
-
- private:
-  Error error_;
-};
-
-// Only inside a catch block. Never throws: without memory for the text it keeps the code.
+// As abi::current_error, and it knows the exceptions of c10.
 Error current_error() noexcept;
-
-// One new status, owned by the caller.
-ltc_status* make_status(const ltc_host_api* host, const Error& error) noexcept;
 
 // Runs the body of a C function: nothing escapes, NULL is success.
 template <typename Body>
 ltc_status* guarded(const ltc_host_api* host, Body&& body) noexcept {
-  try {
-    body();
-    return nullptr;
-  } catch (...) {
-    return make_status(host, current_error());
-  }
+  return abi::guarded(host, std::forward<Body>(body), current_error);
 }
-
-// Refuses an extension that must be understood (bit 31 of its kind) and is not: this plugin knows none.
-void check_extensions(const ltc_extension* first);
 
 }  // namespace ltc::torchscript

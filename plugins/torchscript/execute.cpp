@@ -15,9 +15,11 @@
 namespace ltc::torchscript {
 namespace {
 
-void make_row_major(std::vector<c10::IValue>& operands) {
+void arrange(std::vector<c10::IValue>& operands, OperandLayout layout) {
   for (c10::IValue& operand : operands) {
-    if (operand.isTensor() && operand.toTensor().defined()) operand = operand.toTensor().contiguous();
+    if (!operand.isTensor() || !operand.toTensor().defined()) continue;
+    const at::Tensor& tensor = operand.toTensor();
+    operand = tensor.contiguous(layout == OperandLayout::kPacked ? tensor.suggest_memory_format() : at::MemoryFormat::Contiguous);
   }
 }
 
@@ -68,7 +70,7 @@ inline void Executable::push_operands(const Instruction& instruction) {
 
 inline void Executable::call(const Instruction& instruction) {
   push_operands(instruction);
-  if (instruction.row_major) make_row_major(stack_);
+  if (instruction.layout != OperandLayout::kAny) arrange(stack_, instruction.layout);
   // A moved operand that is unshared was at its last use; a copied one is shared with its slot.
   const bool in_place = instruction.twin && is_exclusive(stack_[0]);
   (in_place ? *instruction.twin : *instruction.op).callBoxed(stack_);
@@ -193,11 +195,6 @@ c10::IValue scalar_value(ltc_dtype dtype, const ltc_scalar& scalar) {
     case LTC_C128: return c10::complex<double>(scalar.c[0], scalar.c[1]);
     default: return scalar.i;
   }
-}
-
-void check_count(const char* what, size_t given, size_t wanted) {
-  if (given == wanted) return;
-  throw Failure(LTC_INVALID_ARGUMENT, c10::str("[execute] ", given, " ", what, " given, ", wanted, " compiled"));
 }
 
 // `repeated` operands cannot be given away.

@@ -1,18 +1,19 @@
 #include "layouts.h"
 
+#include <ATen/core/enum_tag.h>
 #include <c10/core/MemoryFormat.h>
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
 #include <unordered_set>
 
-#include "fusion/formulas.h"
-
 namespace ltc::torchscript {
 namespace {
 
 using torch::jit::Node;
 using torch::jit::Value;
+
+constexpr auto kRowMajor = at::MemoryFormat::Contiguous, kChannelsLast = at::MemoryFormat::ChannelsLast;
 
 // Below this many results per channel the conversion of the weight weighs more than what is gained, and below this many
 // multiplications that of the images.
@@ -33,6 +34,8 @@ const std::vector<ImageOp>& image_ops() {
       {"aten::convolution", 0, {0, 1}, {0}, 1},
       {"aten::convolution_backward", 1, {0, 1, 2}, {0}, 2},
       {"aten::native_batch_norm", 0, {}, {0}, {}},
+      {"aten::_native_batch_norm_legit_functional", 0, {}, {0}, {}},
+      {"aten::_native_batch_norm_legit_no_training", 0, {}, {0}, {}},
       {"aten::native_batch_norm_backward", 1, {0}, {0}, {}},
       {"ltc_torchscript::max_pool2d_with_indices", 0, {}, {0, 1}, {}},
       {"aten::max_pool2d_with_indices_backward", 1, {0, 7}, {0}, {}},
@@ -60,6 +63,8 @@ class LayoutChoice {
         if (keeps_layout(*node, origin->second)) images_.insert(node->output());
       } else if (row->weight ? is_large_convolution(*node, *row) : images_.contains(node->input(row->image))) {
         convert(*node, *row, origin->second.node);
+      } else if (row->weight && !images_.empty()) {
+        restore(*node, *row, origin->second.node);
       }
     }
   }
@@ -67,7 +72,7 @@ class LayoutChoice {
  private:
   // An element-wise operator whose operands of the result's size all are images.
   bool keeps_layout(const Node& node, const Origin& origin) const {
-    if (node.outputs().size() != 1 || !is_image(spec_of(*node.output())) || !find_formula(node, origin.op.schema())) return false;
+    if (node.outputs().size() != 1 || !is_image(spec_of(*node.output())) || !origin.op.hasTag(at::Tag::pointwise)) return false;
     const auto sizes = spec_of(*node.output()).sizes;
     return std::ranges::any_of(node.inputs(), [&](const Value* input) { return images_.contains(input); }) &&
            std::ranges::all_of(node.inputs(),
@@ -88,29 +93,36 @@ class LayoutChoice {
 
   void convert(Node& node, const ImageOp& row, uint32_t blamed) {
     for (const size_t i : row.operands) {
-      if (!images_.contains(node.input(i))) node.replaceInput(i, converted(*node.input(i), node, blamed));
+      if (!images_.contains(node.input(i))) node.replaceInput(i, converted(*node.input(i), kChannelsLast, node, blamed));
+      images_.insert(node.input(i));
     }
     for (const size_t i : row.results) images_.insert(node.output(i));
   }
 
-  Value* converted(Value& value, Node& user, uint32_t blamed) {
-    Value*& known = converted_[&value];
+  // A small convolution is faster row-major, and would be neither with one operand of each kind.
+  void restore(Node& node, const ImageOp& row, uint32_t blamed) {
+    for (const size_t i : row.operands) {
+      if (i != *row.weight) node.replaceInput(i, converted(*node.input(i), kRowMajor, node, blamed));
+    }
+  }
+
+  Value* converted(Value& value, at::MemoryFormat to, Node& user, uint32_t blamed) {
+    Value*& known = converted_[to == kChannelsLast][&value];
     if (known) return known;
     static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::contiguous", "");
     const torch::jit::WithInsertPoint before(&user);
-    Value* format = program_.graph->insertConstant(static_cast<int64_t>(at::MemoryFormat::ChannelsLast));
+    Value* format = program_.graph->insertConstant(static_cast<int64_t>(to));
     Node* node = program_.graph->insertNode(
         program_.graph->create(torch::jit::Symbol::fromQualString("aten::contiguous"), {&value, format}));
     known = node->output();
     known->setType(value.type());
     program_.origins.emplace(node, Origin{op, blamed});
-    images_.insert(known);
     return known;
   }
 
   Program& program_;
-  std::unordered_set<const Value*> images_;  // those that lie channels-last
-  std::unordered_map<const Value*, Value*> converted_;
+  std::unordered_set<const Value*> images_;                // those that lie channels-last
+  std::unordered_map<const Value*, Value*> converted_[2];  // to row-major, to channels-last
 };
 
 }  // namespace

@@ -13,7 +13,6 @@ namespace ltc::torchscript {
 namespace {
 
 const at::Tensor& contents(const ltc_buffer* buffer, const char* role) {
-  if (!buffer) throw Failure(LTC_INVALID_ARGUMENT, c10::str("[transfer] no ", role, " buffer"));
   if (!buffer->tensor.defined()) {
     throw Failure(LTC_INVALID_ARGUMENT,
                   c10::str("[transfer] the ", role, " buffer is the output of a run that failed for want of memory"));
@@ -21,17 +20,12 @@ const at::Tensor& contents(const ltc_buffer* buffer, const char* role) {
   return buffer->tensor;
 }
 
-void check_range(const at::Tensor& tensor, uint64_t offset, uint64_t size) {
-  const uint64_t total = tensor.nbytes();
-  if (offset <= total && size <= total - offset) return;
-  throw Failure(LTC_INVALID_ARGUMENT, c10::str("[transfer] ", size, " bytes at offset ", offset, " leave the buffer's ", total,
-                                               " bytes (", tensor.scalar_type(), tensor.sizes(), ")"));
+void check_range(const char* role, const at::Tensor& tensor, const ltc_transfer_args& args, uint64_t offset) {
+  abi::check_range(role, offset, args.size_bytes, tensor.nbytes());
 }
 
 void copy_bytes(void* to, const void* from, uint64_t size) {
-  if (size == 0) return;
-  if (!to || !from) throw Failure(LTC_INVALID_ARGUMENT, c10::str("[transfer] no host memory for ", size, " bytes"));
-  std::memcpy(to, from, size);
+  if (size > 0) std::memcpy(to, from, size);
 }
 
 const char* read(const at::Tensor& row_major, uint64_t offset) {
@@ -51,20 +45,19 @@ char* writable(ltc_buffer* buffer, uint64_t offset, uint64_t size) {
 }
 
 void to_device(const ltc_transfer_args& args) {
-  check_range(contents(args.buffer, "target"), args.offset_bytes, args.size_bytes);
-  if (args.size_bytes > 0 && !args.from) throw Failure(LTC_INVALID_ARGUMENT, "[transfer] `from` is NULL");
+  check_range("target", contents(args.buffer, "target"), args, args.offset_bytes);
   copy_bytes(writable(args.buffer, args.offset_bytes, args.size_bytes), args.from, args.size_bytes);
 }
 
 void from_device(const ltc_transfer_args& args) {
   const at::Tensor& tensor = contents(args.buffer, "source");
-  check_range(tensor, args.offset_bytes, args.size_bytes);
+  check_range("source", tensor, args, args.offset_bytes);
   copy_bytes(args.to, read(tensor.contiguous(), args.offset_bytes), args.size_bytes);
 }
 
 void on_device(const ltc_transfer_args& args) {
-  check_range(contents(args.source, "source"), args.source_offset_bytes, args.size_bytes);
-  check_range(contents(args.buffer, "target"), args.offset_bytes, args.size_bytes);
+  check_range("source", contents(args.source, "source"), args, args.source_offset_bytes);
+  check_range("target", contents(args.buffer, "target"), args, args.offset_bytes);
   // Holding the source makes a buffer that is copied onto itself write to fresh memory, so overlaps are harmless.
   const at::Tensor source = args.source->tensor.contiguous();
   copy_bytes(writable(args.buffer, args.offset_bytes, args.size_bytes), read(source, args.source_offset_bytes), args.size_bytes);
@@ -87,17 +80,13 @@ ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args) {
 }
 
 void transfer(const ltc_transfer_args& args) {
-  check_extensions(args.ext);
-  if (args.flags & ~uint32_t{LTC_HOST_DATA_UNTIL_RETURN}) {
-    throw Failure(LTC_UNSUPPORTED, c10::str("[transfer] unknown flags ", args.flags & ~uint32_t{LTC_HOST_DATA_UNTIL_RETURN}));
-  }
+  abi::check_transfer(args);
   c10::InferenceMode inference;
   switch (args.direction) {
     case LTC_TO_DEVICE: return to_device(args);
     case LTC_FROM_DEVICE: return from_device(args);
-    case LTC_ON_DEVICE: return on_device(args);
+    default: return on_device(args);
   }
-  throw Failure(LTC_UNSUPPORTED, c10::str("[transfer] unknown direction ", args.direction));
 }
 
 }  // namespace ltc::torchscript

@@ -38,13 +38,8 @@ void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done) {
 
 namespace {
 
-constexpr ltc_version kVersion{1, 0};
-
-// A literal: its bytes live as long as the library.
-template <size_t N>
-constexpr ltc_string literal(const char (&text)[N]) {
-  return {text, N - 1};
-}
+using abi::literal;
+using abi::refuse_options;
 
 ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   return guarded(plugin->host, [&] {
@@ -56,12 +51,6 @@ ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
     info->sanitizers = 0;
     info->opset = 0;
   });
-}
-
-// There are no settings, so a name that arrives is a mistake that somebody wants to hear about.
-void refuse_options(size_t count, const ltc_option* const* options) {
-  if (count == 0) return;
-  throw Failure(LTC_INVALID_ARGUMENT, "[torchscript] unknown option '" + std::string(text(options[0]->name)) + "'");
 }
 
 ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
@@ -174,23 +163,12 @@ const ltc_plugin_api kApi = {
     .memory_stats = memory_stats,
 };
 
-bool is_older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
-
 bool enter(ltc_entry_args* args) {
-  const ltc_version oldest = args->oldest, newest = args->newest;
-  args->oldest = args->newest = kVersion;
-  if (is_older(kVersion, oldest) || is_older(newest, kVersion)) {
-    static thread_local char reason[128];
-    std::snprintf(reason, sizeof reason, "torchscript speaks plugin ABI %u.%u, the host %u.%u to %u.%u", kVersion.major,
-                  kVersion.minor, oldest.major, oldest.minor, newest.major, newest.minor);
-    args->reason = reason;
-    return false;
-  }
+  if (!abi::agree(args, "torchscript")) return false;
   register_operators();
   install_pool();
   args->plugin = new ltc_plugin{args->host};
   args->api = &kApi;
-  args->agreed = kVersion;
   return true;
 }
 

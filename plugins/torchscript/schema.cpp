@@ -34,11 +34,24 @@ constexpr Rename kRenames[] = {
     {"aten::as_strided_scatter", "ltc_torchscript::as_strided_scatter"},
 };
 
-constexpr std::string_view kRowMajor[] = {
-    "aten::native_group_norm",       "aten::native_group_norm_backward",
-    "aten::_pdist_forward",          "aten::_pdist_backward",
-    "aten::_embedding_bag",          "aten::_embedding_bag_forward_only",
-    "aten::_embedding_bag_backward", "aten::_embedding_bag_dense_backward",
+struct LayoutRow {
+  std::string_view name;
+  OperandLayout layout;
+};
+
+constexpr LayoutRow kLayouts[] = {
+    {"aten::native_group_norm", OperandLayout::kRowMajor},
+    {"aten::native_group_norm_backward", OperandLayout::kRowMajor},
+    {"aten::_pdist_forward", OperandLayout::kRowMajor},
+    {"aten::_pdist_backward", OperandLayout::kRowMajor},
+    {"aten::_embedding_bag", OperandLayout::kRowMajor},
+    {"aten::_embedding_bag_forward_only", OperandLayout::kRowMajor},
+    {"aten::_embedding_bag_backward", OperandLayout::kRowMajor},
+    {"aten::_embedding_bag_dense_backward", OperandLayout::kRowMajor},
+    {"aten::native_batch_norm", OperandLayout::kPacked},
+    {"aten::_native_batch_norm_legit", OperandLayout::kPacked},
+    {"aten::_native_batch_norm_legit_functional", OperandLayout::kPacked},
+    {"aten::native_batch_norm_backward", OperandLayout::kPacked},
 };
 
 // Results that a dense buffer cannot hold, and metadata that only eager has.
@@ -301,8 +314,11 @@ bool writes(const c10::FunctionSchema& schema) {
   return std::any_of(schema.arguments().begin(), schema.arguments().end(), is_written);
 }
 
-bool needs_row_major(const c10::OperatorHandle& op) {
-  return std::find(std::begin(kRowMajor), std::end(kRowMajor), op.operator_name().name) != std::end(kRowMajor);
+OperandLayout operand_layout(const c10::OperatorHandle& op) {
+  for (const LayoutRow& row : kLayouts) {
+    if (row.name == op.operator_name().name) return row.layout;
+  }
+  return OperandLayout::kAny;
 }
 
 bool returns_list(const c10::FunctionSchema& schema) {

@@ -52,8 +52,13 @@ bool returns_list(const c10::FunctionSchema& schema);
 bool writes(const c10::FunctionSchema& schema);
 bool is_written(const c10::Argument& arg);
 
-// Whether the operator's CPU kernel refuses operands that are not row-major, as it leaves that to the code around it.
-bool needs_row_major(const c10::OperatorHandle& op);
+// How the operator's CPU kernel wants its operands to lie in memory.
+enum class OperandLayout : uint8_t {
+  kAny,
+  kRowMajor,  // it refuses others, as it leaves that to the code around it
+  kPacked,    // row-major or channels last: through other strides it rounds what is between to the operands' type
+};
+OperandLayout operand_layout(const c10::OperatorHandle& op);
 
 // The operator that does the same in the memory of its first operand: "aten::add_.Tensor" of "aten::add.Tensor".
 std::optional<c10::OperatorHandle> in_place_twin(const c10::OperatorHandle& op);

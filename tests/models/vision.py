@@ -10,11 +10,13 @@ from models.row import Model, classify, regress, sgd
 
 # torchvision's C++ ops do not load against every build of PyTorch. Its import describes the shapes of two of them, for which
 # declarations are enough; no model here calls them.
-_DECLARED = torch.library.Library("torchvision", "DEF")
-_DECLARED.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-_DECLARED.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-
-import torchvision.models  # noqa: E402
+try:
+    import torchvision.models
+except RuntimeError:
+    _DECLARED = torch.library.Library("torchvision", "DEF")
+    _DECLARED.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    _DECLARED.define("qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    import torchvision.models
 
 
 def _images(batch, size):

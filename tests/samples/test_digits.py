@@ -133,12 +133,12 @@ def test_ltc_repeats_itself(tmp_path):
 
 
 def test_first_losses_agree_with_cpu(tmp_path):
-    flags = ("--no-dropout", "--steps", 10)
-    assert losses(tmp_path, *flags, device="ltc") == pytest.approx(losses(tmp_path, *flags), rel=1e-4)
+    flags = ("--no-dropout", "--steps", 5)
+    assert losses(tmp_path, *flags, device="ltc") == pytest.approx(losses(tmp_path, *flags), rel=5e-4)
 
 
 def test_training_agrees_with_cpu(tmp_path):
-    """In double precision: in single precision not even the CPU agrees with itself for 50 steps if its threads are others."""
+    """In double precision: in single precision not even the CPU agrees with itself for 50 steps, with other threads or without AVX-512."""
     found = {}
     for device in ("cpu", "ltc"):
         file = tmp_path / f"{device}.pt"

@@ -21,6 +21,7 @@ def register() -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _sharing.install()
     _name_backend_of_compile()
+    _accumulate_as_the_cpu()
     atexit.register(_C.end_process)
 
 
@@ -35,3 +36,17 @@ def _name_backend_of_compile() -> None:
         return compile_graph(self, graph, inputs, **kwargs)
 
     torch._TorchCompileInductorWrapper.__call__ = __call__
+
+
+def _accumulate_as_the_cpu() -> None:
+    """``linear_cross_entropy`` in chunks accumulates half types in float on the CPU and on CUDA, in themselves on all others."""
+    options = torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions
+    adjust = options._adjust
+
+    @functools.wraps(adjust)
+    def _adjust(self, num_batches, in_features, num_classes, dtype, device=None):
+        if device is not None and device.type == "ltc":
+            device = torch.device("cpu")
+        return adjust(self, num_batches, in_features, num_classes, dtype, device)
+
+    options._adjust = _adjust

@@ -1,21 +1,17 @@
-#include "recipe.h"
+#include "device/recipe.h"
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "gemm.h"
 #include "kernels/dtype.h"
 
-namespace ltc::opencl {
+namespace ltc::device {
 namespace {
-
-// Kernels that loop do much in each work item, so that few of them make a group.
-constexpr uint64_t kElementsLocal = 64, kRowsLocal = 8;
 
 class Maker {
  public:
-  explicit Maker(const kernels::Plan& plan)
-      : plan_(plan), places_(plan.graph.values.size(), Binding{Binding::Place::kSlot, kUnplaced}) {}
+  Maker(const kernels::Plan& plan, const Lowering& lowering)
+      : plan_(plan), lowering_(lowering), places_(plan.graph.values.size(), Binding{Binding::Place::kSlot, kUnplaced}) {}
 
   Recipe make() {
     for (const kernels::Param& param : plan_.graph.params) add_param(param);
@@ -89,22 +85,30 @@ class Maker {
 
   void add_launch(const kernels::Step& step) {
     const auto* product = std::get_if<kernels::Product>(&step.work);
-    kernels::Source source = product ? gemm_source(*product) : render(step, kernels::opencl_dialect());
-    const auto* kernel = std::get_if<kernels::Kernel>(&step.work);
-    const bool loops = !kernel || kernel->blocks.size() > 1;
-    Launch launch{source_index(kernels::program_text({&source.text, 1}, kernels::opencl_dialect())),
-                  {},
-                  {},
-                  std::move(source.integers),
-                  source.long_index,
-                  product ? 1
-                  : loops ? kRowsLocal
-                          : kElementsLocal,
-                  step.source,
-                  step.label};
+    Launch launch = product && !lowering_.product ? library_launch(*product) : kernel_launch(step, product);
+    launch.node = step.source;
+    launch.label = step.label;
     for (const auto& buffer : step.buffers) launch.buffers.push_back(places_[buffer.value]);
     for (const auto& scalar : step.scalars) launch.scalars.push_back({scalar_index_.at(scalar.value), scalar.dtype});
     recipe_.launches.push_back(std::move(launch));
+  }
+
+  Launch library_launch(const kernels::Product& product) {
+    recipe_.products.push_back(product);
+    return {.source = LTC_NONE, .product = static_cast<uint32_t>(recipe_.products.size() - 1), .local_size = 1};
+  }
+
+  // Kernels that loop do much in each work item, so that few of them make a group.
+  Launch kernel_launch(const kernels::Step& step, const kernels::Product* product) {
+    kernels::Source source = product ? lowering_.product(*product) : render(step, lowering_.dialect);
+    const auto* kernel = std::get_if<kernels::Kernel>(&step.work);
+    const bool loops = !kernel || kernel->blocks.size() > 1;
+    const uint64_t local_size = product ? 1 : loops ? lowering_.rows_local : lowering_.elements_local;
+    return {.source = source_index(kernels::program_text({&source.text, 1}, lowering_.dialect)),
+            .product = LTC_NONE,
+            .integers = std::move(source.integers),
+            .long_index = source.long_index,
+            .local_size = local_size};
   }
 
   uint32_t source_index(std::string text) {
@@ -115,6 +119,7 @@ class Maker {
   }
 
   const kernels::Plan& plan_;
+  const Lowering& lowering_;
   std::vector<Binding> places_;  // by value
   std::unordered_map<uint32_t, uint32_t> scalar_index_;
   Recipe recipe_;
@@ -134,6 +139,22 @@ std::string TensorType::text() const { return kernels::type_text({dtype, sizes, 
 
 TensorType type_of(const ltc_type& type) { return {type.dtype, {type.sizes, type.sizes + type.rank}}; }
 
-Recipe make_recipe(const kernels::Plan& plan) { return Maker(plan).make(); }
+std::string Recipe::text() const {
+  std::string text;
+  for (const Launch& launch : launches) {
+    text += "\n// " + launch.label;
+    if (launch.product != LTC_NONE) {
+      const kernels::Product& product = products[launch.product];
+      text += ": [" + std::to_string(product.batch) + "," + std::to_string(product.rows) + "," + std::to_string(product.length) +
+              "] by [" + std::to_string(product.batch) + "," + std::to_string(product.length) + "," +
+              std::to_string(product.columns) + "], by the library\n";
+    } else {
+      text += ": " + std::to_string(launch.integers[0]) + " items\n" + sources[launch.source];
+    }
+  }
+  return text;
+}
 
-}  // namespace ltc::opencl
+Recipe make_recipe(const kernels::Plan& plan, const Lowering& lowering) { return Maker(plan, lowering).make(); }
+
+}  // namespace ltc::device

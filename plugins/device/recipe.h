@@ -1,6 +1,7 @@
 // What an executable is made of, as plain data: it can be written to a file and read again.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -8,7 +9,7 @@
 #include "kernels/plan.h"
 #include "ltc/plugin.h"
 
-namespace ltc::opencl {
+namespace ltc::device {
 
 struct TensorType {
   ltc_dtype dtype = 0;
@@ -31,15 +32,16 @@ struct ScalarBinding {
   ltc_dtype dtype;  // what the kernel takes
 };
 
-// One kernel to be enqueued. Arguments in the order of kernels/render.h.
+// One kernel to be enqueued, its arguments in the order of kernels/render.h; or a product that a library computes.
 struct Launch {
-  uint32_t source;
+  uint32_t source;   // LTC_NONE: a product
+  uint32_t product;  // LTC_NONE: a kernel
   std::vector<Binding> buffers;
   std::vector<ScalarBinding> scalars;
   std::vector<int64_t> integers;
   bool long_index;
-  uint64_t local_size;
-  uint32_t node;  // for messages
+  uint64_t local_size;  // work items of a group
+  uint32_t node;        // for messages
   std::string label;
 };
 
@@ -49,14 +51,26 @@ struct Recipe {
   std::vector<bool> is_scalar;       // by param of the graph
   std::vector<uint64_t> slots;       // bytes of memory that a run needs for what lies between
   std::vector<std::string> sources;  // distinct
+  std::vector<kernels::Product> products;
   std::vector<Launch> launches;
+
+  std::string text() const;  // the launches, for people
+};
+
+// How a device wants its graphs.
+struct Lowering {
+  const kernels::Dialect& dialect;
+  kernels::Options options;
+  uint64_t elements_local, rows_local;  // work items of a group, for kernels without and with loops
+  // The kernel of a product that options.library_product takes, for groups of one; null: a library computes it.
+  kernels::Source (*product)(const kernels::Product&) = nullptr;
 };
 
 // Renders the plan, and plans its memory: what is dead makes room for what comes.
-Recipe make_recipe(const kernels::Plan& plan);
+Recipe make_recipe(const kernels::Plan& plan, const Lowering& lowering);
 
 // Bytes for executable_save, with the binaries of the sources, and back. read throws DATA_CORRUPT.
 std::string write_recipe(const Recipe& recipe, std::span<const std::string> binaries, const std::string& fingerprint);
 Recipe read_recipe(std::span<const char> bytes, std::vector<std::string>& binaries, const std::string& fingerprint);
 
-}  // namespace ltc::opencl
+}  // namespace ltc::device

@@ -1,13 +1,15 @@
 // Recipes as bytes: a magic number, a checksum, the fingerprint of the device, then the fields in order.
 #include <cstring>
 
-#include "errors.h"
-#include "recipe.h"
+#include "abi/failure.h"
+#include "device/recipe.h"
 
-namespace ltc::opencl {
+namespace ltc::device {
 namespace {
 
-constexpr uint64_t kMagic = 0x31302d6c636f2d6c;  // changes with the format
+using abi::Failure;
+
+constexpr uint64_t kMagic = 0x32302d6c636f2d6c;  // changes with the format
 
 uint64_t checksum(std::span<const char> bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -86,6 +88,7 @@ void type(Archive& io, TensorType& type) {
 template <typename Archive>
 void launch(Archive& io, Launch& launch) {
   io.number(launch.source);
+  io.number(launch.product);
   io.list(launch.buffers, [&](Binding& binding) { io.number(binding.place), io.number(binding.index); });
   io.list(launch.scalars, [&](ScalarBinding& binding) { io.number(binding.index), io.number(binding.dtype); });
   io.list(launch.integers, [&](int64_t& integer) { io.number(integer); });
@@ -96,6 +99,16 @@ void launch(Archive& io, Launch& launch) {
 }
 
 template <typename Archive>
+void product(Archive& io, kernels::Product& product) {
+  io.number(product.dtype);
+  for (int64_t* size : {&product.batch, &product.rows, &product.columns, &product.length}) io.number(*size);
+  for (kernels::StridedMatrix* matrix : {&product.a, &product.b}) {
+    io.number(matrix->value);
+    for (int64_t* number : {&matrix->offset, &matrix->batch, &matrix->row, &matrix->column}) io.number(*number);
+  }
+}
+
+template <typename Archive>
 void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std::vector<uint8_t>& is_scalar) {
   io.list(recipe.inputs, [&](TensorType& value) { type(io, value); });
   io.list(recipe.outputs, [&](TensorType& value) { type(io, value); });
@@ -103,6 +116,7 @@ void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std
   io.list(is_scalar, [&](uint8_t& flag) { io.number(flag); });
   io.list(recipe.slots, [&](uint64_t& bytes) { io.number(bytes); });
   io.list(recipe.sources, [&](std::string& text) { io.text(text); });
+  io.list(recipe.products, [&](kernels::Product& value) { product(io, value); });
   io.list(binaries, [&](std::string& text) { io.text(text); });
   io.list(recipe.launches, [&](Launch& value) { launch(io, value); });
 }
@@ -111,7 +125,9 @@ void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std
 void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
   bool good = binaries.size() == recipe.sources.size();
   for (const Launch& launch : recipe.launches) {
-    good = good && launch.source < recipe.sources.size() && !launch.integers.empty() && launch.local_size > 0;
+    const bool is_kernel = launch.product == LTC_NONE;
+    good = good && (is_kernel ? launch.source < recipe.sources.size() && !launch.integers.empty() && launch.local_size > 0
+                              : launch.product < recipe.products.size() && launch.buffers.size() == 3);
     for (const Binding& binding : launch.buffers) {
       const size_t count = binding.place == Binding::Place::kInput    ? recipe.inputs.size()
                            : binding.place == Binding::Place::kOutput ? recipe.outputs.size()
@@ -132,7 +148,7 @@ std::string write_recipe(const Recipe& recipe, std::span<const std::string> bina
   Writer body;
   std::string device = fingerprint;
   body.text(device);
-  opencl::recipe(body, copy, blobs, is_scalar);
+  device::recipe(body, copy, blobs, is_scalar);
   const std::string bytes = body.take();
   Writer head;
   uint64_t magic = kMagic, sum = checksum(bytes);
@@ -154,11 +170,11 @@ Recipe read_recipe(std::span<const char> bytes, std::vector<std::string>& binari
   if (device != fingerprint) throw Failure(LTC_UNSUPPORTED, "saved for another device: " + device);
   Recipe recipe;
   std::vector<uint8_t> is_scalar;
-  opencl::recipe(body, recipe, binaries, is_scalar);
+  device::recipe(body, recipe, binaries, is_scalar);
   recipe.is_scalar.assign(is_scalar.begin(), is_scalar.end());
   if (!body.at_end()) Reader::corrupt();
   check(recipe, binaries);
   return recipe;
 }
 
-}  // namespace ltc::opencl
+}  // namespace ltc::device

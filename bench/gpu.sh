@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# All that needs a GPU, in calls of under ten minutes: parts that are done are not done again.
+#
+#   bench/gpu.sh carry        on a machine like those that ./dev sets up: puts headers and libraries that the GPU's machine may lack
+#                             into build/gpu-carry; take that folder along
+#   bench/gpu.sh [PART...]    on the GPU's machine: these parts, or all that are not done yet
+#   bench/gpu.sh again PART   forgets that a part was done
+#
+# It needs there: a CUDA driver, Python with a CUDA PyTorch, CMake, Ninja, a C++20 compiler, CUDA's headers; no network.
+# Results and logs: build/gpu/, copied to $OUT where that is set. GPU_SECONDS limits a call (default 570).
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD state=$PWD/build/gpu carry=$PWD/build/gpu-carry build=$PWD/build/gpu-release
+python=${PYTHON:-python3}
+deadline=$((SECONDS + ${GPU_SECONDS:-570}))
+parts=(plugin conformance sanitizer core sweep models times)
+
+usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
+
+# ---- what is taken along
+
+# The headers of Boost, spdlog, fmt and GoogleTest that are included, and packages that make CMake find them.
+carry() {
+  rm -rf "$carry"
+  mkdir -p "$carry"/{include,lib/cmake/{Boost,spdlog,GTest}}
+  printf '#include <%s>\n' boost/crc.hpp boost/dll/shared_library.hpp spdlog/spdlog.h spdlog/sinks/stdout_color_sinks.h \
+    gtest/gtest.h gmock/gmock.h \
+    | g++ -std=c++20 -DSPDLOG_FMT_EXTERNAL -DFMT_HEADER_ONLY -M -x c++ - | tr ' \\' '\n\n' \
+    | sed -nE 's#^/usr/include/((boost|spdlog|fmt|gtest|gmock)/.*)#\1#p' | sort -u \
+    | tar -C /usr/include -cf - -T - | tar -C "$carry/include" -xf -
+  cp "$(g++ -print-file-name=libgtest.a)" "$(g++ -print-file-name=libgmock.a)" "$carry/lib/"
+  cat > "$carry/lib/cmake/Boost/BoostConfig.cmake" <<'CMAKE'
+add_library(Boost::headers INTERFACE IMPORTED)
+target_include_directories(Boost::headers INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../../include)
+CMAKE
+  cat > "$carry/lib/cmake/spdlog/spdlogConfig.cmake" <<'CMAKE'
+add_library(spdlog::spdlog_header_only INTERFACE IMPORTED)
+target_include_directories(spdlog::spdlog_header_only INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../../include)
+CMAKE
+  cat > "$carry/lib/cmake/GTest/GTestConfig.cmake" <<'CMAKE'
+find_package(Threads REQUIRED)
+add_library(GTest::gmock INTERFACE IMPORTED)
+target_include_directories(GTest::gmock INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../../include)
+target_link_libraries(GTest::gmock INTERFACE
+  ${CMAKE_CURRENT_LIST_DIR}/../../libgmock.a ${CMAKE_CURRENT_LIST_DIR}/../../libgtest.a Threads::Threads)
+CMAKE
+  du -sh "$carry"
+}
+
+# ---- parts, each as its own command under a limit of time
+
+configure() {
+  [[ -f $build/build.ninja ]] && return
+  cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$carry" \
+    -DPython_EXECUTABLE="$(command -v "$python")" -DLTC_TESTS=OFF -DLTC_SAMPLES=OFF
+}
+plugin() { configure && ninja -C "$build" ltc_plugin_cuda ltc_conformance; }
+suite() { "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_cuda.so" "$@"; }
+conformance() { suite; }
+sanitizer() {
+  compute-sanitizer --tool memcheck --error-exitcode 9 "$build/python/ltc/bin/ltc-conformance" \
+    --backend "$build/python/ltc/plugins/libltc_cuda.so" --tier memory,execute,async,programs
+}
+core() { configure && ninja -C "$build"; }
+sweep() {
+  PYTHONPATH=$root/conformance:$PYTHONPATH "$python" -m sweep --modes forward,backward --dtypes float32 --samples 1 --timeout 60 \
+    --ops '^(add|sub|mul|div|exp|log|tanh|sigmoid|sum|mean|amax|softmax|log_softmax|mm|bmm|matmul|addmm|cat|gather|scatter|index_select|sort|topk|cumsum|nn.functional.(linear|conv2d|relu|gelu|layer_norm|batch_norm|embedding|max_pool2d|cross_entropy|dropout))$'
+}
+models() { "$python" -m pytest -q -x "$root/tests/test_models.py" -k as_on_cpu; }
+times() {
+  "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
+    --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,gpt2,resnet18
+}
+
+# ---- running them
+
+limit_of() {  # PART: its own limit in seconds
+  case $1 in plugin) echo 180 ;; conformance) echo 150 ;; sanitizer) echo 240 ;; core) echo 300 ;; *) echo 280 ;; esac
+}
+
+run_part() {  # PART
+  local log=$state/$1.log left=$((deadline - SECONDS)) limit began=$SECONDS code
+  if [[ -f $state/$1.done ]]; then
+    echo "$1: done before"
+    return
+  fi
+  if (( left < 20 )); then
+    echo "$1: no time left; call again"
+    return 1
+  fi
+  limit=$(limit_of "$1")
+  (( limit < left )) || limit=$left
+  timeout -k 5 "$limit" bash "$root/bench/gpu.sh" --part "$1" >"$log" 2>&1
+  code=$?
+  (( code )) || touch "$state/$1.done"
+  echo "$1: exit $code after $((SECONDS - began)) s (limit $limit s)"
+  tail -n $(( code ? 25 : 12 )) "$log" | sed 's/^/  /'
+  [[ -z ${OUT:-} ]] || cp "$log" "$OUT/"
+  return "$code"
+}
+
+case ${1:-} in
+  -h | --help) usage; exit ;;
+  carry) carry; exit ;;
+  again) rm -f "$state/${2:?which part?}.done"; exit ;;
+  --part)
+    export LTC_BACKEND=cuda PYTHONPATH=$build/python${PYTHONPATH:+:$PYTHONPATH}
+    "$2"
+    exit
+    ;;
+esac
+(( $# )) && parts=("$@")
+mkdir -p "$state"
+failed=0
+for part in "${parts[@]}"; do run_part "$part" || failed=1; done
+exit "$failed"

@@ -1,0 +1,37 @@
+// What every plugin does alike where the host calls it: agree on a version, refuse what it does not know.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "abi/failure.h"
+
+namespace ltc::abi {
+
+// A literal: its bytes live as long as the library.
+template <size_t N>
+constexpr ltc_string literal(const char (&text)[N]) {
+  return {text, N - 1};
+}
+inline ltc_string borrowed(const std::string& text) { return {text.c_str(), text.size()}; }
+inline std::string_view view(const ltc_string& text) { return {text.data, text.size}; }
+
+// Writes what is spoken here, the version of ltc/plugin.h, and agrees on it; false, with the reason, where the host does not
+// speak it.
+bool agree(ltc_entry_args* args, const char* plugin_name);
+
+// Refuses an extension that must be understood (bit 31 of its kind) and is not: none is known.
+void check_extensions(const ltc_extension* first);
+
+// There are no settings, so a name that arrives is a mistake that somebody wants to hear about.
+void refuse_options(size_t count, const ltc_option* const* options);
+
+// Flags and direction of a transfer are known, its host memory is there.
+void check_transfer(const ltc_transfer_args& args);
+// `role`: "source" or "target".
+void check_range(const char* role, uint64_t offset, uint64_t size, uint64_t buffer_bytes);
+
+// `what`: "inputs", of a run.
+void check_count(const char* what, size_t given, size_t compiled);
+
+}  // namespace ltc::abi

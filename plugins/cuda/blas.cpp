@@ -1,0 +1,178 @@
+#include "blas.h"
+
+#include <algorithm>
+
+#include "kernels/dtype.h"
+
+namespace ltc::cuda {
+namespace {
+
+struct TypeRow {
+  ltc_dtype dtype;
+  lt::DataType data;
+  lt::ComputeType compute;
+  lt::DataType scale;
+};
+
+// F32 is computed as F32: what PyTorch's flags allow beyond that does not reach a plugin.
+constexpr TypeRow kTypes[] = {
+    {LTC_F32, lt::kR32F, lt::kCompute32F, lt::kR32F},
+    {LTC_F64, lt::kR64F, lt::kCompute64F, lt::kR64F},
+    {LTC_F16, lt::kR16F, lt::kCompute32F, lt::kR32F},
+    {LTC_BF16, lt::kR16BF, lt::kCompute32F, lt::kR32F},
+};
+
+const TypeRow* find_type(ltc_dtype dtype) {
+  const auto found = std::ranges::find(kTypes, dtype, &TypeRow::dtype);
+  return found == std::end(kTypes) ? nullptr : found;
+}
+
+// What blocks of memory are aligned to, so the most that can be promised.
+constexpr int64_t kBlockAlignment = 256;
+
+// The largest power of two up to that which divides all addresses of the operand's matrices.
+uint32_t alignment(int64_t element_bytes, int64_t offset, int64_t batch_stride) {
+  const int64_t bits = kBlockAlignment | offset * element_bytes | batch_stride * element_bytes;
+  return static_cast<uint32_t>(bits & -bits);
+}
+
+// A matrix seen column-major is its transpose, unless it lies column-major.
+BlasOperand operand(const kernels::StridedMatrix& matrix, int64_t rows, int64_t columns, int64_t element_bytes) {
+  const auto seen = kernels::blas_matrix(matrix, rows, columns);
+  if (!seen) throw Failure(LTC_INTERNAL, "an operand of a product does not lie as BLAS takes it");
+  const auto tall = static_cast<uint64_t>(seen->row_major ? columns : rows);
+  const auto wide = static_cast<uint64_t>(seen->row_major ? rows : columns);
+  return {tall,
+          wide,
+          seen->leading,
+          matrix.batch,
+          matrix.offset,
+          seen->row_major ? lt::kAsIs : lt::kTransposed,
+          alignment(element_bytes, matrix.offset, matrix.batch)};
+}
+
+const void* at(CUdeviceptr buffer, const BlasOperand& operand, ltc_dtype dtype) {
+  return reinterpret_cast<const void*>(buffer + static_cast<uint64_t>(operand.offset * kernels::bits_of(dtype) / 8));
+}
+
+}  // namespace
+
+std::unique_ptr<const BlasApi> BlasApi::load(const SearchPath& path, int newest_major) {
+  const Library library = Library::open(versions_of("libcublasLt.so", newest_major), path);
+  if (!library) return nullptr;
+  auto api = std::make_unique<BlasApi>();
+#define LTC_RESOLVE(name) library.resolve(#name, api->name);
+  LTC_BLAS_FUNCTIONS(LTC_RESOLVE)
+#undef LTC_RESOLVE
+  return api;
+}
+
+void BlasApi::check(lt::Status status, const char* what) const {
+  if (status == lt::kSuccess) return;
+  throw Failure(LTC_INTERNAL, std::string(what) + " answered status " + std::to_string(status));
+}
+
+bool wants_blas(ltc_dtype dtype, int64_t batch, int64_t rows, int64_t columns, int64_t length) {
+  const bool fits = std::max({batch, rows, columns, length}) <= INT32_MAX;
+  const bool much = std::max({rows, columns, length}) >= 512 || rows * columns * length >= 512;
+  return find_type(dtype) && fits && length > 0 && much;
+}
+
+BlasCall blas_call(const kernels::Product& product) {
+  const int64_t bytes = kernels::bits_of(product.dtype) / 8;
+  const auto& [dtype, batch, rows, columns, length, a, b] = product;
+  const int64_t result_stride = rows * columns;
+  return {dtype,
+          static_cast<int32_t>(batch),
+          operand(b, length, columns, bytes),
+          operand(a, rows, length, bytes),
+          {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns, result_stride, 0, lt::kAsIs,
+           alignment(bytes, 0, result_stride)}};
+}
+
+Blas::Blas(const BlasApi& api) : api_(api) { api_.check(api_.cublasLtCreate(&handle_), "cublasLtCreate"); }
+
+Blas::~Blas() {
+  products_.clear();
+  api_.cublasLtDestroy(handle_);
+}
+
+std::shared_ptr<const Blas::Product> Blas::product(const BlasCall& call) {
+  const std::lock_guard guard(lock_);
+  auto& known = products_[call];
+  if (!known) known = std::make_shared<const Product>(*this, call);
+  return known;
+}
+
+Blas::Product::Product(const Blas& blas, const BlasCall& call)
+    : blas_(blas),
+      call_(call),
+      desc_(nullptr, blas.api_.cublasLtMatmulDescDestroy),
+      first_(layout(call.first)),
+      second_(layout(call.second)),
+      result_(layout(call.result)) {
+  const BlasApi& api = blas_.api_;
+  const TypeRow& type = *find_type(call.dtype);
+  lt::MatmulDesc made = nullptr;
+  api.check(api.cublasLtMatmulDescCreate(&made, type.compute, type.scale), "cublasLtMatmulDescCreate");
+  desc_.reset(made);
+  for (const auto& [attribute, operation] :
+       {std::pair{lt::kTransA, call.first.operation}, {lt::kTransB, call.second.operation}}) {
+    api.check(api.cublasLtMatmulDescSetAttribute(made, attribute, &operation, sizeof operation),
+              "cublasLtMatmulDescSetAttribute");
+  }
+  ask();
+}
+
+Blas::Product::Owned<lt::Layout> Blas::Product::layout(const BlasOperand& operand) const {
+  const BlasApi& api = blas_.api_;
+  lt::Layout made = nullptr;
+  api.check(api.cublasLtMatrixLayoutCreate(&made, find_type(call_.dtype)->data, operand.rows, operand.columns, operand.leading),
+            "cublasLtMatrixLayoutCreate");
+  Owned<lt::Layout> layout(made, api.cublasLtMatrixLayoutDestroy);
+  api.check(api.cublasLtMatrixLayoutSetAttribute(made, lt::kBatchCount, &call_.batch, sizeof call_.batch),
+            "cublasLtMatrixLayoutSetAttribute");
+  api.check(api.cublasLtMatrixLayoutSetAttribute(made, lt::kBatchStride, &operand.batch_stride, sizeof operand.batch_stride),
+            "cublasLtMatrixLayoutSetAttribute");
+  return layout;
+}
+
+void Blas::Product::ask() {
+  const BlasApi& api = blas_.api_;
+  lt::Preference made = nullptr;
+  api.check(api.cublasLtMatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
+  const Owned<lt::Preference> preference(made, api.cublasLtMatmulPreferenceDestroy);
+  const auto set = [&](lt::PreferenceAttribute attribute, auto value) {
+    api.check(api.cublasLtMatmulPreferenceSetAttribute(made, attribute, &value, sizeof value),
+              "cublasLtMatmulPreferenceSetAttribute");
+  };
+  set(lt::kMaxWorkspaceBytes, uint64_t{kWorkspaceBytes});
+  set(lt::kMinAlignmentA, call_.first.alignment_bytes);
+  set(lt::kMinAlignmentB, call_.second.alignment_bytes);
+  set(lt::kMinAlignmentC, call_.result.alignment_bytes);
+  set(lt::kMinAlignmentD, call_.result.alignment_bytes);
+  int found = 0;
+  const lt::Status status = api.cublasLtMatmulAlgoGetHeuristic(blas_.handle_, desc_.get(), first_.get(), second_.get(),
+                                                               result_.get(), result_.get(), made, 1, &chosen_, &found);
+  if (status != lt::kSuccess || found == 0 || chosen_.state != lt::kSuccess) {
+    throw Failure(LTC_UNSUPPORTED, "cuBLASLt knows no way to compute " + std::to_string(call_.batch) + " products of [" +
+                                       std::to_string(call_.result.columns) + "," + std::to_string(call_.result.rows) +
+                                       "] (status " + std::to_string(status) + ")");
+  }
+}
+
+void Blas::Product::launch(CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace, CUstream stream) const {
+  const double wide[] = {1, 0};
+  const float narrow[] = {1, 0};
+  const bool is_wide = call_.dtype == LTC_F64;
+  const void* alpha = is_wide ? static_cast<const void*>(&wide[0]) : &narrow[0];
+  const void* beta = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
+  void* result = reinterpret_cast<void*>(c);
+  blas_.api_.check(
+      blas_.api_.cublasLtMatmul(blas_.handle_, desc_.get(), alpha, at(b, call_.first, call_.dtype), first_.get(),
+                                at(a, call_.second, call_.dtype), second_.get(), beta, result, result_.get(), result,
+                                result_.get(), &chosen_.algorithm, reinterpret_cast<void*>(workspace), kWorkspaceBytes, stream),
+      "cublasLtMatmul");
+}
+
+}  // namespace ltc::cuda

@@ -1,0 +1,85 @@
+// Matrix products, by cuBLASLt.
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <type_traits>
+#include <vector>
+
+#include "blas_api.h"
+#include "kernels/plan.h"
+#include "library.h"
+
+namespace ltc::cuda {
+
+struct BlasApi {
+#define LTC_MEMBER(name) decltype(&lt::name) name = nullptr;
+  LTC_BLAS_FUNCTIONS(LTC_MEMBER)
+#undef LTC_MEMBER
+
+  // Null where there is no cuBLASLt of the driver's CUDA version or an older one.
+  static std::unique_ptr<const BlasApi> load(const SearchPath& path, int newest_major);
+  void check(lt::Status status, const char* what) const;
+};
+
+// Options::library_product of the plan: F16, BF16, F32 and F64, unless the product is so small that a generated kernel is as
+// good.
+bool wants_blas(ltc_dtype dtype, int64_t batch, int64_t rows, int64_t columns, int64_t length);
+
+// cuBLASLt computes column-major: c transposed, from b transposed and a transposed. What it is called with for a product.
+struct BlasOperand {
+  uint64_t rows, columns;
+  int64_t leading, batch_stride, offset;  // in elements
+  lt::Operation operation;
+  uint32_t alignment_bytes;
+  auto operator<=>(const BlasOperand&) const = default;
+};
+struct BlasCall {
+  ltc_dtype dtype;
+  int32_t batch;
+  BlasOperand first, second, result;  // b, a, c of the product
+  auto operator<=>(const BlasCall&) const = default;
+};
+BlasCall blas_call(const kernels::Product& product);
+
+// The handle of one device, and what its heuristics said. Any thread, with the device's context current.
+class Blas {
+ public:
+  explicit Blas(const BlasApi& api);
+  ~Blas();
+  Blas(const Blas&) = delete;
+  Blas& operator=(const Blas&) = delete;
+
+  static constexpr size_t kWorkspaceBytes = 32 << 20;
+
+  // A product ready to be launched; asks the heuristics once per form. Throws UNSUPPORTED where they know no way.
+  class Product {
+   public:
+    Product(const Blas& blas, const BlasCall& call);
+
+    // The addresses of the buffers that the product names, of the workspace too.
+    void launch(CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace, CUstream stream) const;
+
+   private:
+    template <typename T>
+    using Owned = std::unique_ptr<std::remove_pointer_t<T>, lt::Status (*)(T)>;
+
+    Owned<lt::Layout> layout(const BlasOperand& operand) const;
+    void ask();
+
+    const Blas& blas_;
+    const BlasCall call_;
+    Owned<lt::MatmulDesc> desc_;
+    Owned<lt::Layout> first_, second_, result_;
+    lt::Heuristic chosen_{};
+  };
+  std::shared_ptr<const Product> product(const BlasCall& call);
+
+ private:
+  const BlasApi& api_;
+  lt::Handle handle_ = nullptr;
+  std::mutex lock_;
+  std::map<BlasCall, std::shared_ptr<const Product>> products_;
+};
+
+}  // namespace ltc::cuda

@@ -1,0 +1,263 @@
+// What needs no GPU: finding libraries and saying what is missing, compiling kernels, how products are put to cuBLASLt.
+#include "blas.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <set>
+
+#include "compiler.h"
+#include "conformance/ops/cases.h"
+#include "core/compile/abi_graph.h"
+#include "core/decompose/decompose.h"
+#include "core/host/plugin.h"
+#include "core/ir/text.h"
+#include "device/recipe.h"
+#include "driver_api.h"
+
+namespace ltc::cuda {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+template <typename Call>
+std::string message_of(Call call) {
+  try {
+    call();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.error().code, ltc_code{LTC_NOT_FOUND});
+    return failure.error().message;
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return {};
+}
+
+// ---- libraries
+
+SearchPath only(const std::string& folder) { return {{folder}, {}}; }
+
+TEST(CudaLibraries, an_old_driver_is_named_with_what_it_lacks) {
+  const std::string message = message_of([] { DriverApi::load(only(LTC_OLD_DRIVER_FOLDER)); });
+  EXPECT_THAT(message, StartsWith(LTC_OLD_DRIVER_FOLDER));
+  EXPECT_THAT(message, HasSubstr("has no function cuDriverGetVersion: it is too old"));
+}
+
+TEST(CudaLibraries, a_missing_compiler_is_named_with_the_way_to_get_it) {
+  // A driver of CUDA 11 takes no library that is searched for.
+  const std::string message = message_of([] { Compiler({}, 11); });
+  EXPECT_THAT(message, HasSubstr("was not found in the system's folders, LTC_CUDA_PATH, CUDA_HOME or nvidia-* packages"));
+  EXPECT_THAT(message, HasSubstr("pip install nvidia-cuda-nvrtc"));
+}
+
+TEST(CudaLibraries, a_missing_cublaslt_is_no_error) { EXPECT_EQ(BlasApi::load({}, 11), nullptr); }
+
+TEST(CudaLibraries, folders_of_the_variables_are_searched) {
+  setenv("LTC_CUDA_PATH", "/one:/two", 1);
+  setenv("CUDA_HOME", "/three", 1);
+  const SearchPath path = standard_search_path();
+  unsetenv("LTC_CUDA_PATH");
+  unsetenv("CUDA_HOME");
+  EXPECT_THAT(path.first, testing::ElementsAre("/one", "/two"));
+  EXPECT_THAT(path.then, testing::Contains("/three/lib64"));
+}
+
+// ---- devices
+
+std::string why_no_device(const char* driver_folder) {
+  setenv("LTC_CUDA_PATH", driver_folder, 1);
+  const host::PluginInfo info = host::Plugin::load(LTC_CUDA_PLUGIN)->describe();
+  unsetenv("LTC_CUDA_PATH");
+  EXPECT_EQ(info.device_count, 0u);
+  return info.why_no_device;
+}
+
+TEST(CudaPlugin, a_driver_without_a_device_gives_none_and_says_why) {
+  EXPECT_THAT(why_no_device(LTC_EMPTY_DRIVER_FOLDER), StartsWith("no CUDA device: cuInit answered error 100"));
+}
+
+TEST(CudaPlugin, an_old_driver_gives_none_and_says_why) {
+  EXPECT_THAT(why_no_device(LTC_OLD_DRIVER_FOLDER), StartsWith("no CUDA device: " LTC_OLD_DRIVER_FOLDER));
+}
+
+TEST(CudaPlugin, a_device_that_is_not_there_is_refused_with_the_reason) {
+  setenv("LTC_CUDA_PATH", LTC_EMPTY_DRIVER_FOLDER, 1);
+  const auto plugin = host::Plugin::load(LTC_CUDA_PLUGIN);
+  try {
+    plugin->open_device(0);
+    ADD_FAILURE() << "opened";
+  } catch (const std::exception& error) {
+    EXPECT_THAT(error.what(), HasSubstr("no CUDA device: cuInit answered error 100"));
+  }
+  unsetenv("LTC_CUDA_PATH");
+}
+
+// ---- kernels
+
+const Compiler* compiler() {
+  static const auto found = std::string(LTC_NVRTC_FOLDER).empty() ? nullptr : new Compiler(only(LTC_NVRTC_FOLDER), 99);
+  return found;
+}
+#define LTC_NEEDS_COMPILER() \
+  if (!compiler()) GTEST_SKIP() << "no NVRTC where this was configured: pip install nvidia-cuda-nvrtc"
+
+void add_kernels(const ltc::Graph& graph, std::set<std::string>& kernels) {
+  for (const bool blas : {false, true}) {
+    kernels::Options options{.abilities = {}, .library_product = {}, .tile_columns = 0, .blas_operands = blas};
+    if (blas) options.library_product = wants_blas;
+    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), options);
+    for (const kernels::Step& step : plan.steps) {
+      if (!std::holds_alternative<kernels::Product>(step.work)) kernels.insert(render(step, kernels::cuda_dialect()).text);
+    }
+  }
+}
+
+// Every op of the conformance suite, and its programs.
+std::vector<std::string> all_kernels() {
+  std::set<std::string> kernels;
+  for (const conformance::OpCase& row : conformance::op_cases()) {
+    for (const DType dtype : conformance::dtypes_of(row.dtypes)) {
+      for (const std::string& text : conformance::graphs_of(row, dtype)) add_kernels(parse(text), kernels);
+    }
+  }
+  for (const auto& cases : {conformance::program_cases(), conformance::derived_cases()}) {
+    for (const conformance::ProgramCase& row : cases) {
+      add_kernels(decompose::minimal_form(parse(row.graph)), kernels);
+    }
+  }
+  return {kernels.begin(), kernels.end()};
+}
+
+void compile_all(int capability) {
+  const std::vector<std::string> kernels = all_kernels();
+  ASSERT_GT(kernels.size(), 200u);
+  const std::string code = compiler()->compile(kernels::program_text(kernels, kernels::cuda_dialect()), capability);
+  EXPECT_THAT(code, StartsWith("\x7f"
+                               "ELF"));
+  EXPECT_THAT(code, HasSubstr("ltc_kernel_" + std::to_string(kernels.size() - 1)));
+}
+
+TEST(CudaKernels, all_become_machine_code_of_ampere) {
+  LTC_NEEDS_COMPILER();
+  compile_all(80);
+}
+
+TEST(CudaKernels, all_become_machine_code_of_hopper) {
+  LTC_NEEDS_COMPILER();
+  compile_all(90);
+}
+
+TEST(CudaKernels, a_device_newer_than_the_compiler_gets_portable_code) {
+  LTC_NEEDS_COMPILER();
+  EXPECT_THAT(compiler()->compile("extern \"C\" __global__ void ltc_kernel_0() {}", 9990), HasSubstr(".target sm_"));
+}
+
+TEST(CudaKernels, an_error_shows_its_line) {
+  LTC_NEEDS_COMPILER();
+  try {
+    compiler()->compile("extern \"C\" __global__ void k(int* x) {\n  x[0] = 1;\n  x[1] = nonsense;\n}\n", 90);
+    ADD_FAILURE() << "compiled";
+  } catch (const Failure& failure) {
+    EXPECT_THAT(failure.what(), HasSubstr("for sm_90"));
+    EXPECT_THAT(failure.what(), HasSubstr("line 3:   x[1] = nonsense;"));
+  }
+}
+
+// ---- products
+
+// cublasLtMatmul as its documentation defines it, for whole numbers: column-major D = op(A) op(B).
+std::vector<double> as_blas_computes(const BlasCall& call, const std::vector<double>& b, const std::vector<double>& a) {
+  const auto element = [](const std::vector<double>& buffer, const BlasOperand& m, int64_t batch, uint64_t row, uint64_t column) {
+    if (m.operation == lt::kTransposed) std::swap(row, column);
+    return buffer.at(static_cast<size_t>(m.offset + batch * m.batch_stride) + row + column * static_cast<size_t>(m.leading));
+  };
+  const uint64_t length = call.first.operation == lt::kAsIs ? call.first.columns : call.first.rows;
+  std::vector<double> result(static_cast<size_t>(call.batch) * call.result.rows * call.result.columns, -1);
+  for (int64_t batch = 0; batch < call.batch; ++batch) {
+    for (uint64_t i = 0; i < call.result.rows; ++i) {
+      for (uint64_t j = 0; j < call.result.columns; ++j) {
+        double sum = 0;
+        for (uint64_t k = 0; k < length; ++k) sum += element(b, call.first, batch, i, k) * element(a, call.second, batch, k, j);
+        result.at(static_cast<size_t>(batch * call.result.batch_stride) + i + j * static_cast<size_t>(call.result.leading)) = sum;
+      }
+    }
+  }
+  return result;
+}
+
+double strided(const std::vector<double>& buffer, const kernels::StridedMatrix& m, int64_t batch, int64_t row, int64_t column) {
+  return buffer.at(static_cast<size_t>(m.offset + batch * m.batch + row * m.row + column * m.column));
+}
+
+void check_product(const kernels::Product& product) {
+  std::vector<double> a(2000), b(2000), expected;
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<double>(i * 7 % 11), b[i] = static_cast<double>(i * 5 % 13);
+  for (int64_t batch = 0; batch < product.batch; ++batch) {
+    for (int64_t i = 0; i < product.rows; ++i) {
+      for (int64_t j = 0; j < product.columns; ++j) {
+        double sum = 0;
+        for (int64_t k = 0; k < product.length; ++k)
+          sum += strided(a, product.a, batch, i, k) * strided(b, product.b, batch, k, j);
+        expected.push_back(sum);
+      }
+    }
+  }
+  EXPECT_EQ(as_blas_computes(blas_call(product), b, a), expected);
+}
+
+TEST(CudaProducts, are_described_as_blas_computes_them) {
+  using M = kernels::StridedMatrix;
+  const auto product = [](int64_t batch, int64_t rows, int64_t columns, int64_t length, M a, M b) {
+    check_product({LTC_F32, batch, rows, columns, length, a, b});
+  };
+  product(1, 3, 5, 4, {0, 0, 0, 4, 1}, {1, 0, 0, 5, 1});    // as they are
+  product(1, 3, 5, 4, {0, 0, 0, 1, 3}, {1, 0, 0, 5, 1});    // the first transposed
+  product(1, 3, 5, 4, {0, 0, 0, 4, 1}, {1, 0, 0, 1, 4});    // the second transposed: x @ w.t()
+  product(2, 3, 5, 4, {0, 7, 20, 9, 1}, {1, 3, 50, 1, 6});  // pieces of larger ones
+  product(3, 3, 5, 4, {0, 0, 0, 4, 1}, {1, 0, 20, 5, 1});   // one matrix for all
+  product(1, 1, 5, 4, {0, 0, 0, 0, 1}, {1, 0, 0, 5, 1});    // a row
+  product(1, 1, 5, 4, {0, 0, 0, 0, 3}, {1, 0, 0, 5, 1});    // a row that lies down a column
+  product(1, 3, 1, 4, {0, 0, 0, 4, 1}, {1, 0, 0, 1, 0});    // a column
+  product(1, 3, 1, 4, {0, 0, 0, 4, 1}, {1, 0, 0, 7, 0});    // a column of a matrix
+  product(2, 1, 1, 1, {0, 0, 1, 0, 0}, {1, 0, 1, 0, 0});    // numbers
+}
+
+TEST(CudaProducts, operands_that_blas_cannot_take_are_refused) {
+  using M = kernels::StridedMatrix;
+  EXPECT_FALSE(kernels::blas_matrix(M{0, 0, 0, 8, 2}, 3, 4));   // every second column
+  EXPECT_FALSE(kernels::blas_matrix(M{0, 0, 0, 0, 1}, 3, 4));   // a row for all
+  EXPECT_FALSE(kernels::blas_matrix(M{0, 9, 0, -4, 1}, 3, 4));  // flipped
+  EXPECT_TRUE(kernels::blas_matrix(M{0, 0, 0, 4, 1}, 3, 4));
+}
+
+TEST(CudaProducts, promise_the_alignment_that_holds_for_each_matrix) {
+  const BlasCall call = blas_call({LTC_F16, 2, 8, 8, 8, {0, 0, 64, 8, 1}, {1, 4, 72, 8, 1}});
+  EXPECT_EQ(call.second.alignment_bytes, 128u);
+  EXPECT_EQ(call.first.alignment_bytes, 8u);
+}
+
+// A transposed weight is read where it lies; a product of every second column is not.
+TEST(CudaProducts, views_reach_the_library_as_strides) {
+  const auto steps_of = [](const std::string& text) {
+    kernels::Options options{.abilities = {}, .library_product = wants_blas, .tile_columns = 0, .blas_operands = true};
+    return kernels::make_plan(*AbiGraph(parse(text)).get(), options).steps;
+  };
+  const auto transposed = steps_of(R"(graph(%0: f32[1,16,32], %1: f32[1,64,32]) {
+    %2: f32[1,32,64] = aten::permute(%1) {dims=[0,2,1]}
+    %3: f32[1,16,64] = aten::bmm(%0, %2)
+    return %3 })");
+  ASSERT_EQ(transposed.size(), 1u);
+  const auto& product = std::get<kernels::Product>(transposed[0].work);
+  EXPECT_EQ(blas_call(product).first.operation, lt::kTransposed);
+  EXPECT_EQ(blas_call(product).first.leading, 32);
+  const auto sparse = steps_of(R"(graph(%0: f32[1,16,64], %1: f32[1,32,64]) {
+    %2: f32[1,16,32] = aten::slice.Tensor(%0) {dim=2, start=0, end=64, step=2}
+    %3: f32[1,16,64] = aten::bmm(%2, %1)
+    return %3 })");
+  ASSERT_EQ(sparse.size(), 2u);
+}
+
+}  // namespace
+}  // namespace ltc::cuda

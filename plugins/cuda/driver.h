@@ -1,0 +1,122 @@
+// An open CUDA device and its stream.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "blas.h"
+#include "device/sources.h"
+#include "platform.h"
+
+namespace ltc::cuda {
+
+// A context, current on this thread while this lives: a method may be called by any. Where that fails, so does what follows.
+class Current {
+ public:
+  Current(const DriverApi& api, CUcontext context) : api_(api), pushed_(api.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {}
+  ~Current() {
+    CUcontext popped = nullptr;
+    if (pushed_) api_.cuCtxPopCurrent_v2(&popped);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  const DriverApi& api_;
+  const bool pushed_;
+};
+
+// What a device is used through.
+struct Queue {
+  Queue(const DriverApi& driver_api, CUdevice device);
+  ~Queue() { close(); }
+  Queue(const Queue&) = delete;
+  Queue& operator=(const Queue&) = delete;
+
+  const DriverApi& api;
+  const CUdevice id;
+  CUcontext context = nullptr;  // the device's primary one
+  CUstream stream = nullptr;
+  CUstream capture_stream = nullptr;  // nothing runs on it: what is submitted to it is captured
+  CUmemoryPool pool = nullptr;
+
+ private:
+  void open();
+  void close() noexcept;
+};
+
+// A source's machine code, loaded.
+struct Module {
+  Module(const Queue& on, std::string code);
+  ~Module();
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  const Queue& queue;
+  const std::string binary;
+  CUmodule module = nullptr;
+  CUfunction kernel = nullptr;
+};
+using ModuleRef = device::CompiledSources<Module>::Ref;
+
+class Driver : public device::Driver {
+ public:
+  Driver(const Libraries& libraries, const DeviceFacts& facts);
+  ~Driver() override;
+
+  const DeviceFacts& facts() const override { return facts_; }
+  const device::Lowering& lowering() const override { return lowering_; }
+
+  device::Memory allocate(uint64_t bytes) override;
+  void release(device::Memory memory) noexcept override;
+  void* allocate_pinned(uint64_t bytes) override;
+  void release_pinned(void* memory) noexcept override;
+
+  device::EventRef write(device::Memory to, uint64_t offset, const void* from, uint64_t bytes) override;
+  device::EventRef read(void* to, device::Memory from, uint64_t offset, uint64_t bytes) override;
+  device::EventRef copy(device::Memory to, uint64_t to_offset, device::Memory from, uint64_t from_offset,
+                        uint64_t bytes) override;
+  device::EventRef mark() override;
+  std::unique_ptr<device::Prepared> prepare(std::shared_ptr<const device::Recipe> recipe,
+                                            std::span<const std::string> binaries) override;
+  void finish() noexcept override;
+
+  // ---- for Prepared
+
+  const DriverApi& api() const { return libraries_.api; }
+  const Queue& queue() const { return queue_; }
+  CUdeviceptr workspace() const { return workspace_; }
+  // An event for all that was submitted. `what`: of which work its errors speak.
+  device::EventRef record(std::string what);
+  ModuleRef module(const std::string& source, const std::string& binary);
+  std::shared_ptr<const Blas::Product> product(const kernels::Product& product);
+  // Destroys the graph once what was submitted is over.
+  void retire(CUgraphExec graph) noexcept;
+  // Whether each launch ends before the next begins, so that its error is known to be its own.
+  bool blocks_launches() const { return blocks_launches_; }
+
+ private:
+  friend class StreamEvent;
+  CUevent record_event();
+  void give_event(CUevent event) noexcept;
+  void destroy_retired(bool all) noexcept;
+
+  const Libraries& libraries_;
+  const DeviceFacts& facts_;
+  const device::Lowering lowering_;
+  const bool blocks_launches_;
+  const Queue queue_;
+  CUdeviceptr workspace_ = 0;
+  std::unique_ptr<Blas> blas_;  // null: no cuBLASLt
+  device::CompiledSources<Module> modules_;
+  std::mutex lock_;
+  std::vector<CUevent> events_;  // to be used again
+  struct Retired {
+    CUgraphExec graph;
+    CUevent after;
+  };
+  std::vector<Retired> retired_;
+};
+
+}  // namespace ltc::cuda

@@ -1,0 +1,51 @@
+// Shared libraries that are opened while the program runs, so that this plugin builds and loads where they are not.
+#pragma once
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "abi/failure.h"
+
+namespace ltc::cuda {
+
+using abi::Failure;
+
+inline constexpr int kOldestMajor = 12;  // of CUDA
+
+// Where libraries of the CUDA toolkit are looked for besides the system's own places, in this order: the folders of
+// LTC_CUDA_PATH, CUDA_HOME, /usr/local/cuda, the nvidia-* packages beside this plugin and beside a loaded PyTorch.
+struct SearchPath {
+  std::vector<std::filesystem::path> first;  // before the system's
+  std::vector<std::filesystem::path> then;
+};
+SearchPath standard_search_path();
+
+class Library {
+ public:
+  Library() = default;
+  // The first of `names` that opens, in the order of the search path; empty where none does. Stays open for ever.
+  static Library open(std::span<const std::string> names, const SearchPath& path);
+
+  explicit operator bool() const { return handle_ != nullptr; }
+  // As it was opened: a path, or a name that the system knows.
+  const std::string& name() const { return name_; }
+
+  // Throws NOT_FOUND where the library has no such function: it is too old.
+  template <typename Function>
+  void resolve(std::string_view function, Function*& to) const {
+    to = reinterpret_cast<Function*>(symbol(std::string(function)));
+  }
+
+ private:
+  void* symbol(const std::string& function) const;
+
+  void* handle_ = nullptr;
+  std::string name_;
+};
+
+// "libnvrtc.so.13", "libnvrtc.so.12": of a driver's CUDA version and older ones, since code of a newer one it may not load.
+std::vector<std::string> versions_of(const std::string& library, int newest_major);
+
+}  // namespace ltc::cuda

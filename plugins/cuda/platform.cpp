@@ -1,0 +1,66 @@
+#include "platform.h"
+
+#include "driver.h"
+
+namespace ltc::cuda {
+namespace {
+
+std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+
+int attribute(const DriverApi& api, CUdevice device, CUdevice_attribute which) {
+  int value = 0;
+  api.check(api.cuDeviceGetAttribute(&value, which, device), "cuDeviceGetAttribute");
+  return value;
+}
+
+DeviceFacts facts_of(const Libraries& libraries, int ordinal) {
+  const DriverApi& api = libraries.api;
+  DeviceFacts facts{};
+  api.check(api.cuDeviceGet(&facts.id, ordinal), "cuDeviceGet");
+  char name[256] = "";
+  api.check(api.cuDeviceGetName(name, sizeof name, facts.id), "cuDeviceGetName");
+  size_t bytes = 0;
+  api.check(api.cuDeviceTotalMem_v2(&bytes, facts.id), "cuDeviceTotalMem");
+  facts.capability = 10 * attribute(api, facts.id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                     attribute(api, facts.id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  facts.memory_pools = attribute(api, facts.id, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) != 0;
+  facts.name = name;
+  facts.fp64 = true;
+  facts.host_memory = false;
+  facts.memory_bytes = facts.largest_buffer_bytes = bytes;
+  facts.fingerprint = facts.name + ", sm_" + std::to_string(facts.capability) + ", driver of CUDA " +
+                      version_text(libraries.driver_version) + ", NVRTC " + libraries.compiler->version() +
+                      (libraries.blas ? ", cuBLASLt" : ", no cuBLASLt") + ", cuda plugin 0.1.0";
+  return facts;
+}
+
+}  // namespace
+
+Platform::Platform(const SearchPath& path) {
+  try {
+    auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path), 0, nullptr, nullptr});
+    const DriverApi& api = libraries->api;
+    api.check(api.cuInit(0), "cuInit");
+    api.check(api.cuDriverGetVersion(&libraries->driver_version), "cuDriverGetVersion");
+    if (libraries->driver_version < 1000 * kOldestMajor) {
+      throw Failure(LTC_NOT_FOUND, "the driver is of CUDA " + version_text(libraries->driver_version) + ", and " +
+                                       std::to_string(kOldestMajor) + ".0 or newer is needed");
+    }
+    int count = 0;
+    api.check(api.cuDeviceGetCount(&count), "cuDeviceGetCount");
+    if (count == 0) throw Failure(LTC_NOT_FOUND, "the driver shows none; CUDA_VISIBLE_DEVICES hides those that it does not name");
+    libraries->compiler = std::make_unique<const Compiler>(path, libraries->driver_version / 1000);
+    libraries->blas = BlasApi::load(path, libraries->driver_version / 1000);
+    for (int ordinal = 0; ordinal < count; ++ordinal) devices_.push_back(facts_of(*libraries, ordinal));
+    libraries_ = std::move(libraries);
+  } catch (const Failure& failure) {
+    devices_.clear();
+    why_no_device_ = "no CUDA device: " + failure.error().message;
+  }
+}
+
+std::unique_ptr<device::Driver> Platform::open(size_t ordinal) {
+  return std::make_unique<Driver>(*libraries_, devices_[ordinal]);
+}
+
+}  // namespace ltc::cuda

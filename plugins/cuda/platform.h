@@ -1,0 +1,40 @@
+// The devices that CUDA offers, and the libraries that they are used through.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "blas.h"
+#include "compiler.h"
+#include "device/driver.h"
+#include "driver_api.h"
+
+namespace ltc::cuda {
+
+// Loaded once per instance of the plugin.
+struct Libraries {
+  DriverApi api;
+  int driver_version;  // 13000: CUDA 13.0
+  std::unique_ptr<const Compiler> compiler;
+  std::unique_ptr<const BlasApi> blas;  // null: no cuBLASLt, the generated kernels compute products
+};
+
+struct DeviceFacts : device::Facts {
+  CUdevice id;
+  int capability;  // 90: 9.0
+  bool memory_pools;
+};
+
+class Platform : public device::Platform {
+ public:
+  explicit Platform(const SearchPath& path);
+  size_t device_count() const override { return devices_.size(); }
+  const std::string& why_no_device() const override { return why_no_device_; }
+  std::unique_ptr<device::Driver> open(size_t ordinal) override;
+
+ private:
+  std::unique_ptr<const Libraries> libraries_;
+  std::vector<DeviceFacts> devices_;
+  std::string why_no_device_;
+};
+
+}  // namespace ltc::cuda

@@ -1,0 +1,229 @@
+#include "prepared.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ltc::cuda {
+namespace {
+
+using device::Launch;
+
+// Graphs kept per executable. Where inputs are donated, outputs take the blocks of the inputs before them, so that a training
+// step meets the same few sets of addresses again and again.
+constexpr size_t kMostGraphs = 4;
+// Fewer launches are as quick one by one.
+constexpr size_t kFewestLaunches = 3;
+
+CUdeviceptr address(device::Memory memory) { return reinterpret_cast<CUdeviceptr>(memory); }
+
+// The bits of a scalar param as the kernel takes it.
+uint64_t scalar_bits(ltc_dtype dtype, const ltc_scalar& scalar) {
+  uint64_t bits = 0;
+  const auto f32 = static_cast<float>(scalar.f);
+  switch (dtype) {
+    case LTC_F32: std::memcpy(&bits, &f32, sizeof f32); return bits;
+    case LTC_BOOL: return scalar.i != 0;
+    default: return scalar.u;
+  }
+}
+
+}  // namespace
+
+Arguments::Arguments(const Launch& launch) {
+  values_.resize(launch.buffers.size() + launch.scalars.size());
+  for (const int64_t integer : launch.integers) {
+    uint64_t bits = 0;
+    const auto narrow = static_cast<int32_t>(integer);
+    launch.long_index ? std::memcpy(&bits, &integer, sizeof integer) : std::memcpy(&bits, &narrow, sizeof narrow);
+    values_.push_back(bits);
+  }
+  for (uint64_t& value : values_) pointers_.push_back(&value);
+}
+
+void Arguments::set_buffers(const Launch& launch, const device::Run& run) {
+  for (size_t i = 0; i < launch.buffers.size(); ++i) values_[i] = address(run.at(launch.buffers[i]));
+}
+
+bool Arguments::set_scalars(const Launch& launch, const device::Run& run) {
+  bool changed = false;
+  for (size_t i = 0; i < launch.scalars.size(); ++i) {
+    const uint64_t bits = scalar_bits(launch.scalars[i].dtype, run.scalars[launch.scalars[i].index]);
+    changed |= std::exchange(values_[launch.buffers.size() + i], bits) != bits;
+  }
+  return changed;
+}
+
+Prepared::Prepared(Driver& driver, std::shared_ptr<const device::Recipe> recipe, std::span<const std::string> binaries)
+    : driver_(driver), recipe_(std::move(recipe)) {
+  for (size_t i = 0; i < recipe_->sources.size(); ++i) {
+    modules_.push_back(driver_.module(recipe_->sources[i], binaries.empty() ? "" : binaries[i]));
+  }
+  for (const kernels::Product& product : recipe_->products) products_.push_back(driver_.product(product));
+  for (const Launch& launch : recipe_->launches) arguments_.emplace_back(launch);
+}
+
+Prepared::~Prepared() {
+  const Current current(driver_.api(), driver_.queue().context);
+  for (const Graph& graph : graphs_) driver_.retire(graph.executable);
+}
+
+std::vector<std::string> Prepared::binaries() const {
+  std::vector<std::string> binaries;
+  for (const ModuleRef& module : modules_) binaries.push_back(module->binary);
+  return binaries;
+}
+
+device::EventRef Prepared::submit(const device::Run& run) {
+  const Current current(driver_.api(), driver_.queue().context);
+  if (Graph* graph = graph_for(run)) {
+    launch_graph(*graph, run);
+  } else {
+    launch_each(run);
+  }
+  const auto& launches = recipe_->launches;
+  return driver_.record("run " + std::to_string(run.id) + " (" + std::to_string(launches.size()) + " launches" +
+                        (launches.empty() ? "" : ", the last " + launches.back().label) + ")");
+}
+
+// ---- one by one
+
+void Prepared::launch_each(const device::Run& run) {
+  for (size_t i = 0; i < recipe_->launches.size(); ++i) launch(i, run);
+}
+
+void Prepared::launch(size_t i, const device::Run& run) {
+  const Launch& launch = recipe_->launches[i];
+  const DriverApi& api = driver_.api();
+  CUresult result = CUDA_SUCCESS;
+  if (launch.product != LTC_NONE) {
+    launch_product(i, run, driver_.queue().stream);
+    if (driver_.blocks_launches()) result = api.cuStreamSynchronize(driver_.queue().stream);
+  } else {
+    Arguments& arguments = arguments_[i];
+    arguments.set_buffers(launch, run);
+    arguments.set_scalars(launch, run);
+    result = api.cuLaunchKernel(modules_[launch.source]->kernel, blocks(launch), 1, 1, static_cast<uint32_t>(launch.local_size),
+                                1, 1, 0, driver_.queue().stream, arguments.pointers(), nullptr);
+  }
+  if (result == CUDA_SUCCESS) return;
+  throw Failure(code_of(result),
+                "launch " + std::to_string(i) + " of run " + std::to_string(run.id) + ", " + launch.label +
+                    (driver_.blocks_launches() ? ", failed: " : ", or work before it failed: ") + api.error_text(result),
+                launch.node);
+}
+
+uint32_t Prepared::blocks(const Launch& launch) const {
+  const uint64_t blocks = (static_cast<uint64_t>(launch.integers[0]) + launch.local_size - 1) / launch.local_size;
+  if (blocks <= INT32_MAX) return static_cast<uint32_t>(blocks);
+  throw Failure(LTC_UNSUPPORTED, launch.label + " has " + std::to_string(launch.integers[0]) + " work items, more than a launch",
+                launch.node);
+}
+
+void Prepared::launch_product(size_t i, const device::Run& run, CUstream stream) const {
+  const Launch& launch = recipe_->launches[i];
+  const auto buffer = [&](size_t which) { return address(run.at(launch.buffers[which])); };
+  products_[launch.product]->launch(buffer(0), buffer(1), buffer(2), driver_.workspace(), stream);
+}
+
+// ---- as a graph
+
+Prepared::Graph* Prepared::graph_for(const device::Run& run) {
+  if (recipe_->launches.size() < kFewestLaunches || driver_.blocks_launches()) return nullptr;
+  std::vector<device::Memory> memory;
+  memory.reserve(run.inputs.size() + run.outputs.size() + run.slots.size());
+  for (const auto& part : {run.inputs, run.outputs, run.slots}) memory.insert(memory.end(), part.begin(), part.end());
+  const auto known = std::ranges::find(graphs_, memory, &Graph::memory);
+  if (known != graphs_.end()) {
+    graphs_.splice(graphs_.begin(), graphs_, known);
+    return &graphs_.front();
+  }
+  const auto again = std::ranges::find(seen_, memory);
+  if (again == seen_.end()) {
+    seen_.push_front(std::move(memory));
+    if (seen_.size() > kMostGraphs) seen_.pop_back();
+    return nullptr;
+  }
+  make_graph(std::move(memory), run);
+  seen_.erase(again);
+  return &graphs_.front();
+}
+
+// A chain: each launch after the one before, as in the stream.
+void Prepared::make_graph(std::vector<device::Memory> memory, const device::Run& run) {
+  const DriverApi& api = driver_.api();
+  CUgraph chain = nullptr;
+  api.check(api.cuGraphCreate(&chain, 0), "cuGraphCreate");
+  const std::unique_ptr<CUgraph_st, decltype(api.cuGraphDestroy)> owned(chain, api.cuGraphDestroy);
+  Graph made{std::move(memory), nullptr, {}, {}};
+  CUgraphNode last = nullptr;
+  for (size_t i = 0; i < recipe_->launches.size(); ++i) {
+    const Launch& launch = recipe_->launches[i];
+    Arguments& arguments = made.arguments.emplace_back(launch);
+    if (launch.product != LTC_NONE) {
+      last = add_product(chain, last ? &last : nullptr, i, run);
+      made.nodes.push_back(nullptr);
+    } else {
+      arguments.set_buffers(launch, run);
+      arguments.set_scalars(launch, run);
+      last = add_kernel(chain, last ? &last : nullptr, i, arguments);
+      made.nodes.push_back(last);
+    }
+  }
+  api.check(api.cuGraphInstantiateWithFlags(&made.executable, chain, 0), "cuGraphInstantiate");
+  graphs_.push_front(std::move(made));
+  if (graphs_.size() <= kMostGraphs) return;
+  driver_.retire(graphs_.back().executable);
+  graphs_.pop_back();
+}
+
+CUDA_KERNEL_NODE_PARAMS Prepared::node_params(size_t i, Arguments& arguments) const {
+  const Launch& launch = recipe_->launches[i];
+  CUDA_KERNEL_NODE_PARAMS params{};
+  params.func = modules_[launch.source]->kernel;
+  params.gridDimX = blocks(launch);
+  params.blockDimX = static_cast<uint32_t>(launch.local_size);
+  params.gridDimY = params.gridDimZ = params.blockDimY = params.blockDimZ = 1;
+  params.kernelParams = arguments.pointers();
+  return params;
+}
+
+CUgraphNode Prepared::add_kernel(CUgraph graph, const CUgraphNode* after, size_t i, Arguments& arguments) const {
+  const CUDA_KERNEL_NODE_PARAMS params = node_params(i, arguments);
+  CUgraphNode node = nullptr;
+  driver_.api().check(driver_.api().cuGraphAddKernelNode_v2(&node, graph, after, after ? 1 : 0, &params), "cuGraphAddKernelNode");
+  return node;
+}
+
+// The library's own launches are only known by capturing them.
+CUgraphNode Prepared::add_product(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const {
+  const DriverApi& api = driver_.api();
+  const CUstream stream = driver_.queue().capture_stream;
+  api.check(api.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
+  CUgraph captured = nullptr;
+  try {
+    launch_product(i, run, stream);
+  } catch (...) {
+    api.cuStreamEndCapture(stream, &captured);
+    if (captured) api.cuGraphDestroy(captured);
+    throw;
+  }
+  api.check(api.cuStreamEndCapture(stream, &captured), "cuStreamEndCapture");
+  const std::unique_ptr<CUgraph_st, decltype(api.cuGraphDestroy)> owned(captured, api.cuGraphDestroy);
+  CUgraphNode node = nullptr;
+  api.check(api.cuGraphAddChildGraphNode(&node, graph, after, after ? 1 : 0, captured), "cuGraphAddChildGraphNode");
+  return node;
+}
+
+// Memory is what the graph was made for; scalars change from run to run.
+void Prepared::launch_graph(Graph& graph, const device::Run& run) {
+  const DriverApi& api = driver_.api();
+  for (size_t i = 0; i < recipe_->launches.size(); ++i) {
+    const Launch& launch = recipe_->launches[i];
+    if (launch.scalars.empty() || !graph.arguments[i].set_scalars(launch, run)) continue;
+    const CUDA_KERNEL_NODE_PARAMS params = node_params(i, graph.arguments[i]);
+    api.check(api.cuGraphExecKernelNodeSetParams_v2(graph.executable, graph.nodes[i], &params), "cuGraphExecKernelNodeSetParams");
+  }
+  api.check(api.cuGraphLaunch(graph.executable, driver_.queue().stream), "cuGraphLaunch");
+}
+
+}  // namespace ltc::cuda

@@ -1,0 +1,63 @@
+// A recipe's kernels and products, ready to run on a device; a step that comes again with the same memory is one launch.
+#pragma once
+#include <list>
+#include <vector>
+
+#include "driver.h"
+
+namespace ltc::cuda {
+
+// The arguments of one kernel, as a launch takes them. Addresses stay valid when it moves.
+class Arguments {
+ public:
+  explicit Arguments(const device::Launch& launch);
+  Arguments(Arguments&&) = default;
+  // Whether a scalar differs from what it was last set to.
+  bool set_scalars(const device::Launch& launch, const device::Run& run);
+  void set_buffers(const device::Launch& launch, const device::Run& run);
+  void** pointers() { return pointers_.data(); }
+
+ private:
+  std::vector<uint64_t> values_;  // buffers, scalars, integers
+  std::vector<void*> pointers_;
+};
+
+class Prepared : public device::Prepared {
+ public:
+  Prepared(Driver& driver, std::shared_ptr<const device::Recipe> recipe, std::span<const std::string> binaries);
+  ~Prepared() override;
+
+  device::EventRef submit(const device::Run& run) override;
+  std::vector<std::string> binaries() const override;
+
+ private:
+  // A run's launches as a CUDA graph, for one set of addresses.
+  struct Graph {
+    std::vector<device::Memory> memory;  // inputs, outputs, slots
+    CUgraphExec executable;
+    std::vector<CUgraphNode> nodes;    // by launch; null: a product
+    std::vector<Arguments> arguments;  // by launch, as the nodes have them
+  };
+
+  void launch_each(const device::Run& run);
+  void launch(size_t i, const device::Run& run);
+  // The graph of the run's memory, if there is one, or if it is worth making one.
+  Graph* graph_for(const device::Run& run);
+  void make_graph(std::vector<device::Memory> memory, const device::Run& run);
+  CUgraphNode add_kernel(CUgraph graph, const CUgraphNode* after, size_t i, Arguments& arguments) const;
+  CUgraphNode add_product(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const;
+  void launch_graph(Graph& graph, const device::Run& run);
+  void launch_product(size_t i, const device::Run& run, CUstream stream) const;
+  CUDA_KERNEL_NODE_PARAMS node_params(size_t i, Arguments& arguments) const;
+  uint32_t blocks(const device::Launch& launch) const;
+
+  Driver& driver_;
+  const std::shared_ptr<const device::Recipe> recipe_;
+  std::vector<ModuleRef> modules_;                              // by source
+  std::vector<std::shared_ptr<const Blas::Product>> products_;  // of the recipe
+  std::vector<Arguments> arguments_;                            // by launch
+  std::list<Graph> graphs_;                                     // the one used last first
+  std::list<std::vector<device::Memory>> seen_;                 // memory of late runs without a graph, the last first
+};
+
+}  // namespace ltc::cuda

@@ -1,0 +1,113 @@
+// What a plugin adds to what all with a queue and a compiler of kernels share: its devices.
+//
+// Where a comment names no errors, a method throws abi::Failure: DEVICE_LOST once the device is gone, else the code that fits.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "abi/failure.h"
+#include "device/recipe.h"
+
+namespace ltc::device {
+
+using abi::Failure;
+
+// Memory of the device: an address, or the handle of an object.
+using Memory = void*;
+
+struct Facts {
+  std::string name;
+  std::string fingerprint;  // all that compiled kernels depend on
+  bool fp64 = true;
+  bool host_memory = false;  // it works in the memory of the host
+  uint64_t memory_bytes = 0, largest_buffer_bytes = 0;
+};
+
+// A place in the queue. Any thread, several at once.
+class Event {
+ public:
+  virtual ~Event() = default;
+  // Whether all that was submitted before it is over. Throws the error of the work that it stands for, once that is over.
+  virtual bool is_over() = 0;
+  // Returns when it is; throws likewise.
+  virtual void wait() = 0;
+};
+using EventRef = std::shared_ptr<Event>;
+
+// What one run works on.
+struct Run {
+  std::span<const Memory> inputs, outputs, slots;
+  std::span<const ltc_scalar> scalars;
+  uint64_t id;
+
+  Memory at(const Binding& binding) const {
+    return (binding.place == Binding::Place::kInput    ? inputs
+            : binding.place == Binding::Place::kOutput ? outputs
+                                                       : slots)[binding.index];
+  }
+};
+
+// A recipe made ready to run. It may end while its runs are under way.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  // One call at a time. The event is that of the whole run.
+  virtual EventRef submit(const Run& run) = 0;
+  // What the sources were compiled to, for Driver::prepare in another process. Any thread.
+  virtual std::vector<std::string> binaries() const = 0;
+};
+
+// An open device and its queue, which is in order: a block of memory may be used again as soon as the last work that uses it is
+// submitted. Allocation, prepare and events from any thread; the rest one call at a time.
+class Driver {
+ public:
+  virtual ~Driver() = default;  // the queue is empty
+
+  virtual const Facts& facts() const = 0;  // live as long as the Platform
+  virtual const Lowering& lowering() const = 0;
+
+  // At least 64 bytes. Throws RESOURCE_EXHAUSTED.
+  virtual Memory allocate(uint64_t bytes) = 0;
+  // Once the submitted work is over.
+  virtual void release(Memory memory) noexcept = 0;
+  // Memory of the host that the device copies from without a detour. Throws RESOURCE_EXHAUSTED.
+  virtual void* allocate_pinned(uint64_t bytes) = 0;
+  // Nothing uses it any more.
+  virtual void release_pinned(void* memory) noexcept = 0;
+
+  // Each submits one command and gives its event. The host's memory stays until that is over.
+  virtual EventRef write(Memory to, uint64_t offset, const void* from, uint64_t bytes) = 0;
+  virtual EventRef read(void* to, Memory from, uint64_t offset, uint64_t bytes) = 0;
+  virtual EventRef copy(Memory to, uint64_t to_offset, Memory from, uint64_t from_offset, uint64_t bytes) = 0;
+  virtual EventRef mark() = 0;
+
+  // Compiles what `binaries`, one per source or none at all, do not hold. May take long.
+  virtual std::unique_ptr<Prepared> prepare(std::shared_ptr<const Recipe> recipe, std::span<const std::string> binaries) = 0;
+
+  // Waits until the queue is empty; a lost device has none.
+  virtual void finish() noexcept = 0;
+};
+
+// The devices that were found, in the order of the ordinals. Lives as long as the plugin's instance.
+class Platform {
+ public:
+  virtual ~Platform() = default;
+  virtual size_t device_count() const = 0;
+  // Where there is none: what is missing and what to do, in one sentence.
+  virtual const std::string& why_no_device() const = 0;
+  virtual std::unique_ptr<Driver> open(size_t ordinal) = 0;
+};
+
+// ltc_plugin_entry of such a plugin. `find` is called once per instance, when devices are first asked for.
+struct Plugin {
+  const char* name;
+  const char* version;
+  const char* build_id;
+  std::unique_ptr<Platform> (*find)();
+};
+bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept;
+
+}  // namespace ltc::device

@@ -1,0 +1,76 @@
+// The objects behind the opaque handles of the C ABI.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "abi/boundary.h"
+#include "device/driver.h"
+#include "device/pool.h"
+#include "device/staging.h"
+#include "ltc/plugin.h"
+
+struct ltc_plugin {
+  const ltc_host_api* host;
+  const ltc::device::Plugin& what;
+  std::once_flag looked = {};
+  std::unique_ptr<ltc::device::Platform> platform = {};  // once it was looked for
+};
+
+struct ltc_device {
+  ltc_device(ltc_plugin* owner, std::unique_ptr<ltc::device::Driver> opened);
+  ~ltc_device();
+
+  ltc_plugin* const plugin;
+  const std::unique_ptr<ltc::device::Driver> driver;
+  ltc::device::MemoryPool pool;
+  ltc::device::Staging staging;
+  ltc::device::EventRef unobserved;  // of the last run whose host wanted no event: its error rides in the next one
+};
+
+struct ltc_buffer {
+  ltc_device* const device;
+  const ltc::device::TensorType type;
+  const uint64_t bytes;
+  ltc::device::Block block;
+  bool seen = false, donated = false;  // in the submit that is being checked
+};
+
+// Work that was submitted, and a run before it that nobody else asks about.
+struct ltc_event {
+  const ltc_host_api* host;
+  ltc::device::EventRef work, earlier;
+};
+
+struct ltc_program {
+  ltc_device* device;
+  std::shared_ptr<const ltc::device::Recipe> recipe;
+  std::string text;
+};
+
+struct ltc_executable {
+  ltc_device* device;
+  std::shared_ptr<const ltc::device::Recipe> recipe;
+  std::unique_ptr<ltc::device::Prepared> prepared;
+  std::vector<ltc::device::Memory> inputs, outputs, slots;  // of the run that is being submitted
+};
+
+namespace ltc::device {
+
+// A bit per dtype that buffers may have: those of whole bytes. Without fp64 no F64, nor C128, and the host sends F32 and C64 for
+// them.
+uint64_t held_dtypes(const Facts& facts);
+ltc_buffer* create_buffer(ltc_device* device, TensorType type);
+// Puts the memory back, for the next to take; submitted work is ahead of that in the queue.
+void destroy_buffer(ltc_buffer* buffer) noexcept;
+void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** done);
+// Submits one run. Throws before anything is consumed.
+void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done);
+
+// The event of a command as the host gets it; null `done`: it is kept for the next.
+void deliver(ltc_device* device, EventRef event, ltc_event** done);
+// Throws the error of the work, if there is one.
+void wait(const ltc_event& event, uint64_t timeout_ns, bool& finished);
+
+}  // namespace ltc::device

@@ -1,0 +1,33 @@
+// Pinned memory through which bytes pass that the host wants back at once.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "device/driver.h"
+
+namespace ltc::device {
+
+// Used under the lock of the host's transfers: one call at a time.
+class Staging {
+ public:
+  explicit Staging(Driver& driver) : driver_(driver) {}
+  ~Staging();  // the queue is empty
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  // Copies the bytes aside and submits the copy from there; returns that command's event. Waits where too much is under way.
+  EventRef write(Memory to, uint64_t offset, const void* from, uint64_t bytes);
+
+ private:
+  struct Piece {
+    void* memory;
+    uint64_t size;
+    EventRef busy;  // the last command that reads it
+  };
+  Piece& free_piece(uint64_t size);
+
+  Driver& driver_;
+  std::vector<Piece> pieces_;
+};
+
+}  // namespace ltc::device

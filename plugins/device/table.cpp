@@ -1,0 +1,209 @@
+// The function table, and the little that is left once memory, recipes and execution are elsewhere.
+#include <algorithm>
+
+#include "device/objects.h"
+#include "kernels/plan.h"
+
+namespace ltc::device {
+namespace {
+
+using abi::borrowed;
+using abi::check_extensions;
+using abi::guarded;
+
+const Platform& platform_of(ltc_plugin* plugin) {
+  std::call_once(plugin->looked, [&] { plugin->platform = plugin->what.find(); });
+  return *plugin->platform;
+}
+
+ltc_string lasting(const char* text) { return {text, std::char_traits<char>::length(text)}; }
+
+ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
+  return guarded(plugin->host, [&] {
+    const Platform& platform = platform_of(plugin);
+    info->name = lasting(plugin->what.name);
+    info->version = lasting(plugin->what.version);
+    info->build_id = lasting(plugin->what.build_id);
+    info->why_no_device = borrowed(platform.why_no_device());
+    info->device_count = static_cast<uint32_t>(platform.device_count());
+    info->sanitizers = 0;
+    info->opset = 0;
+  });
+}
+
+ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  return guarded(plugin->host, [&] {
+    check_extensions(args->ext);
+    const Platform& platform = platform_of(plugin);
+    if (args->ordinal >= platform.device_count()) {
+      throw Failure(LTC_NOT_FOUND, "no device " + std::to_string(args->ordinal) + ", there are " +
+                                       std::to_string(platform.device_count()) +
+                                       (platform.why_no_device().empty() ? "" : ": " + platform.why_no_device()));
+    }
+    abi::refuse_options(args->option_count, args->options);
+    auto opened = std::make_unique<ltc_device>(plugin, plugin->platform->open(args->ordinal));
+    const Facts& facts = opened->driver->facts();
+    info->name = borrowed(facts.name);
+    info->fingerprint = borrowed(facts.fingerprint);
+    info->dtypes = held_dtypes(facts);
+    info->memory_bytes = facts.memory_bytes;
+    info->flags = facts.host_memory ? uint64_t{LTC_DEVICE_HOST_VISIBLE} : 0;
+    *device = opened.release();
+  });
+}
+
+void device_close(ltc_device* device) { delete device; }
+
+ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    *buffer = create_buffer(device, type_of(*args->type));
+  });
+}
+
+void buffer_destroy(ltc_buffer* buffer) { destroy_buffer(buffer); }
+
+ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
+  return guarded(device->plugin->host, [&] { transfer(device, *args, done); });
+}
+
+// Bits of flags and kinds that are not known are never ignored.
+bool knows(const ltc_graph& graph) {
+  return std::all_of(graph.params, graph.params + graph.param_count, [](const ltc_param* param) {
+    return (param->flags & ~uint32_t{LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT}) == 0;
+  });
+}
+
+ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    const ltc_graph& graph = *args->graph;
+    const auto scalars = kernels::scalar_params(graph);
+    const bool known = knows(graph);
+    for (size_t i = 0; i < graph.node_count; ++i) cluster[i] = known && kernels::can_compute(graph, scalars, *graph.nodes[i]);
+  });
+}
+
+ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    check_extensions(args->graph->ext);
+    const ltc_graph& graph = *args->graph;
+    const auto scalars = kernels::scalar_params(graph);
+    for (size_t i = 0; i < graph.node_count; ++i) {
+      if (knows(graph) && kernels::can_compute(graph, scalars, *graph.nodes[i])) continue;
+      const ltc_string& name = graph.nodes[i]->name;
+      throw Failure(LTC_UNSUPPORTED, "not in the table of ops in this form: " + std::string(name.data, name.size),
+                    static_cast<uint32_t>(i));
+    }
+    if (!knows(graph)) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
+    const Lowering& lowering = device->driver->lowering();
+    const kernels::Plan plan = kernels::make_plan(graph, lowering.options);
+    auto recipe = std::make_shared<const Recipe>(make_recipe(plan, lowering));
+    *program = new ltc_program{device, recipe, plan.fusion.text(plan.graph) + recipe->text()};
+  });
+}
+
+void program_destroy(ltc_program* program) { delete program; }
+
+ltc_executable* make_executable(ltc_device* device, std::shared_ptr<const Recipe> recipe, std::span<const std::string> binaries) {
+  auto prepared = device->driver->prepare(recipe, binaries);
+  auto made = std::make_unique<ltc_executable>(ltc_executable{device, std::move(recipe), std::move(prepared), {}, {}, {}});
+  made->inputs.resize(made->recipe->inputs.size());
+  made->outputs.resize(made->recipe->outputs.size());
+  made->slots.resize(made->recipe->slots.size());
+  return made.release();
+}
+
+ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    abi::refuse_options(args->option_count, args->options);
+    *executable = make_executable(device, args->program->recipe, {});
+  });
+}
+
+void executable_destroy(ltc_executable* executable) { delete executable; }
+
+ltc_status* run(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
+  return guarded(device->plugin->host, [&] { execute(device, *args, outputs, done); });
+}
+
+ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
+  return guarded(event->host, [&] { wait(*event, timeout_ns, *finished); });
+}
+
+void event_destroy(ltc_event* event) { delete event; }
+
+void plugin_close(ltc_plugin* plugin) { delete plugin; }
+
+// A sink that wants no more is no error.
+ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
+  return guarded(program->device->plugin->host, [&] { sink->write(sink->context, program->text.data(), program->text.size()); });
+}
+
+ltc_status* executable_save(const ltc_executable* executable, const ltc_sink* sink) {
+  const ltc_device& device = *executable->device;
+  return guarded(device.plugin->host, [&] {
+    const std::string bytes =
+        write_recipe(*executable->recipe, executable->prepared->binaries(), device.driver->facts().fingerprint);
+    sink->write(sink->context, bytes.data(), bytes.size());
+  });
+}
+
+ltc_status* executable_load(ltc_device* device, const ltc_load_args* args, ltc_executable** executable) {
+  return guarded(device->plugin->host, [&] {
+    check_extensions(args->ext);
+    std::vector<std::string> binaries;
+    const std::span bytes(static_cast<const char*>(args->data), args->size);
+    Recipe recipe = read_recipe(bytes, binaries, device->driver->facts().fingerprint);
+    *executable = make_executable(device, std::make_shared<const Recipe>(std::move(recipe)), binaries);
+  });
+}
+
+ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
+  const auto [in_use, peak, cached] = device->pool.statistics();
+  stats->in_use_bytes = in_use;
+  stats->peak_bytes = peak;
+  stats->limit_bytes = device->driver->facts().memory_bytes;
+  return nullptr;
+}
+
+const ltc_plugin_api kApi = {
+    .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .describe = describe,
+    .device_open = device_open,
+    .device_close = device_close,
+    .buffer_create = buffer_create,
+    .buffer_destroy = buffer_destroy,
+    .transfer = transfer_bytes,
+    .claims = claims,
+    .lower = lower,
+    .program_destroy = program_destroy,
+    .compile = compile,
+    .executable_destroy = executable_destroy,
+    .execute = run,
+    .event_wait = event_wait,
+    .event_destroy = event_destroy,
+    .plugin_close = plugin_close,
+    .program_text = program_text,
+    .executable_save = executable_save,
+    .executable_load = executable_load,
+    .memory_stats = memory_stats,
+};
+
+}  // namespace
+
+bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept {
+  try {
+    if (!abi::agree(args, plugin.name)) return false;
+    args->plugin = new ltc_plugin{.host = args->host, .what = plugin};
+    args->api = &kApi;
+    return true;
+  } catch (...) {
+    args->reason = "out of host memory";
+    return false;
+  }
+}
+
+}  // namespace ltc::device

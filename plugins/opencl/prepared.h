@@ -1,0 +1,27 @@
+// A recipe's kernels, ready to run on a device.
+#pragma once
+#include <vector>
+
+#include "driver.h"
+
+namespace ltc::opencl {
+
+class Prepared : public device::Prepared {
+ public:
+  Prepared(Driver& driver, Programs& programs, std::shared_ptr<const device::Recipe> recipe,
+           std::span<const std::string> binaries);
+
+  device::EventRef submit(const device::Run& run) override;
+  std::vector<std::string> binaries() const override;
+
+ private:
+  void enqueue(size_t i, const device::Run& run, cl_event* event);
+
+  Driver& driver_;
+  const std::shared_ptr<const device::Recipe> recipe_;
+  std::vector<Programs::Ref> programs_;             // by source
+  std::vector<ClKernel> kernels_;                   // by launch
+  std::vector<std::vector<device::Memory>> bound_;  // by launch: what its pointers were last set to
+};
+
+}  // namespace ltc::opencl
