@@ -54,7 +54,7 @@ def main():
         choices = [f"--{name} {value}" for name in ("ops", "modes", "dtypes", "samples")
                    if (value := getattr(args, name)) not in (None, "")]
         with open(args.document, "w", encoding="utf-8") as file:
-            file.write(document(report, os.environ.get("LTC_BACKEND", "torchscript"), " ".join(choices)))
+            file.write(document(report, os.environ.get("LTC_BACKEND", "torchscript"), " ".join(choices), args.document))
     sys.exit(report.failed())
 
 

@@ -24,4 +24,5 @@ def reasons():
     """Why an op runs on the CPU and not on the plugin: by ATen's name, without overload."""
     from ltc import _C  # takes seconds; --help does not need it
 
-    return {name.partition(".")[0]: why for _, name, _, tier, why in _C.op_rows() if tier >= WHOLE} | SOME_CALLS
+    rows = [(name.partition(".")[0], why) for _, name, _, tier, why in _C.op_rows() if tier >= WHOLE]
+    return {name: " ".join(dict.fromkeys(why for other, why in rows if other == name)) for name, _ in rows} | SOME_CALLS
