@@ -55,6 +55,16 @@ void open_builtins(const fs::path& folder) {
   }
 }
 
+// By a name that the system knows, or by which it was loaded before.
+void* open_known(const std::string& name) {
+  void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  link_map* map = nullptr;
+  if (handle && name.starts_with("libnvrtc.so") && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0) {
+    open_builtins(fs::path(map->l_name).parent_path());
+  }
+  return handle;
+}
+
 void* open_in(const fs::path& folder, const std::string& name) {
   std::error_code ignored;
   const fs::path path = folder / name;
@@ -71,6 +81,7 @@ SearchPath standard_search_path() {
   for (const std::string& root : {variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
     if (!root.empty()) path.then.insert(path.then.end(), {fs::path(root) / "lib64", fs::path(root) / "lib"});
   }
+  path.then.emplace_back("/usr/local/nvidia/lib64");  // where containers get the driver
   fs::path torch;
   dl_iterate_phdr(note_torch, &torch);
   for (const fs::path& library : {own_path(), torch}) {
@@ -93,7 +104,7 @@ Library Library::open(std::span<const std::string> names, const SearchPath& path
   };
   if (try_folders(path.first)) return library;
   for (const std::string& name : names) {
-    library.handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    library.handle_ = open_known(name);
     library.name_ = name;
     if (library) return library;
   }

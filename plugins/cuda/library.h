@@ -15,7 +15,8 @@ using abi::Failure;
 inline constexpr int kOldestMajor = 12;  // of CUDA
 
 // Where libraries of the CUDA toolkit are looked for besides the system's own places, in this order: the folders of
-// LTC_CUDA_PATH, CUDA_HOME, /usr/local/cuda, the nvidia-* packages beside this plugin and beside a loaded PyTorch.
+// LTC_CUDA_PATH, CUDA_HOME, /usr/local/cuda, /usr/local/nvidia, the nvidia-* packages beside this plugin and beside a loaded
+// PyTorch.
 struct SearchPath {
   std::vector<std::filesystem::path> first;  // before the system's
   std::vector<std::filesystem::path> then;

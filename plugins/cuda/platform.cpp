@@ -29,16 +29,15 @@ DeviceFacts facts_of(const Libraries& libraries, int ordinal) {
   facts.host_memory = false;
   facts.memory_bytes = facts.largest_buffer_bytes = bytes;
   facts.fingerprint = facts.name + ", sm_" + std::to_string(facts.capability) + ", driver of CUDA " +
-                      version_text(libraries.driver_version) + ", NVRTC " + libraries.compiler->version() +
-                      (libraries.blas ? ", cuBLASLt" : ", no cuBLASLt") + ", cuda plugin 0.1.0";
+                      version_text(libraries.driver_version) + ", NVRTC " + libraries.compiler->version() + ", cuda plugin 0.1.0";
   return facts;
 }
 
 }  // namespace
 
-Platform::Platform(const SearchPath& path) {
+Platform::Platform(SearchPath path) : path_(std::move(path)) {
   try {
-    auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path), 0, nullptr, nullptr});
+    auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path_), 0, nullptr, nullptr});
     const DriverApi& api = libraries->api;
     api.check(api.cuInit(0), "cuInit");
     api.check(api.cuDriverGetVersion(&libraries->driver_version), "cuDriverGetVersion");
@@ -49,8 +48,7 @@ Platform::Platform(const SearchPath& path) {
     int count = 0;
     api.check(api.cuDeviceGetCount(&count), "cuDeviceGetCount");
     if (count == 0) throw Failure(LTC_NOT_FOUND, "the driver shows none; CUDA_VISIBLE_DEVICES hides those that it does not name");
-    libraries->compiler = std::make_unique<const Compiler>(path, libraries->driver_version / 1000);
-    libraries->blas = BlasApi::load(path, libraries->driver_version / 1000);
+    libraries->compiler = std::make_unique<const Compiler>(path_, libraries->driver_version / 1000);
     for (int ordinal = 0; ordinal < count; ++ordinal) devices_.push_back(facts_of(*libraries, ordinal));
     libraries_ = std::move(libraries);
   } catch (const Failure& failure) {
@@ -60,6 +58,11 @@ Platform::Platform(const SearchPath& path) {
 }
 
 std::unique_ptr<device::Driver> Platform::open(size_t ordinal) {
+  // Saved executables depend on what computes products.
+  std::call_once(opened_, [&] {
+    libraries_->blas = BlasApi::load(path_, libraries_->driver_version / 1000);
+    for (DeviceFacts& facts : devices_) facts.fingerprint += libraries_->blas ? ", cuBLASLt" : ", no cuBLASLt";
+  });
   return std::make_unique<Driver>(*libraries_, devices_[ordinal]);
 }
 

@@ -1,6 +1,7 @@
 // The devices that CUDA offers, and the libraries that they are used through.
 #pragma once
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "blas.h"
@@ -10,7 +11,7 @@
 
 namespace ltc::cuda {
 
-// Loaded once per instance of the plugin.
+// Loaded once per instance of the plugin: cuBLASLt, the largest by far, when a device is opened, the others to count devices.
 struct Libraries {
   DriverApi api;
   int driver_version;  // 13000: CUDA 13.0
@@ -26,14 +27,16 @@ struct DeviceFacts : device::Facts {
 
 class Platform : public device::Platform {
  public:
-  explicit Platform(const SearchPath& path);
+  explicit Platform(SearchPath path);
   size_t device_count() const override { return devices_.size(); }
   const std::string& why_no_device() const override { return why_no_device_; }
   std::unique_ptr<device::Driver> open(size_t ordinal) override;
 
  private:
-  std::unique_ptr<const Libraries> libraries_;
+  const SearchPath path_;
+  std::unique_ptr<Libraries> libraries_;
   std::vector<DeviceFacts> devices_;
+  std::once_flag opened_;
   std::string why_no_device_;
 };
 

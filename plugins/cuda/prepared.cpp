@@ -96,8 +96,7 @@ void Prepared::launch(size_t i, const device::Run& run) {
   const DriverApi& api = driver_.api();
   CUresult result = CUDA_SUCCESS;
   if (launch.product != LTC_NONE) {
-    launch_product(i, run, driver_.queue().stream);
-    if (driver_.blocks_launches()) result = api.cuStreamSynchronize(driver_.queue().stream);
+    result = launch_product_now(i, run);
   } else {
     Arguments& arguments = arguments_[i];
     arguments.set_buffers(launch, run);
@@ -110,6 +109,20 @@ void Prepared::launch(size_t i, const device::Run& run) {
                 "launch " + std::to_string(i) + " of run " + std::to_string(run.id) + ", " + launch.label +
                     (driver_.blocks_launches() ? ", failed: " : ", or work before it failed: ") + api.error_text(result),
                 launch.node);
+}
+
+// cuBLASLt does not tell an error of the device, which is sticky, from its own.
+CUresult Prepared::launch_product_now(size_t i, const device::Run& run) const {
+  const DriverApi& api = driver_.api();
+  const CUstream stream = driver_.queue().stream;
+  try {
+    launch_product(i, run, stream);
+  } catch (const Failure&) {
+    const CUresult result = api.cuStreamSynchronize(stream);
+    if (result == CUDA_SUCCESS) throw;
+    return result;
+  }
+  return driver_.blocks_launches() ? api.cuStreamSynchronize(stream) : CUDA_SUCCESS;
 }
 
 uint32_t Prepared::blocks(const Launch& launch) const {

@@ -41,6 +41,7 @@ class Prepared : public device::Prepared {
 
   void launch_each(const device::Run& run);
   void launch(size_t i, const device::Run& run);
+  CUresult launch_product_now(size_t i, const device::Run& run) const;
   // The graph of the run's memory, if there is one, or if it is worth making one.
   Graph* graph_for(const device::Run& run);
   void make_graph(std::vector<device::Memory> memory, const device::Run& run);

@@ -1,0 +1,124 @@
+// A plugin for tests: a device that compiles what the cuda plugin would, for the architecture LTC_CUDA_CAPABILITY (default 90),
+// and gives zeros instead of running it. So every kernel of a model or operator goes through NVRTC where there is no GPU.
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <set>
+
+#include "blas.h"
+#include "compiler.h"
+#include "device/driver.h"
+
+namespace ltc::cuda {
+namespace {
+
+struct Done : device::Event {
+  bool is_over() override { return true; }
+  void wait() override {}
+};
+
+struct Zeros : device::Prepared {
+  explicit Zeros(std::shared_ptr<const device::Recipe> compiled) : recipe(std::move(compiled)) {}
+  device::EventRef submit(const device::Run& run) override {
+    for (size_t i = 0; i < run.outputs.size(); ++i) std::memset(run.outputs[i], 0, recipe->outputs[i].bytes());
+    return std::make_shared<Done>();
+  }
+  std::vector<std::string> binaries() const override { throw Failure(LTC_UNSUPPORTED, "nothing is kept"); }
+
+  const std::shared_ptr<const device::Recipe> recipe;
+};
+
+// Programs side by side in one: NVRTC takes long to start. A macro is the same in each.
+std::string joined(const std::vector<std::string>& sources) {
+  std::string text;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    std::string source = sources[i];
+    const std::string number = std::to_string(i), name = "ltc_kernel_0";
+    source.replace(source.find(name), name.size(), "ltc_kernel_" + number);
+    text += "namespace p" + number + " {\n" + source + "}\n";
+  }
+  return text;
+}
+
+class Driver : public device::Driver {
+ public:
+  Driver(const device::Facts& facts, const Compiler& compiler, int capability)
+      : facts_(facts), compiler_(compiler), capability_(capability) {}
+
+  const device::Facts& facts() const override { return facts_; }
+  const device::Lowering& lowering() const override { return lowering_; }
+  device::Memory allocate(uint64_t bytes) override { return std::calloc(1, bytes); }
+  void release(device::Memory memory) noexcept override { std::free(memory); }
+  void* allocate_pinned(uint64_t bytes) override { return std::malloc(bytes); }
+  void release_pinned(void* memory) noexcept override { std::free(memory); }
+  device::EventRef write(device::Memory to, uint64_t offset, const void* from, uint64_t bytes) override {
+    return move(static_cast<char*>(to) + offset, from, bytes);
+  }
+  device::EventRef read(void* to, device::Memory from, uint64_t offset, uint64_t bytes) override {
+    return move(to, static_cast<const char*>(from) + offset, bytes);
+  }
+  device::EventRef copy(device::Memory to, uint64_t to_offset, device::Memory from, uint64_t from_offset,
+                        uint64_t bytes) override {
+    return move(static_cast<char*>(to) + to_offset, static_cast<const char*>(from) + from_offset, bytes);
+  }
+  device::EventRef mark() override { return std::make_shared<Done>(); }
+  void finish() noexcept override {}
+
+  std::unique_ptr<device::Prepared> prepare(std::shared_ptr<const device::Recipe> recipe, std::span<const std::string>) override {
+    std::vector<std::string> fresh;
+    {
+      const std::lock_guard guard(lock_);
+      for (const std::string& source : recipe->sources) {
+        if (compiled_.insert(source).second) fresh.push_back(source);
+      }
+    }
+    if (!fresh.empty()) compiler_.compile(joined(fresh), capability_);
+    for (const kernels::Product& product : recipe->products) blas_call(product);
+    return std::make_unique<Zeros>(std::move(recipe));
+  }
+
+ private:
+  static device::EventRef move(void* to, const void* from, uint64_t bytes) {
+    std::memmove(to, from, bytes);
+    return std::make_shared<Done>();
+  }
+
+  const device::Facts& facts_;
+  const Compiler& compiler_;
+  const int capability_;
+  const device::Lowering lowering_{.dialect = kernels::cuda_dialect(),
+                                   .options = {.abilities = {}, .library_product = wants_blas, .blas_operands = true},
+                                   .elements_local = 256,
+                                   .rows_local = 32};
+  std::mutex lock_;
+  std::set<std::string> compiled_;
+};
+
+class Platform : public device::Platform {
+ public:
+  Platform() : compiler_(standard_search_path(), 99) {
+    const char* chosen = std::getenv("LTC_CUDA_CAPABILITY");
+    if (chosen) capability_ = std::atoi(chosen);
+    facts_.name = "NVRTC for sm_" + std::to_string(capability_);
+    facts_.fingerprint = facts_.name;
+    facts_.memory_bytes = facts_.largest_buffer_bytes = uint64_t{1} << 40;
+  }
+  size_t device_count() const override { return 1; }
+  const std::string& why_no_device() const override { return why_; }
+  std::unique_ptr<device::Driver> open(size_t) override { return std::make_unique<Driver>(facts_, compiler_, capability_); }
+
+ private:
+  int capability_ = 90;
+  const std::string why_;
+  device::Facts facts_;
+  const Compiler compiler_;
+};
+
+constexpr device::Plugin kPlugin{.name = "cuda_compile_only", .version = "0.1.0", .build_id = "", .find = [] {
+                                   return std::unique_ptr<device::Platform>(std::make_unique<Platform>());
+                                 }};
+
+}  // namespace
+}  // namespace ltc::cuda
+
+bool ltc_plugin_entry(ltc_entry_args* args) { return ltc::device::enter(args, ltc::cuda::kPlugin); }

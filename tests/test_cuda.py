@@ -1,0 +1,61 @@
+"""The CUDA plugin where there is no GPU: what it says then, and that the kernels of models compile for one."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ltc
+
+PACKAGE = Path(ltc.__file__).parent
+PLUGIN = PACKAGE / "plugins" / "libltc_cuda.so"
+COMPILE_ONLY = PACKAGE.parents[1] / "tests" / "libltc_cuda_compile_only.so"  # gives zeros, so only its compiler is tested
+
+pytestmark = pytest.mark.skipif(not PLUGIN.exists(), reason="built where there were no headers of CUDA")
+
+MODEL = """
+import sys, torch, ltc
+from checking import Trainer, batches, fallbacks
+from models import ROWS
+
+device = torch.device("ltc")
+row = next(row for row in ROWS if row.name == sys.argv[1])
+trainer, data = Trainer(row, device, dropout=0.1), batches(row, device)
+with torch.no_grad():
+    row.run(trainer.module.eval(), data[0])
+ltc.mark_step()
+trainer.module.train()
+trainer.step(data[0])
+ltc.wait_device_ops()
+assert fallbacks() == {}, fallbacks()
+assert ltc.metrics.counter_value("UncachedCompile") > 0
+"""
+
+
+def run(program, *args, **environment):
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    return subprocess.run(
+        [sys.executable, "-c", program, *args], env=os.environ | {"PYTHONPATH": path, **environment}, capture_output=True, text=True
+    )
+
+
+@pytest.mark.parametrize("name", ["torchvision ResNet-18", "GPT-2"])
+def test_kernels_of_a_model_compile(name):
+    if not COMPILE_ONLY.exists():
+        pytest.skip("no unit tests in this build")
+    result = run(MODEL, name, LTC_BACKEND=str(COMPILE_ONLY), LTC_CACHE="0")
+    assert result.returncode == 0, result.stderr
+
+
+def test_without_a_device_it_says_why(tmp_path):
+    """A folder with something that is no driver stands before the system's, so that this is so on any machine."""
+    (tmp_path / "libcuda.so.1").symlink_to(PLUGIN)
+    program = "import torch, ltc; print(torch.ones(2, device='ltc').sum().item())"
+    result = run(program, LTC_BACKEND="cuda", LTC_CUDA_PATH=str(tmp_path))
+    assert result.returncode != 0
+    assert f"no CUDA device: {tmp_path}/libcuda.so.1 has no function cuInit: it is too old" in result.stderr
+    assert "available backends:" in result.stderr
+    result = run(program, LTC_BACKEND="torchscript", LTC_CUDA_PATH=str(tmp_path))
+    assert result.stdout == "2.0\n", result.stderr
