@@ -27,6 +27,20 @@ def runs():
     return {plugin: run_on(plugin) for plugin in PLUGINS}
 
 
+# What the READMEs promise: the null plugin, and of the minimal one the slots of the ABI with the first twenty ops.
+@pytest.mark.parametrize("file, most", [("null_plugin/null_plugin.c", 120), ("minimal_plugin/plugin.c", 400)])
+def test_samples_stay_short(file, most):
+    lines = (Path(__file__).parents[1] / "samples" / file).read_text().count("\n")
+    assert lines <= most
+
+
+@pytest.mark.parametrize("claims", ["minimal", "half:1", "half:2", "half:3"])
+def test_whatever_is_claimed(claims):
+    """What a plugin does not claim is decomposed; the program compares itself with the CPU."""
+    counters = json.loads(output_of(PROGRAM, LTC_BACKEND="torchscript", LTC_CLAIMS=claims, PYTHONPATH=python_path()))["counters"]
+    assert {name: count for name, count in counters.items() if name == "HostOps" or "::" in name} == {}
+
+
 @pytest.mark.parametrize("plugin", ["minimal", "minimal_async"])
 def test_minimal_computes_everything(runs, plugin):
     counters = runs[plugin]["counters"]

@@ -185,6 +185,15 @@ static struct step read_step(char** memory, const ltc_node* node, const struct o
   return step;
 }
 
+size_t plan_refused(const ltc_graph* graph) {
+  uint32_t* claimed = calloc(graph->node_count + 1, sizeof *claimed);
+  const bool enough = claimed && plan_claims(graph, claimed);
+  size_t node = 0;
+  while (enough && node < graph->node_count && claimed[node]) ++node;
+  free(claimed);
+  return enough && node < graph->node_count ? node : LTC_NONE;
+}
+
 struct plan* plan_create(const ltc_graph* graph) {
   char* memory = calloc(1, plan_bytes(graph));
   bool* is_number = memory ? find_numbers(graph) : NULL;

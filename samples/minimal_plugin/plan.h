@@ -7,6 +7,9 @@
 /* Per node of the graph 1 where the table of ops has a row that matches it, else 0. False when out of memory. */
 bool plan_claims(const ltc_graph* graph, uint32_t* claimed);
 
+/* The first node that has no such row; LTC_NONE where all have, or when out of memory, of which plan_create then tells. */
+size_t plan_refused(const ltc_graph* graph);
+
 struct plan;
 /* Of a graph all of whose nodes are claimed. One reference; NULL when out of memory. */
 struct plan* plan_create(const ltc_graph* graph);

@@ -89,9 +89,6 @@ struct ltc_device {
   ltc_plugin* plugin;
   struct queue* queue; /* NULL in the synchronous variant */
 };
-struct ltc_program {
-  struct plan* plan;
-};
 struct ltc_buffer {
   struct work destroy;
   ltc_device* device;
@@ -265,34 +262,20 @@ static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint3
 }
 
 static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
-  const ltc_graph* graph = args->graph;
-  uint32_t* claimed = calloc(graph->node_count + 1, sizeof *claimed);
-  bool good = claimed && plan_claims(graph, claimed);
-  size_t refused = 0;
-  while (good && refused < graph->node_count && claimed[refused]) ++refused;
-  free(claimed);
-  if (good && refused < graph->node_count) return error(device->plugin, LTC_UNSUPPORTED, refused, "not in the table of ops");
-  ltc_program* made = good ? calloc(1, sizeof *made) : NULL;
-  if (made) made->plan = plan_create(graph);
-  if (!made || !made->plan) {
-    free(made);
-    return out_of_memory(device->plugin);
-  }
-  *program = made;
-  return NULL;
+  const size_t refused = plan_refused(args->graph);
+  if (refused != LTC_NONE) return error(device->plugin, LTC_UNSUPPORTED, refused, "not in the table of ops");
+  *program = (ltc_program*)plan_create(args->graph); /* a program is its plan */
+  return *program ? NULL : out_of_memory(device->plugin);
 }
 
-static void program_destroy(ltc_program* program) {
-  plan_release(program->plan);
-  free(program);
-}
+static void program_destroy(ltc_program* program) { plan_release((struct plan*)program); }
 
 static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
   if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
   ltc_executable* made = calloc(1, sizeof *made);
   if (!made) return out_of_memory(device->plugin);
   made->device = device;
-  made->plan = plan_retain(args->program->plan);
+  made->plan = plan_retain((struct plan*)args->program);
   *executable = made;
   return NULL;
 }
