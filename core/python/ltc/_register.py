@@ -40,7 +40,10 @@ def _name_backend_of_compile() -> None:
 
 def _accumulate_as_the_cpu() -> None:
     """``linear_cross_entropy`` in chunks accumulates half types in float on the CPU and on CUDA, in themselves on all others."""
-    options = torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions
+    module = getattr(torch.nn.modules, "linear_cross_entropy_options", None)
+    if module is None:  # PyTorch is older than that function
+        return
+    options = module.LinearCrossEntropyOptions
     adjust = options._adjust
 
     @functools.wraps(adjust)
