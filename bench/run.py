@@ -19,11 +19,22 @@ from workloads import ONCE, RECORDED, WORKLOADS
 HERE = Path(__file__).parent
 STEADY = [(row, "ms") for row in WORKLOADS] + [(row, "ns") for row in RECORDED]
 ROWS = WORKLOADS + RECORDED + ONCE
+LARGE = [row for row in WORKLOADS if row.large]
 
 
 def words(row):
     """What chooses a row: its name or the name's first word."""
     return {row.name, row.name.split()[0]}
+
+
+def chosen(parser, names):
+    if not names:
+        return [row for row in ROWS if row not in LARGE]
+    wanted = set(names.split(","))
+    rows = [row for row in ROWS if wanted & words(row)]
+    if unknown := wanted.difference(*map(words, rows)):
+        parser.error(f"no workload {', '.join(sorted(unknown))}; `--list` names them")
+    return rows
 
 
 def parse_args():
@@ -45,10 +56,7 @@ def parse_args():
     if unknown := [name for name in [args.against, *names] if name not in known]:
         parser.error(f"no side {unknown[0]}; there are {', '.join(known)}")
     args.sides = [known[args.against]] + [side for side in SIDES if side.name in names and side.name != args.against]
-    small = [row for row in ROWS if not getattr(row, "large", False)]
-    args.chosen = args.workloads.split(",") if args.workloads else [word for row in small for word in words(row)]
-    if unknown := set(args.chosen) - {word for row in ROWS for word in words(row)}:
-        parser.error(f"no workload {', '.join(sorted(unknown))}; `--list` names them")
+    args.rows = chosen(parser, args.workloads)
     return args
 
 
@@ -149,8 +157,8 @@ def measure_once(row, args, rounds):
 
 def results(args):
     """Yields a result for each chosen workload."""
-    steady = [(row, unit) for row, unit in STEADY if words(row) & set(args.chosen)]
-    once = [row for row in ONCE if words(row) & set(args.chosen)]
+    steady = [(row, unit) for row, unit in STEADY if row in args.rows]
+    once = [row for row in ONCE if row in args.rows]
     with tempfile.TemporaryDirectory() as cache, contextlib.ExitStack() as stack:
         workers = []
         for side in args.sides if steady else []:
