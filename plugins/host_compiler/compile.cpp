@@ -1,0 +1,120 @@
+#include <clang/Basic/DiagnosticOptions.h>
+#include <clang/CodeGen/CodeGenAction.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/TextDiagnosticPrinter.h>
+#include <clang/Lex/PreprocessorOptions.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sink.h"
+
+namespace ltc::host_compiler {
+namespace {
+
+constexpr const char* kFile = "kernel.cpp";
+
+// No contraction of a * b + c: results are those of other compilers of the same text.
+constexpr const char* kOptions[] = {"-emit-obj",
+                                    "-x",
+                                    "c++",
+                                    "-std=c++17",
+                                    "-O3",
+                                    "-vectorize-loops",
+                                    "-vectorize-slp",
+                                    "-ffp-contract=off",
+                                    "-mprefer-vector-width=512",
+                                    "-mrelocation-model",
+                                    "pic",
+                                    "-pic-level",
+                                    "2",
+                                    "-fno-rtti",
+                                    "-nostdsysteminc",
+                                    "-nobuiltininc",
+                                    "-w"};
+
+// An older LLVM does not know the newest machines' names, but their features.
+std::vector<std::string> cpu_options(std::string_view cpu) {
+  if (cpu != "native") return {"-target-cpu", std::string(cpu)};
+  std::string name = llvm::sys::getHostCPUName().str();
+  if (name == "generic") name = "x86-64";
+  std::vector<std::string> options{"-target-cpu", name};
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    options.push_back("-target-feature");
+    options.push_back((feature.second ? "+" : "-") + feature.first().str());
+  }
+  return options;
+}
+
+std::vector<std::string> arguments_for(std::string_view cpu) {
+  std::vector<std::string> arguments{"-triple", llvm::sys::getProcessTriple()};
+  arguments.insert(arguments.end(), std::begin(kOptions), std::end(kOptions));
+  for (std::string& option : cpu_options(cpu)) arguments.push_back(std::move(option));
+  arguments.push_back(kFile);
+  return arguments;
+}
+
+bool compile(const char* source, const char* cpu, llvm::SmallVectorImpl<char>& object, llvm::raw_ostream& log) {
+  llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options(new clang::DiagnosticOptions());
+  auto* const printer = new clang::TextDiagnosticPrinter(log, options.get());  // owned by the engine
+  llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine> diagnostics(
+      new clang::DiagnosticsEngine(new clang::DiagnosticIDs(), options, printer));
+  const std::vector<std::string> arguments = arguments_for(cpu);
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+  auto invocation = std::make_shared<clang::CompilerInvocation>();
+  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, *diagnostics)) return false;
+  invocation->getPreprocessorOpts().addRemappedFile(kFile, llvm::MemoryBuffer::getMemBufferCopy(source, kFile).release());
+  clang::CompilerInstance compiler;
+  compiler.setInvocation(std::move(invocation));
+  compiler.setDiagnostics(diagnostics.get());
+  compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(object));
+  clang::EmitObjAction action;
+  return compiler.ExecuteAction(action);
+}
+
+}  // namespace
+
+void initialize_target() {
+  static const bool done = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+    return true;
+  }();
+  static_cast<void>(done);
+}
+
+}  // namespace ltc::host_compiler
+
+void ltc_hc_describe(const char* cpu, ltc_hc_sink text) {
+  std::string all = "clang " LLVM_VERSION_STRING;
+  for (const std::string& argument : ltc::host_compiler::arguments_for(cpu)) all += " " + argument;
+  ltc::host_compiler::write(text, all);
+}
+
+bool ltc_hc_compile(const char* source, const char* cpu, ltc_hc_sink object, ltc_hc_sink diagnostics) {
+  static std::mutex one_at_a_time;
+  const std::lock_guard lock(one_at_a_time);
+  ltc::host_compiler::initialize_target();
+  llvm::SmallVector<char, 0> bytes;
+  std::string log;
+  llvm::raw_string_ostream stream(log);
+  const bool compiled = ltc::host_compiler::compile(source, cpu, bytes, stream);
+  if (compiled) {
+    ltc::host_compiler::write(object, {bytes.data(), bytes.size()});
+  } else {
+    ltc::host_compiler::write(diagnostics, stream.str());
+  }
+  return compiled;
+}
