@@ -69,31 +69,47 @@ FN u64 u64_of_f64(f64 x) { return (u64)__double_as_longlong(x); }
 
 constexpr Dialect kHost{
     .name = "host",
-    .prelude = R"(#include <math.h>
-#include <stdint.h>
-#include <string.h>
-typedef uint8_t u8;
-typedef int8_t i8;
-typedef int16_t i16;
-typedef uint16_t u16;
-typedef int32_t i32;
-typedef uint32_t u32;
-typedef int64_t i64;
-typedef uint64_t u64;
+    .prelude = R"c(typedef unsigned char u8;
+typedef signed char i8;
+typedef short i16;
+typedef unsigned short u16;
+typedef int i32;
+typedef unsigned int u32;
+typedef long i64;
+typedef unsigned long u64;
 typedef float f32;
 typedef double f64;
 #define FN static inline
 #define GLOBAL
-#define RESTRICT restrict
-FN f32 f32_of_u32(u32 x) { f32 y; memcpy(&y, &x, sizeof y); return y; }
-FN u32 u32_of_f32(f32 x) { u32 y; memcpy(&y, &x, sizeof y); return y; }
-FN f64 f64_of_u64(u64 x) { f64 y; memcpy(&y, &x, sizeof y); return y; }
-FN u64 u64_of_f64(f64 x) { u64 y; memcpy(&y, &x, sizeof y); return y; }
-)",
+#define RESTRICT
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define DECLARE(name) extern "C" f64 name(f64); extern "C" f32 name##f(f32);
+#define DECLARE_2(name) extern "C" f64 name(f64, f64); extern "C" f32 name##f(f32, f32);
+DECLARE(fabs) DECLARE(floor) DECLARE(ceil) DECLARE(trunc) DECLARE(rint) DECLARE(sqrt) DECLARE(exp) DECLARE(expm1) DECLARE(log)
+DECLARE(log1p) DECLARE(sin) DECLARE(cos) DECLARE(tan) DECLARE(tanh) DECLARE(atan) DECLARE(erf) DECLARE(lgamma)
+DECLARE_2(fmod) DECLARE_2(pow) DECLARE_2(atan2)
+FN f32 f32_of_u32(u32 x) { f32 y; __builtin_memcpy(&y, &x, sizeof y); return y; }
+FN u32 u32_of_f32(f32 x) { u32 y; __builtin_memcpy(&y, &x, sizeof y); return y; }
+FN f64 f64_of_u64(u64 x) { f64 y; __builtin_memcpy(&y, &x, sizeof y); return y; }
+FN u64 u64_of_f64(f64 x) { u64 y; __builtin_memcpy(&y, &x, sizeof y); return y; }
+#ifdef __clang__
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define INDEPENDENT _Pragma("GCC ivdep")
+#endif
+#if defined(__FMA__) || defined(__aarch64__)
+#define fmaf __builtin_fmaf
+#define fma __builtin_fma
+#else
+#define fmaf(a, b, c) ((a) * (b) + (c))
+#define fma(a, b, c) ((a) * (b) + (c))
+#endif
+)c",
     .prelude_f64 = "",
     .suffixed = true,
-    .open = "void ltc_kernel(void* const* args, int64_t begin, int64_t end) {\n",
-    .body = "  (void)items;\n  for (ix i0 = (ix)begin; i0 < (ix)end; ++i0) {\n",
+    .open = "extern \"C\" void ltc_kernel(void* const* args, i64 begin, i64 end) {\n",
+    .body = "  (void)items;\n  INDEPENDENT\n  for (ix i0 = (ix)begin; i0 < (ix)end; ++i0) {\n",
     .close = "  }\n}\n",
     .vectors = false,
     .arguments_in_array = true,

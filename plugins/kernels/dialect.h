@@ -21,7 +21,9 @@ struct Dialect {
 
 const Dialect& opencl_dialect();  // OpenCL C 1.2
 const Dialect& cuda_dialect();    // CUDA C++, without headers
-const Dialect& host_dialect();    // C11: void ltc_kernel(void* const* args, int64_t begin, int64_t end) runs items [begin, end)
+// C++17 of GCC and clang, without headers: void ltc_kernel(void* const* args, int64_t begin, int64_t end) runs items [begin,
+// end).
+const Dialect& host_dialect();
 
 // The functions of ours that `text` calls, and those that they call, to stand before it.
 std::string functions_for(std::string_view text, const Dialect& dialect);

@@ -95,9 +95,9 @@ class Library {
     const std::string name = "ltc_kernels_" + std::to_string(getpid()) + "_" + std::to_string(count++);
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / name;
     std::filesystem::create_directories(folder);
-    const std::string source = folder / "kernels.c", library = folder / "kernels.so";
+    const std::string source = folder / "kernels.cpp", library = folder / "kernels.so";
     std::ofstream(source) << program_text(kernels_, host_dialect());
-    const std::string command = "cc -std=c11 -Wall -Werror -Wno-unused-function -ffp-contract=off " + flags +
+    const std::string command = "c++ -std=c++17 -Wall -Werror -Wno-unused-function -ffp-contract=off " + flags +
                                 " -shared -fPIC -o " + library + " " + source + " -lm";
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);

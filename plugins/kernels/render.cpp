@@ -213,7 +213,9 @@ class Printer {
     std::string text;
     size_t next = 0;
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
-      text += "  " + pointer(kernel_.buffers[i]) + "b" + std::to_string(i) + " = args[" + std::to_string(next++) + "];\n";
+      const KernelBuffer& buffer = kernel_.buffers[i];
+      const std::string cast = std::string("(GLOBAL ") + (buffer.written ? "" : "const ") + type(buffer.dtype) + "*)";
+      text += "  " + pointer(buffer) + "b" + std::to_string(i) + " = " + cast + "args[" + std::to_string(next++) + "];\n";
     }
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       const std::string name = type(kernel_.scalars[i].dtype);

@@ -46,7 +46,8 @@ std::string arguments(const Dialect& dialect, const std::string& type) {
   std::string text;
   for (size_t i = 0; i < 5; ++i) {
     const std::string name = " b" + std::to_string(i), at = std::to_string(i);
-    text += dialect.arguments_in_array ? "  " + types[i] + name + " = args[" + at + "];\n" : "GLOBAL " + types[i] + name + ", ";
+    text += dialect.arguments_in_array ? "  " + types[i] + name + " = (" + types[i] + ")args[" + at + "];\n"
+                                       : "GLOBAL " + types[i] + name + ", ";
   }
   if (!dialect.arguments_in_array) return text + "const ix items, const ix c1, const ix c2";
   return text + "  const ix items = *(const ix*)args[5], c1 = *(const ix*)args[6], c2 = *(const ix*)args[7];\n";
