@@ -17,7 +17,8 @@ namespace prim = torch::jit::prim;
 // Numbers the values of a jit graph and writes one instruction per node.
 class Executable::Compiler {
  public:
-  Compiler(const Program& program, Executable& out) : program_(program), out_(out) {}
+  Compiler(const Program& program, host_compiler::HostKernels& kernels, Executable& out)
+      : program_(program), kernels_(kernels), out_(out) {}
 
   void run() {
     out_.params_ = program_.params;
@@ -50,6 +51,7 @@ class Executable::Compiler {
     instruction.node = program_.origins.at(group.nodes[0]).node;
     instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
     bind(instruction, cluster.inputs, cluster.outputs);
+    cluster.tiles.prepare_kernels(kernels_);
     out_.tiles_.push_back(std::move(cluster.tiles));
     out_.instructions_.push_back(std::move(instruction));
   }
@@ -131,11 +133,12 @@ class Executable::Compiler {
   }
 
   const Program& program_;
+  host_compiler::HostKernels& kernels_;
   Executable& out_;
   std::unordered_map<const torch::jit::Value*, uint32_t> slot_of_;
   std::unordered_set<const torch::jit::Node*> fused_;
 };
 
-Executable::Executable(const Program& program) { Compiler(program, *this).run(); }
+Executable::Executable(const Program& program, host_compiler::HostKernels& kernels) { Compiler(program, kernels, *this).run(); }
 
 }  // namespace ltc::torchscript

@@ -20,7 +20,8 @@ namespace ltc::torchscript {
 // One run at a time: slots and stack are kept between runs.
 class Executable {
  public:
-  explicit Executable(const Program& program);
+  // `kernels` must outlive this.
+  Executable(const Program& program, host_compiler::HostKernels& kernels);
 
   const std::vector<Program::Param>& params() const { return params_; }
   size_t output_count() const { return outputs_.size(); }

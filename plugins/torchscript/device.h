@@ -8,6 +8,7 @@
 #include <string>
 
 #include "errors.h"
+#include "host_compiler/host_kernels.h"
 #include "ltc/plugin.h"
 
 namespace ltc::torchscript {
@@ -32,7 +33,9 @@ class MemoryMeter {
 }  // namespace ltc::torchscript
 
 struct ltc_plugin {
-  const ltc_host_api* host;
+  explicit ltc_plugin(const ltc_host_api* api);
+  const ltc_host_api* const host;
+  ltc::host_compiler::HostKernels kernels;
 };
 
 struct ltc_device {

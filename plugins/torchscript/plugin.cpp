@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "device.h"
 #include "errors.h"
 #include "execute.h"
 #include "fusion/clusters.h"
+#include "fusion/primitives.h"
 #include "lower.h"
 #include "ops.h"
 #include "pool.h"
@@ -21,9 +23,29 @@ struct ltc_program {
 };
 
 struct ltc_executable {
-  explicit ltc_executable(const ltc::torchscript::Program& program) : executable(program) {}
+  ltc_executable(const ltc::torchscript::Program& program, ltc::host_compiler::HostKernels& kernels)
+      : executable(program, kernels) {}
   ltc::torchscript::Executable executable;
 };
+
+namespace ltc::torchscript {
+namespace {
+
+// LTC_TS_KERNELS: background (default), wait or off.
+host_compiler::When when_to_compile() {
+  const char* const text = std::getenv("LTC_TS_KERNELS");
+  const std::string_view value = text ? text : "";
+  if (value == "wait") return host_compiler::When::kWait;
+  if (value == "off") return host_compiler::When::kNever;
+  if (value.empty() || value == "background") return host_compiler::When::kBackground;
+  throw Failure(LTC_INVALID_ARGUMENT, "LTC_TS_KERNELS is \"" + std::string(value) + "\", not background, wait or off");
+}
+
+}  // namespace
+}  // namespace ltc::torchscript
+
+ltc_plugin::ltc_plugin(const ltc_host_api* api)
+    : host(api), kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::when_to_compile()) {}
 
 namespace ltc::torchscript {
 
@@ -106,7 +128,7 @@ ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_execut
   return guarded(device->plugin->host, [&] {
     check_extensions(args->ext);
     refuse_options(args->option_count, args->options);
-    *executable = new ltc_executable(args->program->program);
+    *executable = new ltc_executable(args->program->program, device->plugin->kernels);
   });
 }
 
@@ -180,7 +202,7 @@ bool ltc_plugin_entry(ltc_entry_args* args) {
     return ltc::torchscript::enter(args);
   } catch (const std::exception& error) {
     static thread_local char reason[256];
-    std::snprintf(reason, sizeof reason, "torchscript cannot register its operators: %s", error.what());
+    std::snprintf(reason, sizeof reason, "torchscript cannot start: %s", error.what());
     args->reason = reason;
     return false;
   } catch (...) {

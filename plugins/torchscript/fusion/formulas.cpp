@@ -101,13 +101,13 @@ constexpr Row kRows[] = {
 };
 
 constexpr const char* kNames[] = {
-#define X(name, operands, result) #name,
+#define X(name, operands, result, formula) #name,
     LTC_TILE_PRIMITIVES(X)
 #undef X
 };
 
 constexpr int kOperandCounts[] = {
-#define X(name, operands, result) operands,
+#define X(name, operands, result, formula) operands,
     LTC_TILE_PRIMITIVES(X)
 #undef X
 };

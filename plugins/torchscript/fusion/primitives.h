@@ -1,50 +1,51 @@
-// What tile kernels compute, element by element: one row per primitive, as ATen's own vectorised kernels have it. `a`, `b` and
-// `c` are vectors of floats; truth is 1 and falsehood 0.
+// What tile kernels compute, element by element: one row per primitive, as ATen's own vectorised kernels have it, and as a
+// formula of plugins/kernels (op_table.h), by which compiled kernels compute the same bits; empty: those call the interpreter's.
+// `a`, `b` and `c` are vectors of floats; truth is 1 and falsehood 0.
 #pragma once
 #include <cstdint>
 
-// X(name, operands, result)
-#define LTC_TILE_PRIMITIVES(X)                                  \
-  X(copy, 1, a)                                                 \
-  X(neg, 1, a.neg())                                            \
-  X(abs, 1, a.abs())                                            \
-  X(exp, 1, a.exp())                                            \
-  X(expm1, 1, a.expm1())                                        \
-  X(log, 1, a.log())                                            \
-  X(log1p, 1, a.log1p())                                        \
-  X(log2, 1, a.log2())                                          \
-  X(sqrt, 1, a.sqrt())                                          \
-  X(rsqrt, 1, a.rsqrt())                                        \
-  X(reciprocal, 1, a.reciprocal())                              \
-  X(sin, 1, a.sin())                                            \
-  X(cos, 1, a.cos())                                            \
-  X(tanh, 1, a.tanh())                                          \
-  X(erf, 1, error_function(a))                                  \
-  X(sigmoid, 1, (Vec(1.f) + (Vec(0.f) - a).exp()).reciprocal()) \
-  X(floor, 1, a.floor())                                        \
-  X(ceil, 1, a.ceil())                                          \
-  X(round, 1, a.round())                                        \
-  X(trunc, 1, a.trunc())                                        \
-  X(add, 2, a + b)                                              \
-  X(sub, 2, a - b)                                              \
-  X(mul, 2, a* b)                                               \
-  X(div, 2, a / b)                                              \
-  X(maximum, 2, at::vec::maximum(a, b))                         \
-  X(minimum, 2, at::vec::minimum(a, b))                         \
-  X(eq, 2, a.eq(b))                                             \
-  X(ne, 2, a.ne(b))                                             \
-  X(lt, 2, a.lt(b))                                             \
-  X(le, 2, a.le(b))                                             \
-  X(gt, 2, a.gt(b))                                             \
-  X(ge, 2, a.ge(b))                                             \
-  X(pow, 2, power(a, b))                                        \
-  X(fma, 3, at::vec::fmadd(a, b, c))                            \
-  X(where, 3, Vec::blendv(c, b, a != Vec(0.f)))
+// X(name, operands, result, formula)
+#define LTC_TILE_PRIMITIVES(X)                                                         \
+  X(copy, 1, a, "$0")                                                                  \
+  X(neg, 1, a.neg(), "-$0")                                                            \
+  X(abs, 1, a.abs(), "@fabs($0)")                                                      \
+  X(exp, 1, a.exp(), "@exp($0)")                                                       \
+  X(expm1, 1, a.expm1(), "@expm1($0)")                                                 \
+  X(log, 1, a.log(), "@log($0)")                                                       \
+  X(log1p, 1, a.log1p(), "@log1p($0)")                                                 \
+  X(log2, 1, a.log2(), "")                                                             \
+  X(sqrt, 1, a.sqrt(), "@sqrt($0)")                                                    \
+  X(rsqrt, 1, a.rsqrt(), "1 / @sqrt($0)")                                              \
+  X(reciprocal, 1, a.reciprocal(), "1 / $0")                                           \
+  X(sin, 1, a.sin(), "")                                                               \
+  X(cos, 1, a.cos(), "")                                                               \
+  X(tanh, 1, a.tanh(), "@tanh($0)")                                                    \
+  X(erf, 1, error_function(a), "@erf($0)")                                             \
+  X(sigmoid, 1, (Vec(1.f) + (Vec(0.f) - a).exp()).reciprocal(), "1 / (1 + @exp(-$0))") \
+  X(floor, 1, a.floor(), "@floor($0)")                                                 \
+  X(ceil, 1, a.ceil(), "@ceil($0)")                                                    \
+  X(round, 1, a.round(), "@rint($0)")                                                  \
+  X(trunc, 1, a.trunc(), "@trunc($0)")                                                 \
+  X(add, 2, a + b, "$0 + $1")                                                          \
+  X(sub, 2, a - b, "$0 - $1")                                                          \
+  X(mul, 2, a* b, "$0 * $1")                                                           \
+  X(div, 2, a / b, "$0 / $1")                                                          \
+  X(maximum, 2, at::vec::maximum(a, b), "$0 != $0 || $0 > $1 ? $0 : $1")               \
+  X(minimum, 2, at::vec::minimum(a, b), "$0 != $0 || $0 < $1 ? $0 : $1")               \
+  X(eq, 2, a.eq(b), "(T)($0 == $1)")                                                   \
+  X(ne, 2, a.ne(b), "(T)($0 != $1)")                                                   \
+  X(lt, 2, a.lt(b), "(T)($0 < $1)")                                                    \
+  X(le, 2, a.le(b), "(T)($0 <= $1)")                                                   \
+  X(gt, 2, a.gt(b), "(T)($0 > $1)")                                                    \
+  X(ge, 2, a.ge(b), "(T)($0 >= $1)")                                                   \
+  X(pow, 2, power(a, b), "")                                                           \
+  X(fma, 3, at::vec::fmadd(a, b, c), "@fma($0, $1, $2)")                               \
+  X(where, 3, Vec::blendv(c, b, a != Vec(0.f)), "$0 != 0 ? $1 : $2")
 
 namespace ltc::torchscript {
 
 enum class Primitive : uint8_t {
-#define X(name, operands, result) k_##name,
+#define X(name, operands, result, formula) k_##name,
   LTC_TILE_PRIMITIVES(X)
 #undef X
       kCount
@@ -63,5 +64,7 @@ struct TileKernels {
 
 // The fastest that this machine has and ATEN_CPU_CAPABILITY allows.
 const TileKernels& tile_kernels();
+// The machine that these are for, as ltc_hc_describe takes it.
+const char* tile_cpu();
 
 }  // namespace ltc::torchscript

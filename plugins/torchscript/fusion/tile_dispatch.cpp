@@ -9,16 +9,30 @@ extern const TileKernels tile_kernels_DEFAULT;
 extern const TileKernels tile_kernels_AVX2, tile_kernels_AVX512;
 #endif
 
-const TileKernels& tile_kernels() {
-  static const TileKernels& chosen = []() -> const TileKernels& {
+namespace {
+
+struct InstructionSet {
+  const TileKernels& kernels;
+  const char* cpu;
+};
+
+const InstructionSet& chosen() {
+  static const InstructionSet chosen = []() -> InstructionSet {
 #if defined(__x86_64__)
     const std::string capability = at::get_cpu_capability();
-    if (capability == "AVX512") return tile_kernels_AVX512;
-    if (capability == "AVX2") return tile_kernels_AVX2;
+    if (capability == "AVX512") return {tile_kernels_AVX512, "native"};
+    if (capability == "AVX2") return {tile_kernels_AVX2, "x86-64-v3"};
+    return {tile_kernels_DEFAULT, "x86-64"};
+#else
+    return {tile_kernels_DEFAULT, "native"};
 #endif
-    return tile_kernels_DEFAULT;
   }();
   return chosen;
 }
+
+}  // namespace
+
+const TileKernels& tile_kernels() { return chosen().kernels; }
+const char* tile_cpu() { return chosen().cpu; }
 
 }  // namespace ltc::torchscript

@@ -58,7 +58,7 @@ inline void each(float* out, const float* const* in, int64_t count, Function fun
   if (rest > 0) function(a.at(i, rest), b.at(i, rest), c.at(i, rest)).store(out + i, static_cast<int>(rest));
 }
 
-#define X(name, operands, result)                                                                                  \
+#define X(name, operands, result, formula)                                                                         \
   template <bool kA, bool kB, bool kC>                                                                             \
   void name##_kernel(float* out, const float* const* in, int64_t count) {                                          \
     each<kA, kB, kC, operands>(                                                                                    \
@@ -80,7 +80,7 @@ LTC_TILE_PRIMITIVES(X)
 
 extern const TileKernels NAME(CPU_CAPABILITY);
 const TileKernels NAME(CPU_CAPABILITY) = {{
-#define X(name, operands, result) VARIANTS(name)
+#define X(name, operands, result, formula) VARIANTS(name)
     LTC_TILE_PRIMITIVES(X)
 #undef X
 }};

@@ -8,6 +8,10 @@
 
 namespace ltc::torchscript {
 
+int TileProgram::operands_of(const Instruction& instruction) {
+  return instruction.primitive == Primitive::kCount ? 0 : operand_count(instruction.primitive);
+}
+
 TileProgram::Register TileProgram::new_register(Kind kind) {
   registers_.push_back({kind});
   return static_cast<Register>(registers_.size() - 1);
@@ -70,19 +74,24 @@ TileProgram::Register TileProgram::add_uniform(size_t seed, size_t offset) {
   return out;
 }
 
-void TileProgram::add_output(Register result, bool is_bool) {
-  const auto made = std::find_if(instructions_.begin(), instructions_.end(), [&](const auto& one) { return one.out == result; });
-  TORCH_INTERNAL_ASSERT(made != instructions_.end(), "an output that no instruction makes");
-  outputs_.push_back({result, is_bool, static_cast<uint32_t>(made - instructions_.begin())});
-}
+void TileProgram::add_output(Register result, bool is_bool) { outputs_.push_back({result, is_bool}); }
 
 void TileProgram::finish() {
+  order_by_stage();
+  note_uses();
+  assign_slots();
+}
+
+void TileProgram::note_uses() {
   for (uint32_t i = 0; i < instructions_.size(); ++i) {
     const Instruction& instruction = instructions_[i];
-    if (instruction.primitive == Primitive::kCount) continue;
-    for (int k = 0; k < operand_count(instruction.primitive); ++k) registers_[instruction.operands[k]].last_use = i;
+    for (int k = 0; k < operands_of(instruction); ++k) registers_[instruction.operands[k]].last_use = i;
   }
-  assign_slots();
+  for (Output& output : outputs_) {
+    const auto made = std::ranges::find(instructions_, output.id, &Instruction::out);
+    TORCH_INTERNAL_ASSERT(made != instructions_.end(), "an output that no instruction makes");
+    output.made_by = static_cast<uint32_t>(made - instructions_.begin());
+  }
 }
 
 // Tiles share scratch memory as their lives allow. Results have memory of their own; bools are tiles until the end. Each tensor
@@ -97,12 +106,11 @@ void TileProgram::assign_slots() {
     if (free.empty()) free.push_back(count++);
     registers_[instruction.out].slot = free.back();
     free.pop_back();
-    if (instruction.primitive == Primitive::kCount) continue;
-    for (int k = 0; k < operand_count(instruction.primitive); ++k) {
-      RegisterInfo& operand = registers_[instruction.operands[k]];
-      if (operand.kind != Kind::kTile || operand.last_use != i || is_kept[instruction.operands[k]]) continue;
-      operand.last_use = kNever - 1;  // freed once, however often the instruction names it
-      free.push_back(operand.slot);
+    for (int k = 0; k < operands_of(instruction); ++k) {
+      const Register id = instruction.operands[k];
+      if (registers_[id].kind != Kind::kTile || registers_[id].last_use != i || is_kept[id]) continue;
+      is_kept[id] = true;  // freed once, however often the instruction names it
+      free.push_back(registers_[id].slot);
     }
   }
   slot_count_ = count + tensors_.size();

@@ -1,13 +1,16 @@
 // A cluster of element-wise nodes as one loop over tiles: each primitive runs over a few kilobytes that stay in the L1 cache, so
-// that memory is read and written once for the whole cluster.
+// that memory is read and written once for the whole cluster. Programs that run often or for long get compiled kernels meanwhile
+// (tile_stages.cpp), whose results are the same to the last bit.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "host_compiler/host_kernels.h"
 #include "primitives.h"
 
 namespace ltc::torchscript {
@@ -19,7 +22,7 @@ class TileProgram {
  public:
   using Register = uint16_t;
 
-  // ---- building, in this order: inputs and instructions as they come, then outputs, then finish()
+  // ---- building, in this order: inputs and instructions as they come, then outputs, then finish(), perhaps prepare_kernels()
 
   explicit TileProgram(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}
 
@@ -34,6 +37,8 @@ class TileProgram {
   Register add_uniform(size_t seed, size_t offset);
   void add_output(Register result, bool is_bool);  // the result of an instruction
   void finish();
+  // `kernels` must outlive the program.
+  void prepare_kernels(host_compiler::HostKernels& kernels);
 
   bool is_scalar(Register id) const { return registers_[id].kind == Kind::kScalar; }
   // The value, where it is known by now.
@@ -67,13 +72,27 @@ class TileProgram {
   struct Output {
     Register id;
     bool is_bool;
-    uint32_t made_by;  // instruction
+    uint32_t made_by = 0;  // instruction
+  };
+  // Instructions that run as one kernel once that is compiled.
+  struct Stage {
+    int number = 0;
+    uint32_t begin = 0, end = 0;
+    std::shared_ptr<host_compiler::HostKernel> kernel = nullptr;  // may be null
+    std::vector<Register> buffers = {}, scalars = {};             // its arguments
+    host_compiler::HostKernel::Function function() const { return kernel ? kernel->function() : nullptr; }
   };
   enum class OperandKind : uint8_t { kTensor, kNumber, kSeed };
   class Run;
+  class StageWriter;
 
+  static int operands_of(const Instruction& instruction);  // 0 of random numbers: those are seeds
+  uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
   Register new_register(Kind kind);
+  void order_by_stage();
+  void note_uses();
   void assign_slots();
+  void count_work(int64_t elements);
 
   std::vector<int64_t> sizes_;
   std::vector<OperandKind> operands_;
@@ -82,6 +101,10 @@ class TileProgram {
   std::vector<Output> outputs_;
   std::vector<RegisterInfo> registers_;
   std::vector<Instruction> scalar_instructions_, instructions_;
+  std::vector<Stage> stages_;
+  host_compiler::HostKernels* kernels_ = nullptr;
+  int64_t work_ = 0;  // done so far, until kernels are requested
+  bool is_requested_ = true;
   std::vector<float> scalars_;
   std::vector<uint64_t> seeds_;
   size_t slot_count_ = 0;  // of scratch memory, tensors' own included

@@ -14,8 +14,9 @@
 namespace ltc::torchscript {
 namespace {
 
-constexpr int64_t kParallelGrain = 1 << 16;  // primitives on elements
-constexpr int64_t kTransposeFrom = 1 << 14;  // elements from which ATen's copy pays, which transposes by blocks
+constexpr int64_t kLargestStep = int64_t{1} << 30;  // elements; kernels count in 32 bits
+constexpr int64_t kParallelGrain = 1 << 16;         // primitives on elements
+constexpr int64_t kTransposeFrom = 1 << 14;         // elements from which ATen's copy pays, which transposes by blocks
 
 struct Dim {
   int64_t size, stride;
@@ -103,6 +104,7 @@ class TileProgram::Run {
     choose_strides();
     locate_tensors();
     make_results();
+    program_.count_work(count_);
     if (count_ > 0) compute();
     stack_.clear();
     for (at::Tensor& result : results_) stack_.emplace_back(std::move(result));
@@ -202,11 +204,20 @@ class TileProgram::Run {
   }
 
   void compute() {
+    choose_stages();
     const int64_t tiles = (count_ + kTile - 1) / kTile;
     const auto weight = static_cast<int64_t>(program_.instructions_.size()) * kTile;
     const auto work = [this](int64_t begin, int64_t end) { compute_tiles(begin, end); };
     if (tiles == 1) return work(0, 1);
     at::parallel_for(0, tiles, std::max<int64_t>(1, kParallelGrain / weight), work);
+  }
+
+  // All tiles of a run are computed one way.
+  void choose_stages() {
+    for (const Stage& stage : program_.stages_) functions_.push_back(stage.function());
+    const bool uses_scratch = functions_.size() != 1 || !functions_[0] || !std::ranges::all_of(sources_, &Source::is_direct) ||
+                              std::ranges::any_of(program_.outputs_, &Output::is_bool);
+    step_ = uses_scratch ? kTile : kLargestStep;
   }
 
   void compute_tiles(int64_t begin, int64_t end) const {
@@ -217,11 +228,11 @@ class TileProgram::Run {
       if (info.kind == Kind::kScalar) places[id] = &program_.scalars_[info.slot];
       if (info.kind == Kind::kTile) places[id] = memory + info.slot * kTile;
     }
-    for (int64_t tile = begin; tile < end; ++tile)
-      compute_tile(tile * kTile, std::min(kTile, count_ - tile * kTile), memory, places);
+    const int64_t stop = std::min(end * kTile, count_);
+    for (int64_t at = begin * kTile; at < stop; at += step_) compute_step(at, std::min(step_, stop - at), memory, places);
   }
 
-  void compute_tile(int64_t first, int64_t count, float* memory, c10::SmallVectorImpl<float*>& places) const {
+  void compute_step(int64_t first, int64_t count, float* memory, c10::SmallVectorImpl<float*>& places) const {
     float* const loaded = memory + (program_.slot_count_ - sources_.size()) * kTile;
     for (size_t i = 0; i < sources_.size(); ++i) {
       float*& place = places[program_.tensors_[i].id];
@@ -240,7 +251,7 @@ class TileProgram::Run {
       const Output& output = program_.outputs_[i];
       if (!output.is_bool) places[output.id] = results_[i].mutable_data_ptr<float>() + first;
     }
-    for (const Instruction& instruction : program_.instructions_) compute(instruction, first, count, places);
+    for (size_t i = 0; i < functions_.size(); ++i) compute(i, first, count, places);
     for (size_t i = 0; i < results_.size(); ++i) {
       const Output& output = program_.outputs_[i];
       if (!output.is_bool) continue;
@@ -248,6 +259,20 @@ class TileProgram::Run {
       const float* const truth = places[output.id];
       for (int64_t k = 0; k < count; ++k) out[k] = truth[k] != 0.f;
     }
+  }
+
+  void compute(size_t number, int64_t first, int64_t count, c10::SmallVectorImpl<float*>& places) const {
+    const Stage& stage = program_.stages_[number];
+    if (!functions_[number]) {
+      for (uint32_t i = stage.begin; i < stage.end; ++i) compute(program_.instructions_[i], first, count, places);
+      return;
+    }
+    c10::SmallVector<void*, 32> args;
+    for (const Register id : stage.buffers) args.push_back(places[id]);
+    for (const Register id : stage.scalars) args.push_back(places[id]);
+    const auto items = static_cast<int32_t>(count);
+    args.push_back(const_cast<int32_t*>(&items));
+    functions_[number](args.data(), 0, count);
   }
 
   void compute(const Instruction& instruction, int64_t first, int64_t count, c10::SmallVectorImpl<float*>& places) const {
@@ -262,7 +287,9 @@ class TileProgram::Run {
 
   TileProgram& program_;
   std::vector<c10::IValue>& stack_;
-  int64_t count_ = 1;  // of elements
+  int64_t count_ = 1;                                                   // of elements
+  int64_t step_ = kTile;                                                // elements computed at once
+  c10::SmallVector<host_compiler::HostKernel::Function, 4> functions_;  // by stage; null: interpreted
   bool is_row_major_ = true;
   c10::SmallVector<int64_t, 6> strides_;  // of the results, if not row-major
   c10::SmallVector<c10::IValue*, 8> tensors_;

@@ -1,0 +1,136 @@
+// How a tile program's instructions run: those of a stage in turn, one tile after the other, or as one compiled kernel.
+#include <algorithm>
+#include <iterator>
+
+#include "../errors.h"
+#include "formulas.h"
+#include "kernels/render.h"
+#include "tile_program.h"
+
+namespace ltc::torchscript {
+namespace {
+
+constexpr std::string_view kFormulas[] = {
+#define X(name, operands, result, formula) formula,
+    LTC_TILE_PRIMITIVES(X)
+#undef X
+};
+
+bool compiles(Primitive primitive) { return primitive != Primitive::kCount && !kFormulas[static_cast<int>(primitive)].empty(); }
+
+}  // namespace
+
+// Stages of odd numbers are compiled, those of even ones interpreted. An instruction is in the first that comes not before what
+// it reads.
+void TileProgram::order_by_stage() {
+  std::vector<int> stage_of(registers_.size(), 0);
+  std::vector<std::pair<int, Instruction>> ordered;
+  for (const Instruction& instruction : instructions_) {
+    const bool compiled = compiles(instruction.primitive);
+    int stage = compiled ? 1 : 0;
+    for (int k = 0; k < operands_of(instruction); ++k) {
+      const int needed = stage_of[instruction.operands[k]];
+      stage = std::max(stage, needed % 2 == stage % 2 ? needed : needed + 1);
+    }
+    stage_of[instruction.out] = stage;
+    ordered.emplace_back(stage, instruction);
+  }
+  std::ranges::stable_sort(ordered, {}, [](const auto& entry) { return entry.first; });
+  instructions_.clear();
+  for (const auto& [stage, instruction] : ordered) {
+    if (stages_.empty() || stages_.back().number != stage) stages_.push_back({.number = stage, .begin = instruction_count()});
+    instructions_.push_back(instruction);
+    stages_.back().end = instruction_count();
+  }
+}
+
+// Writes a stage's kernel: reads what comes from outside, computes, writes what goes there. All reading comes before all writing,
+// so that a result may lie where an operand does.
+class TileProgram::StageWriter {
+ public:
+  StageWriter(const TileProgram& program, Stage& stage)
+      : program_(program), stage_(stage), builder_(kernel_, kTile), refs_(program.registers_.size(), kernels::kNoRef) {}
+
+  std::string write() {
+    for (uint32_t i = stage_.begin; i < stage_.end; ++i) compute(program_.instructions_[i]);
+    for (uint32_t i = stage_.begin; i < stage_.end; ++i) {
+      const Register out = program_.instructions_[i].out;
+      if (is_read_outside(out)) store(out);
+    }
+    for (const auto& buffer : kernel_.buffers) stage_.buffers.push_back(static_cast<Register>(buffer.value));
+    for (const auto& scalar : kernel_.scalars) stage_.scalars.push_back(static_cast<Register>(scalar.value));
+    const std::string text[] = {kernels::render(kernel_, kernels::host_dialect()).text};
+    return kernels::program_text(text, kernels::host_dialect());
+  }
+
+ private:
+  bool is_read_outside(Register id) const {
+    if (program_.registers_[id].last_use != kNever && program_.registers_[id].last_use >= stage_.end) return true;
+    return std::ranges::any_of(program_.outputs_, [&](const Output& output) { return output.id == id; });
+  }
+
+  void compute(const Instruction& instruction) {
+    std::vector<kernels::Ref> operands;
+    for (int k = 0; k < operands_of(instruction); ++k) operands.push_back(operand(instruction.operands[k]));
+    refs_[instruction.out] = builder_.add({.code = kernels::Code::kFormula,
+                                           .dtype = LTC_F32,
+                                           .args = std::move(operands),
+                                           .of = LTC_F32,
+                                           .formula = kFormulas[static_cast<int>(instruction.primitive)]});
+  }
+
+  kernels::Ref operand(Register id) {
+    if (refs_[id] != kernels::kNoRef) return refs_[id];
+    kernels::Inst inst{.dtype = LTC_F32, .of = LTC_F32};
+    if (const float* literal = program_.literal(id)) {
+      inst.code = kernels::Code::kNumber;
+      inst.real = *literal;
+    } else if (program_.is_scalar(id)) {
+      inst.code = kernels::Code::kScalar;
+      inst.slot = builder_.scalar(id, LTC_F32);
+    } else {
+      inst.code = kernels::Code::kLoad;
+      inst.index = kernel_.space.of_var(kernel_.item);
+      inst.slot = builder_.buffer(id, LTC_F32, false);
+    }
+    return refs_[id] = builder_.add(std::move(inst));
+  }
+
+  void store(Register id) {
+    builder_.add({.code = kernels::Code::kStore,
+                  .dtype = LTC_F32,
+                  .args = {refs_[id]},
+                  .index = kernel_.space.of_var(kernel_.item),
+                  .slot = builder_.buffer(id, LTC_F32, true)});
+  }
+
+  const TileProgram& program_;
+  Stage& stage_;
+  kernels::Kernel kernel_;
+  kernels::Builder builder_;
+  std::vector<kernels::Ref> refs_;  // by register
+};
+
+// One instruction by itself is compiled ahead of time.
+void TileProgram::prepare_kernels(host_compiler::HostKernels& kernels) {
+  kernels_ = &kernels;
+  for (Stage& stage : stages_) {
+    if (stage.number % 2 == 0 || stage.end - stage.begin == 1) continue;
+    stage.kernel = kernels.kernel(StageWriter(*this, stage).write());
+    is_requested_ = false;
+  }
+}
+
+// Compiling pays for what runs often or for long.
+void TileProgram::count_work(int64_t elements) {
+  constexpr int64_t kRunsAreWork = 1 << 16, kEnough = 1 << 22;  // instructions on elements
+  if (is_requested_) return;
+  work_ += elements * static_cast<int64_t>(instructions_.size()) + kRunsAreWork;
+  if (work_ < kEnough && !kernels_->waits()) return;
+  is_requested_ = true;
+  for (const Stage& stage : stages_) {
+    if (stage.kernel) kernels_->request(stage.kernel);
+  }
+}
+
+}  // namespace ltc::torchscript
