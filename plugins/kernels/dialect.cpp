@@ -3,6 +3,27 @@
 namespace ltc::kernels {
 namespace {
 
+constexpr std::string_view kMaths[] = {"exp", "expm1", "log", "log1p", "tanh", "erf", "sigmoid"};
+
+constexpr MathsForm kOpenClMaths[] = {
+    {"f32", R"(#define F float
+#define U uint
+#define BITS(x) as_uint(x)
+#define FLOAT(u) as_float(u)
+#define FUSED(a, b, c) fma(a, b, c)
+#define NAME(f) ltc_##f##_f32
+)"},
+    {"f32x16", R"(#define F float16
+#define U uint16
+#define BITS(x) as_uint16(x)
+#define FLOAT(u) as_float16(u)
+#define FUSED(a, b, c) fma(a, b, c)
+#define NAME(f) ltc_##f##_f32x16
+)"},
+};
+
+constexpr MathsForm kHostMaths[] = {{"f32", ""}};
+
 constexpr Dialect kOpenCl{
     .name = "opencl",
     .prelude = R"(#pragma OPENCL FP_CONTRACT OFF
@@ -30,6 +51,8 @@ FN u64 u64_of_f64(f64 x) { return as_ulong(x); }
     .open = "__kernel void ltc_kernel(",
     .body = ") {\n  const ix i0 = (ix)get_global_id(0);\n  if (i0 >= items) return;\n",
     .close = "}\n",
+    .maths = kMaths,
+    .maths_forms = kOpenClMaths,
     .vectors = true,
     .arguments_in_array = false,
 };
@@ -111,6 +134,8 @@ FN u64 u64_of_f64(f64 x) { u64 y; __builtin_memcpy(&y, &x, sizeof y); return y; 
     .open = "extern \"C\" void ltc_kernel(void* const* args, i64 begin, i64 end) {\n",
     .body = "  (void)items;\n  INDEPENDENT\n  for (ix i0 = (ix)begin; i0 < (ix)end; ++i0) {\n",
     .close = "  }\n}\n",
+    .maths = kMaths,
+    .maths_forms = kHostMaths,
     .vectors = false,
     .arguments_in_array = true,
 };

@@ -1,9 +1,16 @@
 // The languages that kernels are printed in. All are C; what differs is in these tables.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace ltc::kernels {
+
+// maths.h for one type.
+struct MathsForm {
+  std::string_view type;  // its functions are ltc_exp_ and this
+  std::string_view definitions;
+};
 
 struct Dialect {
   std::string_view name;
@@ -14,6 +21,8 @@ struct Dialect {
   bool suffixed;                 // mathematical functions of F32 end in f
   // The frame of a kernel: arguments go between open and body, statements between body and close.
   std::string_view open, body, close;
+  std::span<const std::string_view> maths;  // the functions of F32 that come from maths.h
+  std::span<const MathsForm> maths_forms;
   bool vectors;  // has float16, vload16 and their like
   // Whether arguments arrive in an array; else they are parameters of the kernel.
   bool arguments_in_array;
@@ -27,6 +36,9 @@ const Dialect& host_dialect();
 
 // The functions of ours that `text` calls, and those that they call, to stand before it.
 std::string functions_for(std::string_view text, const Dialect& dialect);
+// maths.h in each form whose functions `text` calls, to stand before it.
+std::string maths_for(std::string_view text, const Dialect& dialect);
+bool is_in_maths(std::string_view name, const Dialect& dialect);
 // Whether @name( of the dtype class is a function of ours.
 bool is_own_function(std::string_view name, bool floats);
 

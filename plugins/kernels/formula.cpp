@@ -28,9 +28,10 @@ std::string word_text(std::string_view word, ltc_dtype dtype) {
   return std::string(word);
 }
 
-std::string function_text(std::string_view name, ltc_dtype dtype, const Dialect& dialect) {
-  const std::string type(facts(dtype).name);
-  if (is_own_function(name, is_float(dtype))) return "ltc_" + std::string(name) + "_" + type;
+std::string function_text(std::string_view name, ltc_dtype dtype, const Dialect& dialect, bool in_lanes) {
+  const std::string type = std::string(facts(dtype).name) + (in_lanes ? "x16" : "");
+  const bool ours = dtype == LTC_F32 && is_in_maths(name, dialect);
+  if (ours || is_own_function(name, is_float(dtype))) return "ltc_" + std::string(name) + "_" + type;
   return std::string(name) + (dialect.suffixed && dtype == LTC_F32 ? "f" : "");
 }
 
@@ -43,7 +44,8 @@ size_t word_end(std::string_view text, size_t at) {
 
 }  // namespace
 
-std::string expand(std::string_view formula, ltc_dtype dtype, std::span<const std::string> args, const Dialect& dialect) {
+std::string expand(std::string_view formula, ltc_dtype dtype, std::span<const std::string> args, const Dialect& dialect,
+                   bool in_lanes) {
   std::string text;
   for (size_t i = 0; i < formula.size();) {
     if (formula[i] == '$') {
@@ -51,7 +53,7 @@ std::string expand(std::string_view formula, ltc_dtype dtype, std::span<const st
       i += 2;
     } else if (formula[i] == '@') {
       const size_t end = word_end(formula, i + 1);
-      text += function_text(formula.substr(i + 1, end - i - 1), dtype, dialect);
+      text += function_text(formula.substr(i + 1, end - i - 1), dtype, dialect, in_lanes);
       i = end;
     } else if (in_word(formula[i])) {
       const size_t end = word_end(formula, i);

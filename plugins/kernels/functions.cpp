@@ -6,6 +6,7 @@
 #include "dialect.h"
 #include "dtype.h"
 #include "formula.h"
+#include "maths_text.h"
 
 namespace ltc::kernels {
 namespace {
@@ -114,6 +115,19 @@ std::vector<Function> all_functions(const Dialect& dialect) {
 
 bool is_own_function(std::string_view name, bool floats) {
   return std::ranges::any_of(kGenerics, [&](const Generic& g) { return g.name == name && g.floats == floats; });
+}
+
+bool is_in_maths(std::string_view name, const Dialect& dialect) { return std::ranges::count(dialect.maths, name) > 0; }
+
+std::string maths_for(std::string_view text, const Dialect& dialect) {
+  std::string maths;
+  for (const MathsForm& form : dialect.maths_forms) {
+    const bool is_called = std::ranges::any_of(dialect.maths, [&](std::string_view name) {
+      return text.find("ltc_" + std::string(name) + "_" + std::string(form.type) + "(") != text.npos;
+    });
+    if (is_called) maths += std::string(form.definitions) + kMathsText;
+  }
+  return maths;
 }
 
 std::string functions_for(std::string_view text, const Dialect& dialect) {

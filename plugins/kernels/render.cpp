@@ -254,7 +254,7 @@ std::string program_text(std::span<const std::string> kernels, const Dialect& di
   }
   const std::string functions = functions_for(all, dialect);
   const bool wide = all.find("f64") != all.npos || functions.find("f64") != functions.npos;
-  return std::string(dialect.prelude) + std::string(wide ? dialect.prelude_f64 : "") + functions + all;
+  return std::string(dialect.prelude) + std::string(wide ? dialect.prelude_f64 : "") + maths_for(all, dialect) + functions + all;
 }
 
 Source render(const Kernel& kernel, const Dialect& dialect) { return Printer(kernel, dialect).print(); }

@@ -145,7 +145,7 @@ class LanePrinter {
     if (inst.of == LTC_BOOL) {  // a mask keeps its type
       for (size_t at; (at = formula.find("(T)")) != formula.npos;) formula.erase(at, 3);
     }
-    return expand(formula, inst.of, args, dialect_);
+    return expand(formula, inst.of, args, dialect_, true);
   }
 
   static std::string cast(const std::string& value, ltc_dtype from, ltc_dtype to) {
