@@ -20,6 +20,8 @@ HostProbe::HostProbe() : table_(host::sized<ltc_host_api>()) {
   table_.status_destroy = host::status_destroy;
   table_.log = log;
   table_.log_enabled = log_enabled;
+  table_.cache_find = cache_find;
+  table_.cache_insert = cache_insert;
 }
 
 HostProbe& HostProbe::of(void* host) {
@@ -69,6 +71,20 @@ bool HostProbe::log_enabled(void* host, int32_t level) noexcept {
   const HostProbe& probe = of(host);
   if (probe.closed_) probe.breach("log_enabled was called after plugin_close had returned");
   return level >= LTC_LOG_WARN;
+}
+
+// Nothing is kept, which a plugin must be able to live with.
+bool HostProbe::cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept {
+  const HostProbe& probe = of(host);
+  if (probe.closed_) probe.breach("cache_find was called after plugin_close had returned");
+  if (key.size == 0 || !value || !value->write) probe.breach("cache_find got no key or no sink");
+  return false;
+}
+
+void HostProbe::cache_insert(void* host, ltc_string key, ltc_string, ltc_string) noexcept {
+  const HostProbe& probe = of(host);
+  if (probe.closed_) probe.breach("cache_insert was called after plugin_close had returned");
+  if (key.size == 0) probe.breach("cache_insert got no key");
 }
 
 }  // namespace ltc::conformance

@@ -14,18 +14,23 @@ log::Level level_of(int32_t level) {
   return known ? static_cast<log::Level>(level) : log::Level::kError;
 }
 
+std::string_view view(ltc_string text) { return {text.data, text.size}; }
+
 ltc_code status_code(const ltc_status* status) noexcept { return status ? status->code : 0; }
 bool log_enabled(void*, int32_t level) noexcept { return log::enabled(level_of(level)); }
 
 }  // namespace
 
-HostApi::HostApi(std::string plugin_name) : prefix_("[" + plugin_name + "] "), table_(sized<ltc_host_api>()) {
+HostApi::HostApi(std::string plugin_name, DiskCache* cache)
+    : prefix_("[" + plugin_name + "] "), cache_(cache), table_(sized<ltc_host_api>()) {
   table_.host = this;
   table_.status_create = create_status;
   table_.status_code = status_code;
   table_.status_destroy = status_destroy;
   table_.log = log;
   table_.log_enabled = host::log_enabled;
+  table_.cache_find = cache_find;
+  table_.cache_insert = cache_insert;
 }
 
 ltc_status* HostApi::create_status(void*, ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
@@ -37,6 +42,27 @@ void HostApi::log(void* host, int32_t level, const char* message, size_t size) n
     if (message) log::at(level_of(level), of(host)->prefix_, std::string_view(message, size));
   } catch (...) {
     // No memory for a line of log: the line is lost, the plugin's work goes on.
+  }
+}
+
+std::string HostApi::cache_key(ltc_string key) const { return prefix_ + std::string(view(key)); }
+
+bool HostApi::cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept {
+  try {
+    DiskCache* const cache = of(host)->cache_;
+    const auto found = cache ? cache->find(of(host)->cache_key(key)) : std::nullopt;
+    return found && value->write(value->context, found->data(), found->size());
+  } catch (...) {
+    return false;
+  }
+}
+
+void HostApi::cache_insert(void* host, ltc_string key, ltc_string about, ltc_string value) noexcept {
+  try {
+    DiskCache* const cache = of(host)->cache_;
+    if (cache) cache->insert(of(host)->cache_key(key), of(host)->prefix_ + std::string(view(about)), view(value));
+  } catch (...) {
+    // No memory to keep it: it is made again.
   }
 }
 

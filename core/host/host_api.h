@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/compile/disk_cache.h"
 #include "ltc/plugin.h"
 
 namespace ltc::host {
@@ -10,7 +11,8 @@ namespace ltc::host {
 // Kept at one address from ltc_plugin_entry until plugin_close has returned. Its functions may be called from any thread.
 class HostApi {
  public:
-  explicit HostApi(std::string plugin_name);
+  // `cache` may be null: nothing is kept.
+  explicit HostApi(std::string plugin_name, DiskCache* cache = DiskCache::instance());
   HostApi(const HostApi&) = delete;
   HostApi& operator=(const HostApi&) = delete;
 
@@ -18,11 +20,15 @@ class HostApi {
 
  private:
   std::string prefix_;  // of log lines: "[opencl] "
+  DiskCache* cache_;
   ltc_host_api table_;
 
+  std::string cache_key(ltc_string key) const;
   static HostApi* of(void* host) { return static_cast<HostApi*>(host); }
   static ltc_status* create_status(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
   static void log(void* host, int32_t level, const char* message, size_t size) noexcept;
+  static bool cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept;
+  static void cache_insert(void* host, ltc_string key, ltc_string about, ltc_string value) noexcept;
 };
 
 }  // namespace ltc::host

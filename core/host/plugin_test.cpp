@@ -152,5 +152,29 @@ TEST_F(PluginTest, the_host_api_is_robust) {
   EXPECT_EQ(table->log_enabled(table->host, LTC_LOG_TRACE), false);
 }
 
+TEST_F(PluginTest, the_host_keeps_bytes_for_a_plugin) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / cat("host_cache_", getpid());
+  DiskCache cache(folder);
+  const auto string = [](std::string_view text) { return ltc_string{text.data(), text.size()}; };
+  const auto found = [&](const HostApi& api, std::string_view key) {
+    std::string bytes;
+    const ltc_sink sink{&bytes, [](void* context, const void* data, size_t size) {
+                          static_cast<std::string*>(context)->append(static_cast<const char*>(data), size);
+                          return true;
+                        }};
+    const bool any = api.table()->cache_find(api.table()->host, string(key), &sink);
+    return any ? bytes : "nothing";
+  };
+  const HostApi one("one", &cache), other("other", &cache), without("one", nullptr);
+  one.table()->cache_insert(one.table()->host, string("key"), string("a test"), string(std::string_view("a\0b", 3)));
+  without.table()->cache_insert(without.table()->host, string("lost"), string("a test"), string("c"));
+  EXPECT_EQ(found(one, "key"), std::string("a\0b", 3));
+  EXPECT_EQ(found(one, "another key"), "nothing");
+  EXPECT_EQ(found(one, "lost"), "nothing");
+  EXPECT_EQ(found(other, "key"), "nothing");  // plugins do not see what others keep
+  EXPECT_EQ(found(without, "key"), "nothing");
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace ltc::host

@@ -17,7 +17,7 @@ LTC_HOST_SIZED(ltc_attr, value);
 LTC_HOST_SIZED(ltc_node, location);
 LTC_HOST_SIZED(ltc_param, alias_output);
 LTC_HOST_SIZED(ltc_graph, outputs);
-LTC_HOST_SIZED(ltc_host_api, log_enabled);
+LTC_HOST_SIZED(ltc_host_api, cache_insert);
 LTC_HOST_SIZED(ltc_plugin_info, opset);
 LTC_HOST_SIZED(ltc_device_args, options);
 LTC_HOST_SIZED(ltc_device_info, flags);

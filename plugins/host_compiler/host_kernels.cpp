@@ -52,6 +52,8 @@ const Library& library() {
   return opened;
 }
 
+ltc_string view(const std::string& text) { return {text.data(), text.size()}; }
+
 ltc_hc_sink sink_to(std::string& text) {
   return {&text, [](void* context, const char* data, size_t size) { static_cast<std::string*>(context)->assign(data, size); }};
 }
@@ -145,10 +147,17 @@ void HostKernels::make(HostKernel& kernel) noexcept {
 }
 
 std::string HostKernels::object_of(const std::string& source) {
+  const std::string key = target_ + "\n" + source, about = "a host kernel, " + std::to_string(source.size()) + " bytes of source";
   std::string object, why;
+  const ltc_sink found{&object, [](void* context, const void* data, size_t size) {
+                         static_cast<std::string*>(context)->append(static_cast<const char*>(data), size);
+                         return true;
+                       }};
+  if (host_->cache_find(host_->host, view(key), &found)) return object;
   if (!library_->compile(source.c_str(), cpu_.c_str(), sink_to(object), sink_to(why))) {
     throw abi::Failure(LTC_INTERNAL, "a kernel does not compile: " + why + "\n" + source);
   }
+  host_->cache_insert(host_->host, view(key), view(about), view(object));
   return object;
 }
 

@@ -32,6 +32,8 @@ inline const ltc_host_api& host_api() {
       .status_destroy = [](ltc_status* status) { delete status; },
       .log = [](void*, int32_t, const char*, size_t) {},
       .log_enabled = [](void*, int32_t) { return true; },
+      .cache_find = [](void*, ltc_string, const ltc_sink*) { return false; },
+      .cache_insert = [](void*, ltc_string, ltc_string, ltc_string) {},
   };
   return api;
 }
