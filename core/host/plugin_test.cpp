@@ -153,7 +153,7 @@ TEST_F(PluginTest, the_host_api_is_robust) {
 }
 
 TEST_F(PluginTest, the_host_keeps_bytes_for_a_plugin) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / cat("host_cache_", getpid());
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / cat("host_cache_", getpid());
   DiskCache cache(folder);
   const auto string = [](std::string_view text) { return ltc_string{text.data(), text.size()}; };
   const auto found = [&](const HostApi& api, std::string_view key) {

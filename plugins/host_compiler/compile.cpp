@@ -50,6 +50,7 @@ std::vector<std::string> cpu_options(std::string_view cpu) {
   if (name == "generic") name = "x86-64";
   std::vector<std::string> options{"-target-cpu", name};
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    if (feature.first().starts_with("avx10")) continue;  // half of it alone is no machine of clang's
     options.push_back("-target-feature");
     options.push_back((feature.second ? "+" : "-") + feature.first().str());
   }
@@ -78,6 +79,7 @@ bool compile(const char* source, const char* cpu, llvm::SmallVectorImpl<char>& o
   clang::CompilerInstance compiler;
   compiler.setInvocation(std::move(invocation));
   compiler.setDiagnostics(diagnostics.get());
+  compiler.setVerboseOutputStream(log);
   compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(object));
   clang::EmitObjAction action;
   return compiler.ExecuteAction(action);

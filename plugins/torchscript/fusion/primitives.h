@@ -5,41 +5,41 @@
 #include <cstdint>
 
 // X(name, operands, result, formula)
-#define LTC_TILE_PRIMITIVES(X)                                                         \
-  X(copy, 1, a, "$0")                                                                  \
-  X(neg, 1, a.neg(), "-$0")                                                            \
-  X(abs, 1, a.abs(), "@fabs($0)")                                                      \
-  X(exp, 1, a.exp(), "@exp($0)")                                                       \
-  X(expm1, 1, a.expm1(), "@expm1($0)")                                                 \
-  X(log, 1, a.log(), "@log($0)")                                                       \
-  X(log1p, 1, a.log1p(), "@log1p($0)")                                                 \
-  X(log2, 1, a.log2(), "")                                                             \
-  X(sqrt, 1, a.sqrt(), "@sqrt($0)")                                                    \
-  X(rsqrt, 1, a.rsqrt(), "1 / @sqrt($0)")                                              \
-  X(reciprocal, 1, a.reciprocal(), "1 / $0")                                           \
-  X(sin, 1, a.sin(), "")                                                               \
-  X(cos, 1, a.cos(), "")                                                               \
-  X(tanh, 1, a.tanh(), "@tanh($0)")                                                    \
-  X(erf, 1, error_function(a), "@erf($0)")                                             \
-  X(sigmoid, 1, (Vec(1.f) + (Vec(0.f) - a).exp()).reciprocal(), "1 / (1 + @exp(-$0))") \
-  X(floor, 1, a.floor(), "@floor($0)")                                                 \
-  X(ceil, 1, a.ceil(), "@ceil($0)")                                                    \
-  X(round, 1, a.round(), "@rint($0)")                                                  \
-  X(trunc, 1, a.trunc(), "@trunc($0)")                                                 \
-  X(add, 2, a + b, "$0 + $1")                                                          \
-  X(sub, 2, a - b, "$0 - $1")                                                          \
-  X(mul, 2, a* b, "$0 * $1")                                                           \
-  X(div, 2, a / b, "$0 / $1")                                                          \
-  X(maximum, 2, at::vec::maximum(a, b), "$0 != $0 || $0 > $1 ? $0 : $1")               \
-  X(minimum, 2, at::vec::minimum(a, b), "$0 != $0 || $0 < $1 ? $0 : $1")               \
-  X(eq, 2, a.eq(b), "(T)($0 == $1)")                                                   \
-  X(ne, 2, a.ne(b), "(T)($0 != $1)")                                                   \
-  X(lt, 2, a.lt(b), "(T)($0 < $1)")                                                    \
-  X(le, 2, a.le(b), "(T)($0 <= $1)")                                                   \
-  X(gt, 2, a.gt(b), "(T)($0 > $1)")                                                    \
-  X(ge, 2, a.ge(b), "(T)($0 >= $1)")                                                   \
-  X(pow, 2, power(a, b), "")                                                           \
-  X(fma, 3, at::vec::fmadd(a, b, c), "@fma($0, $1, $2)")                               \
+#define LTC_TILE_PRIMITIVES(X)                                           \
+  X(copy, 1, a, "$0")                                                    \
+  X(neg, 1, a.neg(), "-$0")                                              \
+  X(abs, 1, a.abs(), "@fabs($0)")                                        \
+  X(exp, 1, each(ltc_exp_f32, a), "@exp($0)")                            \
+  X(expm1, 1, each(ltc_expm1_f32, a), "@expm1($0)")                      \
+  X(log, 1, each(ltc_log_f32, a), "@log($0)")                            \
+  X(log1p, 1, each(ltc_log1p_f32, a), "@log1p($0)")                      \
+  X(log2, 1, a.log2(), "")                                               \
+  X(sqrt, 1, a.sqrt(), "@sqrt($0)")                                      \
+  X(rsqrt, 1, a.rsqrt(), "1 / @sqrt($0)")                                \
+  X(reciprocal, 1, a.reciprocal(), "1 / $0")                             \
+  X(sin, 1, a.sin(), "")                                                 \
+  X(cos, 1, a.cos(), "")                                                 \
+  X(tanh, 1, each(ltc_tanh_f32, a), "@tanh($0)")                         \
+  X(erf, 1, each(ltc_erf_f32, a), "@erf($0)")                            \
+  X(sigmoid, 1, each(ltc_sigmoid_f32, a), "@sigmoid($0)")                \
+  X(floor, 1, a.floor(), "@floor($0)")                                   \
+  X(ceil, 1, a.ceil(), "@ceil($0)")                                      \
+  X(round, 1, a.round(), "@rint($0)")                                    \
+  X(trunc, 1, a.trunc(), "@trunc($0)")                                   \
+  X(add, 2, a + b, "$0 + $1")                                            \
+  X(sub, 2, a - b, "$0 - $1")                                            \
+  X(mul, 2, a* b, "$0 * $1")                                             \
+  X(div, 2, a / b, "$0 / $1")                                            \
+  X(maximum, 2, at::vec::maximum(a, b), "$0 != $0 || $0 > $1 ? $0 : $1") \
+  X(minimum, 2, at::vec::minimum(a, b), "$0 != $0 || $0 < $1 ? $0 : $1") \
+  X(eq, 2, a.eq(b), "(T)($0 == $1)")                                     \
+  X(ne, 2, a.ne(b), "(T)($0 != $1)")                                     \
+  X(lt, 2, a.lt(b), "(T)($0 < $1)")                                      \
+  X(le, 2, a.le(b), "(T)($0 <= $1)")                                     \
+  X(gt, 2, a.gt(b), "(T)($0 > $1)")                                      \
+  X(ge, 2, a.ge(b), "(T)($0 >= $1)")                                     \
+  X(pow, 2, power(a, b), "")                                             \
+  X(fma, 3, at::vec::fmadd(a, b, c), "@fma($0, $1, $2)")                 \
   X(where, 3, Vec::blendv(c, b, a != Vec(0.f)), "$0 != 0 ? $1 : $2")
 
 namespace ltc::torchscript {

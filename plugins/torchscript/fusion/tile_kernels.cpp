@@ -2,6 +2,7 @@
 // header, compiled for this set, could take the place of the same function elsewhere in the plugin.
 #include <ATen/cpu/vec/vec.h>
 
+#include "kernels/maths.h"
 #include "primitives.h"
 
 namespace ltc::torchscript {
@@ -27,15 +28,12 @@ inline Vec power(const Vec& base, const Vec& exponent) {
   return base.pow(exponent);
 }
 
-// Vectorized::erf is right to 3e-8 of 1 only, not of small results.
-inline Vec error_function(const Vec& a) {
-#if defined(CPU_CAPABILITY_AVX512)
-  return Sleef_erff16_u10(a);
-#elif defined(CPU_CAPABILITY_AVX2)
-  return Sleef_erff8_u10(a);
-#else
-  return a.erf();
-#endif
+// A function of maths.h.
+inline Vec each(float (*function)(float), const Vec& a) {
+  float lanes[Vec::size()];
+  a.store(lanes);
+  for (float& lane : lanes) lane = function(lane);
+  return Vec::loadu(lanes);
 }
 
 template <bool kScalar>
@@ -48,7 +46,7 @@ struct Operand {
 };
 
 template <bool kA, bool kB, bool kC, int kOperands, typename Function>
-inline void each(float* out, const float* const* in, int64_t count, Function function) {
+inline void run(float* out, const float* const* in, int64_t count, Function function) {
   const Operand<kA> a(in[0]);
   const Operand<kB> b(in[kOperands > 1 ? 1 : 0]);
   const Operand<kC> c(in[kOperands > 2 ? 2 : 0]);
@@ -61,7 +59,7 @@ inline void each(float* out, const float* const* in, int64_t count, Function fun
 #define X(name, operands, result, formula)                                                                         \
   template <bool kA, bool kB, bool kC>                                                                             \
   void name##_kernel(float* out, const float* const* in, int64_t count) {                                          \
-    each<kA, kB, kC, operands>(                                                                                    \
+    run<kA, kB, kC, operands>(                                                                                     \
         out, in, count,                                                                                            \
         [](const Vec& a, [[maybe_unused]] const Vec& b, [[maybe_unused]] const Vec& c) -> Vec { return result; }); \
   }
