@@ -219,7 +219,7 @@ class Builder {
       const Register difference[] = {operands[2], operands[0]};
       return result_.tiles.add(Primitive::k_sub, difference);
     }
-    return result_.tiles.add(primitive, operands);
+    return is_result ? result_.tiles.add(primitive, operands) : result_.tiles.find_or_add(primitive, operands);
   }
 
   Register keep(Register id, bool is_result) {

@@ -76,6 +76,26 @@ constexpr Row kRows[] = {
     {"aten::masked_fill.Tensor", "where(mask, value, self)"},
     {"aten::leaky_relu", "where(gt(self, 0), self, mul(self, negative_slope))"},
     {"aten::gelu", "mul(mul(self, 0.5), add(1, erf(mul(self, 0.70710678118654752440))))", false, "approximate", "none"},
+    {"aten::gelu",
+     "mul(mul(0.5, self), add(1, tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), self)))))))",
+     false, "approximate", "tanh"},
+    {"aten::gelu_backward",
+     "mul(grad_output, add(mul(0.5, add(1, erf(mul(self, 0.70710678118654752440)))), "
+     "mul(self, mul(exp(mul(mul(self, self), neg(0.5))), 0.39894228040143267794))))",
+     false, "approximate", "none"},
+    {"aten::gelu_backward",
+     "mul(grad_output, add(mul(0.5, add(1, tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), "
+     "self))))))), "
+     "mul(mul(mul(0.5, self), sub(1, mul(tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), "
+     "self))))), "
+     "tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), self)))))))), "
+     "mul(0.79788456080286535588, add(1, mul(0.134145, mul(self, self)))))))",
+     false, "approximate", "tanh"},
+    {"aten::silu_backward", "mul(mul(grad_output, sigmoid(self)), add(1, mul(self, sub(1, sigmoid(self)))))"},
+    {"aten::leaky_relu_backward", "where(gt(self, 0), grad_output, mul(grad_output, negative_slope))"},
+    {"aten::hardtanh_backward", "where(maximum(le(self, min_val), ge(self, max_val)), 0, grad_output)"},
+    {"aten::hardswish", "div(mul(self, minimum(6, maximum(0, add(self, 3)))), 6)"},
+    {"aten::hardsigmoid", "div(minimum(6, maximum(0, add(self, 3))), 6)"},
     {"aten::threshold_backward", "where(le(self, threshold), 0, grad_output)"},
     {"aten::sigmoid_backward", "mul(mul(grad_output, sub(1, output)), output)"},
     {"aten::tanh_backward", "mul(grad_output, sub(1, mul(output, output)))"},

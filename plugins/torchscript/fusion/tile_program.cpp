@@ -3,6 +3,7 @@
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "formulas.h"
 
@@ -26,8 +27,7 @@ TileProgram::Register TileProgram::add_tensor(bool is_bool, bool is_full) {
 }
 
 TileProgram::Register TileProgram::add_number() {
-  const Register id = add_literal(0);
-  registers_[id].is_literal = false;
+  const Register id = add_scalar();
   numbers_.push_back(id);
   operands_.push_back(OperandKind::kNumber);
   return id;
@@ -39,11 +39,20 @@ size_t TileProgram::add_seed() {
   return seeds_.size() - 1;
 }
 
-TileProgram::Register TileProgram::add_literal(float value) {
+TileProgram::Register TileProgram::add_scalar() {
   const Register id = new_register(Kind::kScalar);
   registers_[id].slot = static_cast<uint16_t>(scalars_.size());
+  scalars_.push_back(0);
+  return id;
+}
+
+TileProgram::Register TileProgram::add_literal(float value) {
+  for (Register id = 0; id < registers_.size(); ++id) {
+    if (literal(id) && std::bit_cast<uint32_t>(*literal(id)) == std::bit_cast<uint32_t>(value)) return id;
+  }
+  const Register id = add_scalar();
   registers_[id].is_literal = true;
-  scalars_.push_back(value);
+  scalars_[registers_[id].slot] = value;
   return id;
 }
 
@@ -61,10 +70,19 @@ TileProgram::Register TileProgram::add(Primitive primitive, const Register* oper
   }
   const bool all = scalars == (1u << count) - 1;
   instruction.kernel = tile_kernels().of[static_cast<int>(primitive)][scalars];
-  instruction.out = all ? add_literal(0) : new_register(Kind::kTile);
-  registers_[instruction.out].is_literal = false;
+  instruction.out = all ? add_scalar() : new_register(Kind::kTile);
   (all ? scalar_instructions_ : instructions_).push_back(instruction);
   return instruction.out;
+}
+
+TileProgram::Register TileProgram::find_or_add(Primitive primitive, const Register* operands) {
+  for (const auto* instructions : {&scalar_instructions_, &instructions_}) {
+    const auto same = std::ranges::find_if(*instructions, [&](const Instruction& one) {
+      return one.primitive == primitive && std::equal(operands, operands + operand_count(primitive), one.operands);
+    });
+    if (same != instructions->end()) return same->out;
+  }
+  return add(primitive, operands);
 }
 
 TileProgram::Register TileProgram::add_uniform(size_t seed, size_t offset) {

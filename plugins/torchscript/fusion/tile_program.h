@@ -33,6 +33,8 @@ class TileProgram {
 
   Register add_literal(float value);
   Register add(Primitive primitive, const Register* operands);
+  // The same, or what was added before with this primitive and these operands.
+  Register find_or_add(Primitive primitive, const Register* operands);
   // Random numbers in [0, 1) by their row-major position.
   Register add_uniform(size_t seed, size_t offset);
   void add_output(Register result, bool is_bool);  // the result of an instruction
@@ -89,6 +91,7 @@ class TileProgram {
   static int operands_of(const Instruction& instruction);  // 0 of random numbers: those are seeds
   uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
   Register new_register(Kind kind);
+  Register add_scalar();
   void order_by_stage();
   void note_uses();
   void assign_slots();
