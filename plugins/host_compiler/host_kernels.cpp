@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -133,6 +134,7 @@ void HostKernels::open() {
 // Without its function the kernel stays of no use; nothing else may happen.
 void HostKernels::make(HostKernel& kernel) noexcept {
   try {
+    const auto begin = std::chrono::steady_clock::now();
     const std::string object = object_of(kernel.source_);
     std::string why;
     kernel.library_ = library_;
@@ -141,6 +143,8 @@ void HostKernels::make(HostKernel& kernel) noexcept {
     void* const function = library_->find(kernel.module_, "ltc_kernel_0");
     if (!function) throw abi::Failure(LTC_INTERNAL, "a compiled kernel has no function ltc_kernel_0, or lacks what that calls");
     kernel.function_.store(reinterpret_cast<HostKernel::Function>(function), std::memory_order_release);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    log(LTC_LOG_DEBUG, "a host kernel is ready after " + std::to_string(took.count()) + " ms");
   } catch (...) {
     kernel.error_ = abi::current_error().message;
   }

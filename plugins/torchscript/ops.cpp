@@ -13,6 +13,7 @@
 
 #include "max_pool.h"
 #include "philox.h"
+#include "rows.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -125,6 +126,11 @@ class Registration {
     add("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
         "ceil_mode=False) -> (Tensor, Tensor)",
         &max_pool2d_with_indices);
+    add("sum(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &sum);
+    add("mean(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &mean);
+    add("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
+        "Tensor)",
+        &native_layer_norm);
   }
 
  private:

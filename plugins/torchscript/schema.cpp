@@ -23,6 +23,9 @@ struct Rename {
 constexpr Rename kRenames[] = {
     // faster than ATen's
     {"aten::max_pool2d_with_indices", "ltc_torchscript::max_pool2d_with_indices"},
+    {"aten::sum.dim_IntList", "ltc_torchscript::sum"},
+    {"aten::mean.dim", "ltc_torchscript::mean"},
+    {"aten::native_layer_norm", "ltc_torchscript::native_layer_norm"},
     // the row-major contents of their operand, where ATen's own operator would look at its strides
     {"ltc::philox", "ltc_torchscript::philox"},
     {"aten::view", "ltc_torchscript::view"},

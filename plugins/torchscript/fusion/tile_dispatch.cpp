@@ -1,18 +1,22 @@
 #include <ATen/Version.h>
 
+#include "../row_kernels.h"
 #include "primitives.h"
 
 namespace ltc::torchscript {
 
 extern const TileKernels tile_kernels_DEFAULT;
+extern const RowKernels row_kernels_DEFAULT;
 #if defined(__x86_64__)
 extern const TileKernels tile_kernels_AVX2, tile_kernels_AVX512;
+extern const RowKernels row_kernels_AVX2, row_kernels_AVX512;
 #endif
 
 namespace {
 
 struct InstructionSet {
-  const TileKernels& kernels;
+  const TileKernels& tiles;
+  const RowKernels& rows;
   const char* cpu;
 };
 
@@ -20,11 +24,11 @@ const InstructionSet& chosen() {
   static const InstructionSet chosen = []() -> InstructionSet {
 #if defined(__x86_64__)
     const std::string capability = at::get_cpu_capability();
-    if (capability == "AVX512") return {tile_kernels_AVX512, "native"};
-    if (capability == "AVX2") return {tile_kernels_AVX2, "x86-64-v3"};
-    return {tile_kernels_DEFAULT, "x86-64"};
+    if (capability == "AVX512") return {tile_kernels_AVX512, row_kernels_AVX512, "native"};
+    if (capability == "AVX2") return {tile_kernels_AVX2, row_kernels_AVX2, "x86-64-v3"};
+    return {tile_kernels_DEFAULT, row_kernels_DEFAULT, "x86-64"};
 #else
-    return {tile_kernels_DEFAULT, "native"};
+    return {tile_kernels_DEFAULT, row_kernels_DEFAULT, "native"};
 #endif
   }();
   return chosen;
@@ -32,7 +36,8 @@ const InstructionSet& chosen() {
 
 }  // namespace
 
-const TileKernels& tile_kernels() { return chosen().kernels; }
+const TileKernels& tile_kernels() { return chosen().tiles; }
+const RowKernels& row_kernels() { return chosen().rows; }
 const char* tile_cpu() { return chosen().cpu; }
 
 }  // namespace ltc::torchscript

@@ -1,0 +1,26 @@
+// The loops of rows.h, compiled once per instruction set.
+#pragma once
+#include <cstdint>
+
+namespace ltc::torchscript {
+
+inline constexpr int64_t kPiece = 1 << 14;  // elements of a row added up in float; pieces are added in double
+
+struct Normalized {
+  float *out, *means, *scales;  // scales: 1 / standard deviation
+};
+
+struct RowKernels {
+  // out[row] = scale times the sum of a row of `length` elements; rows lie one after the other.
+  void (*add_up)(const float* x, int64_t rows, int64_t length, double scale, float* out);
+  // Adds rows of `columns` elements that lie `stride` apart to `sums`.
+  void (*add_rows)(float* sums, const float* x, int64_t rows, int64_t columns, int64_t stride);
+  // As aten::native_layer_norm; weight and bias may be null, the bias alone not.
+  void (*normalize)(const float* x, int64_t rows, int64_t length, const float* weight, const float* bias, double eps,
+                    const Normalized& to);
+};
+
+// The fastest that this machine has and ATEN_CPU_CAPABILITY allows.
+const RowKernels& row_kernels();
+
+}  // namespace ltc::torchscript

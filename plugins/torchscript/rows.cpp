@@ -1,0 +1,157 @@
+#include "rows.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/ops/mean.h>
+#include <ATen/ops/native_layer_norm.h>
+#include <ATen/ops/sum.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "row_kernels.h"
+
+namespace ltc::torchscript {
+namespace {
+
+constexpr int64_t kPiece = 1 << 14;          // elements of a row added up in float; pieces are added in double
+constexpr int64_t kColumns = 512;            // columns walked together: their sums stay in the L1 cache
+constexpr int64_t kRows = 64;                // rows added up in float before they join the others
+constexpr int64_t kParallelGrain = 1 << 15;  // elements
+
+int64_t grain(int64_t elements_each) { return std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, elements_each)); }
+
+void sum_rows(const float* x, int64_t rows, int64_t length, double scale, float* out) {
+  const int64_t pieces = (length + kPiece - 1) / kPiece;
+  if (rows >= pieces) {
+    at::parallel_for(0, rows, grain(length), [&](int64_t begin, int64_t end) {
+      row_kernels().add_up(x + begin * length, end - begin, length, scale, out + begin);
+    });
+    return;
+  }
+  // Few and long: the pieces of each side by side.
+  std::vector<float> sums(static_cast<size_t>(pieces));
+  for (int64_t row = 0; row < rows; ++row) {
+    const float* const from = x + row * length;
+    at::parallel_for(0, pieces, grain(kPiece), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        row_kernels().add_up(from + i * kPiece, 1, std::min(kPiece, length - i * kPiece), 1, &sums[static_cast<size_t>(i)]);
+      }
+    });
+    double total = 0;
+    for (const float sum : sums) total += sum;
+    out[row] = static_cast<float>(total * scale);
+  }
+}
+
+void sum_columns(const float* x, int64_t rows, int64_t columns, double scale, float* out) {
+  // Two threads at least get some.
+  const int64_t width = std::clamp<int64_t>((columns / 2 + 63) / 64 * 64, 64, kColumns);
+  const auto block = [&](int64_t first) {
+    const int64_t count = std::min(width, columns - first);
+    double totals[kColumns] = {};
+    for (int64_t row = 0; row < rows; row += kRows) {
+      float sums[kColumns] = {};
+      row_kernels().add_rows(sums, x + row * columns + first, std::min(kRows, rows - row), count, columns);
+      for (int64_t i = 0; i < count; ++i) totals[i] += sums[i];
+    }
+    for (int64_t i = 0; i < count; ++i) out[first + i] = static_cast<float>(totals[i] * scale);
+  };
+  at::parallel_for(0, (columns + width - 1) / width, grain(rows * width), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) block(i * width);
+  });
+}
+
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat && tensor.is_contiguous() && !tensor.is_neg() && tensor.numel() > 0;
+}
+
+enum class Reduced : uint8_t { kRows, kColumns, kOther };
+
+// Which dims of a plain tensor are reduced: the last ones, the first ones; and how many elements of the result there are.
+std::pair<Reduced, int64_t> reduced(const at::Tensor& self, at::OptionalIntArrayRef dim) {
+  const auto rank = self.dim();
+  const auto mask = at::dim_list_to_bitset(dim && !dim->empty() ? dim : std::nullopt, static_cast<size_t>(rank));
+  int64_t kept = 1;
+  bool first = true, last = true;  // so far, the reduced ones are the first; the kept ones are
+  for (int64_t i = 0; i < rank; ++i) {
+    if (self.size(i) == 1) continue;
+    if (!mask[i]) kept *= self.size(i);
+    for (int64_t j = 0; j < i; ++j) {
+      if (self.size(j) == 1) continue;
+      first &= mask[j] || !mask[i];
+      last &= !mask[j] || mask[i];
+    }
+  }
+  return {last ? Reduced::kRows : first ? Reduced::kColumns : Reduced::kOther, kept};
+}
+
+std::vector<int64_t> reduced_sizes(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim) {
+  const auto mask = at::dim_list_to_bitset(dim && !dim->empty() ? dim : std::nullopt, static_cast<size_t>(self.dim()));
+  std::vector<int64_t> sizes;
+  for (int64_t i = 0; i < self.dim(); ++i) {
+    if (!mask[i]) sizes.push_back(self.size(i));
+    if (mask[i] && keepdim) sizes.push_back(1);
+  }
+  return sizes;
+}
+
+// Columns that are few lie too near each other for loops over them.
+constexpr int64_t kFewColumns = 32;
+
+template <typename Theirs>
+at::Tensor reduce(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype,
+                  bool is_mean, Theirs theirs) {
+  if (!is_plain(self) || (dtype && *dtype != at::kFloat)) return theirs();
+  const auto [form, kept] = reduced(self, dim);
+  if (form == Reduced::kOther || (form == Reduced::kColumns && kept < kFewColumns)) return theirs();
+  at::Tensor out(at::detail::empty_cpu(reduced_sizes(self, dim, keepdim), at::kFloat));
+  const int64_t each = self.numel() / kept;
+  const double scale = is_mean ? 1.0 / static_cast<double>(each) : 1.0;
+  (form == Reduced::kRows ? sum_rows : sum_columns)(self.const_data_ptr<float>(), form == Reduced::kRows ? kept : each,
+                                                    form == Reduced::kRows ? each : kept, scale, out.mutable_data_ptr<float>());
+  return out;
+}
+
+}  // namespace
+
+at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype) {
+  return reduce(self, dim, keepdim, dtype, false, [&] { return at::sum(self, dim, keepdim, dtype); });
+}
+
+at::Tensor mean(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype) {
+  return reduce(self, dim, keepdim, dtype, true, [&] { return at::mean(self, dim, keepdim, dtype); });
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
+                                                                 const std::optional<at::Tensor>& weight,
+                                                                 const std::optional<at::Tensor>& bias, double eps) {
+  const auto rank = static_cast<int64_t>(normalized_shape.size());
+  const auto data_of = [](const std::optional<at::Tensor>& tensor) {
+    return tensor && tensor->defined() ? tensor->const_data_ptr<float>() : nullptr;
+  };
+  const auto fits = [&](const std::optional<at::Tensor>& tensor) {
+    return !tensor || !tensor->defined() || (is_plain(*tensor) && tensor->sizes() == normalized_shape);
+  };
+  const bool is_ours = is_plain(input) && rank > 0 && rank <= input.dim() &&
+                       input.sizes().slice(input.dim() - rank) == normalized_shape && fits(weight) && fits(bias) &&
+                       (data_of(weight) || !data_of(bias));
+  if (!is_ours) return at::native_layer_norm(input, normalized_shape, weight, bias, eps);
+  std::vector<int64_t> rows_sizes(input.sizes().begin(), input.sizes().end());
+  std::fill(rows_sizes.end() - rank, rows_sizes.end(), 1);
+  at::Tensor out(at::detail::empty_cpu(input.sizes(), at::kFloat));
+  at::Tensor means(at::detail::empty_cpu(rows_sizes, at::kFloat)), scales(at::detail::empty_cpu(rows_sizes, at::kFloat));
+  const int64_t rows = means.numel(), length = input.numel() / rows;
+  const auto* const from = input.const_data_ptr<float>();
+  float *const to = out.mutable_data_ptr<float>(), *const mean_of = means.mutable_data_ptr<float>(),
+               *const scale_of = scales.mutable_data_ptr<float>();
+  const float *const weights = data_of(weight), *const biases = data_of(bias);
+  at::parallel_for(0, rows, grain(length), [&](int64_t begin, int64_t end) {
+    row_kernels().normalize(from + begin * length, end - begin, length, weights, biases, eps,
+                            {to + begin * length, mean_of + begin, scale_of + begin});
+  });
+  return {std::move(out), std::move(means), std::move(scales)};
+}
+
+}  // namespace ltc::torchscript

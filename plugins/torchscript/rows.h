@@ -1,0 +1,18 @@
+// Sums and layer normalisation of dense float32 tensors. ATen walks columns in short pieces and a row in one; these read memory
+// once, in the order in which it lies, and divide the work in pieces that do not depend on the number of threads.
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <optional>
+#include <tuple>
+
+namespace ltc::torchscript {
+
+// As aten::sum.dim_IntList, aten::mean.dim and aten::native_layer_norm, to which everything else goes.
+at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype);
+at::Tensor mean(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype);
+std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
+                                                                 const std::optional<at::Tensor>& weight,
+                                                                 const std::optional<at::Tensor>& bias, double eps);
+
+}  // namespace ltc::torchscript

@@ -1,0 +1,102 @@
+"""Compiled kernels of the torchscript plugin: the same bits as the interpreter's, when each is used, and what is said otherwise."""
+
+from pathlib import Path
+
+import pytest
+
+import ltc
+from comparing import output_of, run_program
+
+HAS_COMPILER = (Path(ltc.__file__).parent / "libltc_host_compiler.so").exists()
+needs_compiler = pytest.mark.skipif(not HAS_COMPILER, reason="built without LLVM")
+
+# Random programs, and values at which functions have edges; prints a hash of all bits.
+BITS = f"""
+import hashlib, sys, torch, ltc
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from test_fusion import program
+torch.set_num_threads(2)
+torch.manual_seed(0)
+digest = hashlib.sha256()
+def take(*tensors):
+    for tensor in tensors:
+        digest.update(torch.nan_to_num(tensor.cpu().float(), nan=7.25).numpy().tobytes())
+for seed in range(40):
+    operands, run = program(seed)
+    take(*run(*[x.to("ltc") for x in operands]))
+edges = torch.tensor([0.0, -0.0, 1e-45, -1e-45, 1e-39, -1e-39, 87.0, 88.8, -87.5, -104.0, 3.4e38, float("inf"), -float("inf"), float("nan"), -1.0])
+x = torch.cat([edges, torch.randn(3000) * 20, torch.randn(3000)])
+y = x.flip(0)
+F = torch.nn.functional
+for f in [torch.exp, torch.expm1, torch.log, torch.log1p, torch.tanh, torch.erf, torch.sigmoid, F.silu, F.gelu, torch.rsqrt, torch.reciprocal,
+          torch.round, lambda x: F.gelu(x, approximate="tanh"), torch.sin, lambda x: x**2, lambda x: F.dropout(x, 0.3)]:
+    torch.manual_seed(1)
+    a, b = x.to("ltc"), y.to("ltc").requires_grad_()
+    value = f(a) * 0.5 + f(b) * torch.maximum(a, b)
+    value.sum().backward()
+    take(value.detach(), b.grad)
+print(digest.hexdigest())
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("capability", [None, "avx2", "default"])
+def test_the_same_bits_with_and_without(capability):
+    """On machines without the instructions, too, as far as masking them shows it."""
+    interpreted = output_of(BITS, LTC_TS_KERNELS="off", ATEN_CPU_CAPABILITY=capability)
+    compiled = run_program(BITS, LTC_TS_KERNELS="wait", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
+    assert compiled.returncode == 0, compiled.stderr
+    assert compiled.stderr.count("a host kernel is ready") > 20
+    assert compiled.stdout == interpreted
+
+
+STEPS = """
+import time, torch, ltc
+x = torch.randn(1000)
+y = x.to("ltc")
+for _ in range(300):
+    result = (y * 2 + 1).tanh()
+    ltc.mark_step()
+print(torch.equal(result.cpu(), (x * 2 + 1).tanh()) or (result.cpu() - (x * 2 + 1).tanh()).abs().max().item() < 1e-6)
+time.sleep(2)
+"""
+
+
+@needs_compiler
+def test_a_program_that_runs_often_gets_its_kernel():
+    run = run_program(STEPS, LTC_LOG="debug")
+    assert run.stdout == "True\n"
+    assert run.stderr.count("a host kernel is ready") == 1
+
+
+@needs_compiler
+def test_a_program_that_ran_a_few_times_gets_none():
+    run = run_program(STEPS.replace("300", "3"), LTC_LOG="debug")
+    assert run.stdout == "True\n"
+    assert run.stderr.count("a host kernel is ready") == 0
+
+
+@needs_compiler
+def test_another_process_finds_the_kernel(tmp_path):
+    """Reading takes a millisecond, compiling ten."""
+    about = "[torchscript] a host kernel"
+    for _ in range(2):
+        run = run_program(STEPS, LTC_TS_KERNELS="wait", LTC_CACHE="1", LTC_CACHE_DIR=str(tmp_path))
+        assert run.stdout == "True\n"
+        assert sum(about.encode() in path.read_bytes() for path in tmp_path.glob("*.ltc")) == 1
+
+
+def test_without_a_compiler_everything_is_interpreted(tmp_path):
+    """A plugin that lies elsewhere does not find the library; it says so to those who ask."""
+    plugin = Path(ltc.__file__).parent / "plugins" / "libltc_torchscript.so"
+    alone = tmp_path / plugin.name
+    alone.write_bytes(plugin.read_bytes())
+    run = run_program(STEPS, LTC_BACKEND=str(alone), LTC_LOG="info")
+    assert run.stdout == "True\n"
+    assert "fused kernels are interpreted, not compiled: there is no libltc_host_compiler.so" in run.stderr
+
+
+def test_an_unknown_setting_is_refused():
+    run = run_program(STEPS, LTC_TS_KERNELS="sometimes")
+    assert run.returncode != 0
+    assert 'LTC_TS_KERNELS is "sometimes", not background, wait or off' in run.stderr
