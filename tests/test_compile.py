@@ -1,5 +1,8 @@
 """torch.compile(backend="ltc"): the results of eager mode, nothing recorded after the first call."""
 
+import functools
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -190,9 +193,99 @@ def test_a_graph_that_computes_on_both_devices():
         assert run(torch.ones(2, device=LTC), torch.tensor(value)).tolist() == [value + 1, value + 1]
 
 
+def recorded_by(call):
+    """How many ops were recorded meanwhile."""
+    before = ltc.metrics.counter_value("OpsRecorded")
+    call()
+    return ltc.metrics.counter_value("OpsRecorded") - before
+
+
+@torch.no_grad()
+def test_a_changing_float_records_and_compiles_nothing(metrics):
+    def function(x, s):
+        return (x * s + s).sum() + 2.5
+
+    run, x = compiled(function), torch.rand(10)
+    on_device = x.to(LTC)
+    for s in 0.5, 1.5, 2.5:  # a constant to TorchDynamo at first, then a number; the third tells it from the other 2.5
+        assert_same(run(on_device, s), function(x, s))
+    compiles = metrics.counter_value("UncachedCompile")
+    for s in 3.5, -0.0, math.inf, 3.5:
+        assert recorded_by(lambda s=s: assert_same(run(on_device, s), function(x, s))) == 0
+    assert metrics.counter_value("UncachedCompile") == compiles
+
+
+@torch.no_grad()
+def test_a_changing_int_records_nothing_unless_it_is_a_size():
+    def scale(x, n):
+        return torch.add(x, x, alpha=n) * (n * 2 + 1)
+
+    def cut(x, n):
+        return x[:n] * n
+
+    x = torch.rand(40)
+    on_device = x.to(LTC)
+    for function, is_size in (scale, False), (cut, True):
+        run = compiled(function)
+        for n in 3, 4, 5:
+            assert_same(run(on_device, n), function(x, n))
+        assert bool(recorded_by(lambda: assert_same(run(on_device, 7), function(x, 7)))) == is_size  # noqa: B023
+        assert_same(run(on_device, 4), function(x, 4))
+
+
+@torch.no_grad()
+def test_numbers_that_were_equal_may_differ():
+    def function(x, a, b):
+        return x * a + b, a, b + 1
+
+    run, x = compiled(function, dynamic=True), torch.rand(4)
+    on_device = x.to(LTC)
+    for a, b in (0.5, 0.5), (1.5, 1.5), (2.5, 2.5), (2.5, 3.5), (4.5, 2.5), (6.5, 7.5), (8.5, 8.5):
+        assert_same(run(on_device, a, b), function(x, a, b))
+    assert recorded_by(lambda: assert_same(run(on_device, 3.5, 9.5), function(x, 3.5, 9.5))) == 0
+
+
+def test_a_changing_number_in_training():
+    def function(x, s):
+        return (x * s).exp().sum() * s
+
+    run, x = compiled(function), torch.rand(6)
+    on_device = x.to(LTC).requires_grad_()
+    x.requires_grad_()
+    for s in 0.5, 1.5, 2.5, 3.5:
+        ops = recorded_by(lambda s=s: run(on_device, s).backward())
+        function(x, s).backward()
+        assert_same(on_device.grad, x.grad, rtol=1e-5, atol=1e-6)
+    assert ops <= 1  # the gradients are added up
+
+
+@torch.no_grad()
+def test_tensors_of_the_cpu_change_between_their_uses():
+    def function(x, step):
+        step.add_(1)
+        x = x * step
+        step.mul_(3)
+        return x + step, step, step * 2
+
+    run, x, step, reference = compiled(function), torch.rand(4), torch.tensor(1.0), torch.tensor(1.0)
+    for i in range(3):
+        before = ltc.metrics.counter_value("Captures")
+        (result, *counters), (expected, *others) = run(x.to(LTC), step), function(x, reference)
+        assert_same(result, expected)
+        assert counters == others
+    assert ltc.metrics.counter_value("Captures") == before
+
+
 def test_a_model_left_on_the_cpu_is_refused():
     with pytest.raises(Exception, match=r"move the model and its inputs there first, with \.to\('ltc'\)"):
         compiled(nn.Linear(2, 2))(torch.ones(1, 2))
+
+
+@torch.no_grad()
+def test_a_function_of_tensors_of_the_cpu_runs_there_with_a_warning():
+    with pytest.warns(UserWarning, match=r"a graph without a tensor on device ltc.*\.to\('ltc'\)"):
+        result = compiled(lambda x: x + 1)(torch.ones(2))
+    assert result.device.type == "cpu" and result.tolist() == [2, 2]
 
 
 def test_inductor_is_refused_by_name():
@@ -329,9 +422,19 @@ def test_training(name, metrics):
     assert not fallbacks()
 
 
-def test_training_with_adam(metrics):
-    expected = train(*MODELS["mlp"], OPTIMIZERS["adam"], "cpu", False)
-    torch.testing.assert_close(train(*MODELS["mlp"], OPTIMIZERS["adam"], LTC, True), expected, rtol=1e-3, atol=1e-4)
+@pytest.mark.parametrize("capturable", [False, True])
+@pytest.mark.parametrize("foreach", [False, True])
+def test_training_with_adam(foreach, capturable, metrics):
+    """Its counters of steps are on the CPU, unless it is capturable."""
+    captures = []
+
+    def adam(parameters, capturable=capturable):
+        return torch.optim.Adam(parameters, lr=0.01, foreach=foreach, capturable=capturable)
+
+    expected = train(*MODELS["mlp"], functools.partial(adam, capturable=False), "cpu", False)
+    actual = train(*MODELS["mlp"], adam, LTC, True, lambda: captures.append(metrics.counter_value("Captures")))
+    torch.testing.assert_close(actual, expected, rtol=1e-3, atol=1e-4)
+    assert captures[1] == captures[-1]
     assert not fallbacks()
 
 

@@ -2,6 +2,8 @@
 
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
+
 #include "core/python/source_lines.h"
 
 namespace py = pybind11;
@@ -11,35 +13,13 @@ namespace {
 
 constexpr size_t kMostVariants = 128;
 
-// Tensors apart from the rest.
-struct Sorted {
-  std::vector<at::Tensor> tensors;
-  std::vector<py::object> others;  // null where a tensor is
-};
-
-Sorted sort(const py::list& values) {
-  Sorted sorted;
-  sorted.tensors.reserve(values.size());
-  sorted.others.reserve(values.size());
-  for (const py::handle value : values) {
-    if (THPVariable_Check(value.ptr())) {
-      sorted.tensors.push_back(THPVariable_Unpack(value.ptr()));
-      sorted.others.emplace_back();
-    } else {
-      sorted.others.push_back(py::reinterpret_borrow<py::object>(value));
-    }
-  }
-  return sorted;
-}
-
-// 1 is not True and not 1.0: the function may ask.
-bool equal(const std::vector<py::object>& a, const std::vector<py::object>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].ptr() == b[i].ptr()) continue;
-    if (!a[i] || !b[i] || Py_TYPE(a[i].ptr()) != Py_TYPE(b[i].ptr()) || !a[i].equal(b[i])) return false;
-  }
-  return true;
+// Of exactly these types: a subclass may mean something else.
+std::optional<Number> number_of(py::handle value) {
+  if (PyFloat_CheckExact(value.ptr())) return Number::of(PyFloat_AS_DOUBLE(value.ptr()));
+  if (!PyLong_CheckExact(value.ptr())) return std::nullopt;
+  int overflow = 0;
+  const int64_t integer = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
+  return overflow ? std::nullopt : std::optional(Number::of(integer));
 }
 
 TensorArguments arguments(int device, std::vector<at::Tensor> tensors) {
@@ -48,64 +28,129 @@ TensorArguments arguments(int device, std::vector<at::Tensor> tensors) {
 
 }  // namespace
 
-py::list Captures::give(const Variant& variant, std::vector<at::Tensor> tensors) {
-  py::list list(variant.results.size());
+Captures::Arguments Captures::sort(const py::list& values) {
+  Arguments sorted;
+  sorted.tensors.reserve(values.size());
+  sorted.slots.reserve(values.size());
+  for (const py::handle value : values) {
+    if (THPVariable_Check(value.ptr())) {
+      sorted.tensors.push_back(THPVariable_Unpack(value.ptr()));
+      sorted.slots.push_back({Slot::kTensor, {}});
+    } else if (const auto number = number_of(value)) {
+      sorted.numbers.push_back(*number);
+      sorted.slots.push_back({Slot::kNumber, {}});
+    } else {
+      sorted.slots.push_back({Slot::kOther, py::reinterpret_borrow<py::object>(value)});
+    }
+  }
+  return sorted;
+}
+
+// A number that the function returns is what it returned.
+Captures::Arguments Captures::sort_results(const py::list& values) {
+  Arguments sorted = sort(values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (sorted.slots[i].kind == Slot::kNumber) sorted.slots[i] = {Slot::kOther, values[i]};
+  }
+  return sorted;
+}
+
+// 1 is not True and not 1.0: the function may ask.
+bool Captures::equal(const std::vector<Slot>& a, const std::vector<Slot>& b) {
+  return std::ranges::equal(a, b, [](const Slot& one, const Slot& two) {
+    if (one.kind != two.kind) return false;
+    if (one.other.ptr() == two.other.ptr()) return true;
+    return Py_TYPE(one.other.ptr()) == Py_TYPE(two.other.ptr()) && one.other.equal(two.other);
+  });
+}
+
+py::list Captures::give(const std::vector<Slot>& results, std::vector<at::Tensor> tensors) {
+  py::list list(results.size());
   size_t next = 0;
-  for (size_t i = 0; i < variant.results.size(); ++i) {
-    const py::object& result = variant.results[i];
-    PyObject* item = result ? result.inc_ref().ptr() : THPVariable_Wrap(std::move(tensors[next++]));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Slot& result = results[i];
+    PyObject* item = result.kind == Slot::kTensor ? THPVariable_Wrap(std::move(tensors[next++])) : result.other.inc_ref().ptr();
     PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), item);
   }
   return list;
 }
 
 py::object Captures::call(const py::list& args) {
-  Sorted sorted = sort(args);
+  Arguments sorted = sort(args);
   if (t_capture) return py::none();
   const TensorArguments given = arguments(device_, std::move(sorted.tensors));
-  for (const Variant& variant : variants_) {
-    if (!equal(variant.args, sorted.others) || !variant.function->fits(given)) continue;
-    const Variant found = variant;  // another thread may change the list meanwhile
+  const auto variants = variants_;
+  for (const auto& variant : *variants) {
+    if (!equal(variant->args, sorted.slots) || !variant->function->fits(given)) continue;
+    auto scalars = variant->numbers.scalars(sorted.numbers);
+    if (!scalars) continue;
     std::vector<at::Tensor> results;
     {
       py::gil_scoped_release released;
-      results = found.function->call(given);
+      results = variant->function->call(given, *std::move(scalars));
     }
-    return give(found, std::move(results));
+    return give(variant->results, std::move(results));
   }
   return py::none();
 }
 
 py::list Captures::begin(const py::list& args) {
-  Sorted sorted = sort(args);
-  open_ = std::make_unique<FunctionCapture>(arguments(device_, std::move(sorted.tensors)));
-  opened_ = {nullptr, std::move(sorted.others), {}};
-  std::vector<at::Tensor> stand_ins = open_->stand_ins();
-  return give({nullptr, {}, opened_.args}, std::move(stand_ins));
+  opened_ = sort(args);
+  open_ = std::make_unique<FunctionCapture>(arguments(device_, std::move(opened_.tensors)));
+  py::list list(args.size());
+  size_t next = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const bool is_tensor = opened_.slots[i].kind == Slot::kTensor;
+    PyObject* item = is_tensor ? THPVariable_Wrap(open_->stand_ins()[next++]) : py::object(args[i]).release().ptr();
+    PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), item);
+  }
+  return list;
 }
 
-py::list Captures::finish(const py::list& results) {
-  Sorted sorted = sort(results);
+py::list Captures::finish(const py::list& results, const std::vector<size_t>& fixed) {
+  Arguments sorted = sort_results(results);
   for (const at::Tensor& tensor : sorted.tensors) {
     TORCH_CHECK(!tensor.requires_grad(), "a result needs a gradient, but what was captured has none");
   }
+  std::vector<bool> is_fixed;
+  for (size_t i = 0; i < opened_.slots.size(); ++i) {
+    if (opened_.slots[i].kind == Slot::kNumber) is_fixed.push_back(std::ranges::find(fixed, i) != fixed.end());
+  }
+  std::shared_ptr<const CapturedFunction> function;
   std::vector<at::Tensor> given;
   {
     py::gil_scoped_release released;
-    std::tie(opened_.function, given) = open_->finish(sorted.tensors);
+    std::tie(function, given) = open_->finish(sorted.tensors);
   }
   open_.reset();
-  opened_.results = std::move(sorted.others);
-  variants_.push_front(std::move(opened_));
-  if (variants_.size() > kMostVariants) variants_.pop_back();
-  return give(variants_.front(), std::move(given));
+  NumberOperands numbers(function->captured(), std::move(opened_.numbers), std::move(is_fixed));
+  add({std::move(function), std::move(opened_.slots), sorted.slots, std::move(numbers)});
+  return give(sorted.slots, std::move(given));
 }
 
+// A variant that differs in numbers only and the new one become one that takes any.
+void Captures::add(Variant variant) {
+  auto variants = std::make_shared<Variants>(*variants_);
+  const auto merges = [&](const std::shared_ptr<const Variant>& known) {
+    if (!equal(known->args, variant.args) || !equal(known->results, variant.results)) return false;
+    if (!known->function->computes_like(*variant.function)) return false;
+    auto both = known->numbers.merged(variant.numbers);
+    if (both) variant.numbers = *std::move(both);
+    return both.has_value();
+  };
+  if (const auto known = std::ranges::find_if(*variants, merges); known != variants->end()) variants->erase(known);
+  variants->insert(variants->begin(), std::make_shared<const Variant>(std::move(variant)));
+  if (variants->size() > kMostVariants) variants->pop_back();
+  variants_ = std::move(variants);
+}
+
+std::string Captures::refusal() const { return open_ ? open_->refusal() : ""; }
+
 std::string Captures::abandon() {
-  const std::string refusal = open_ ? open_->refusal() : "";
+  const std::string why = refusal();
   open_.reset();
   opened_ = {};
-  return refusal;
+  return why;
 }
 
 void bind_captures(py::module_& m) {
@@ -114,6 +159,7 @@ void bind_captures(py::module_& m) {
       .def("call", &Captures::call)
       .def("begin", &Captures::begin)
       .def("finish", &Captures::finish)
+      .def("refusal", &Captures::refusal)
       .def("abandon", &Captures::abandon)
       .def("__len__", &Captures::size);
   m.def("is_capturing", [] { return t_capture != nullptr; });

@@ -3,39 +3,57 @@
 
 #include <pybind11/pybind11.h>
 
-#include <deque>
 #include <memory>
 
+#include "core/run/number_operands.h"
 #include "core/torch/captured_function.h"
 
 namespace ltc {
 
-// Guarded by the GIL.
+// Guarded by the GIL, which other threads may get whenever Python code runs.
 class Captures {
  public:
   explicit Captures(int device) : device_(device) {}
 
-  // What the function gives for `args`, or None where such a call was not captured yet: then begin(), the function on the
-  // stand-ins, and finish() or abandon().
+  // What the function gives for `args`, or None where such a call was not captured yet: then begin(), the function on what it
+  // returns, and finish() or abandon().
   pybind11::object call(const pybind11::list& args);
   pybind11::list begin(const pybind11::list& args);
-  pybind11::list finish(const pybind11::list& results);
-  std::string abandon();  // why it was refused; empty if another error ended it
+  // `fixed`: the positions of numbers that the function may have done more with than hand them to ops.
+  pybind11::list finish(const pybind11::list& results, const std::vector<size_t>& fixed);
+  std::string refusal() const;  // why what is open was refused; empty if it was not
+  std::string abandon();        // the same, and ends it
 
-  size_t size() const { return variants_.size(); }
+  size_t size() const { return variants_->size(); }
 
  private:
-  // Results and arguments that are no tensors are kept as they are; a null handle marks the place of a tensor.
+  // An argument or a result. Only kOther is kept as it is.
+  struct Slot {
+    enum Kind : uint8_t { kTensor, kNumber, kOther } kind;
+    pybind11::object other;
+  };
+  struct Arguments {
+    std::vector<Slot> slots;
+    std::vector<at::Tensor> tensors;
+    std::vector<Number> numbers;
+  };
   struct Variant {
     std::shared_ptr<const CapturedFunction> function;
-    std::vector<pybind11::object> args, results;
+    std::vector<Slot> args, results;
+    NumberOperands numbers;
   };
-  static pybind11::list give(const Variant& variant, std::vector<at::Tensor> tensors);
+  static Arguments sort(const pybind11::list& values);
+  static Arguments sort_results(const pybind11::list& values);
+  static bool equal(const std::vector<Slot>& a, const std::vector<Slot>& b);
+  static pybind11::list give(const std::vector<Slot>& results, std::vector<at::Tensor> tensors);
+  void add(Variant variant);
 
+  using Variants = std::vector<std::shared_ptr<const Variant>>;
   const int device_;
-  std::deque<Variant> variants_;  // most recently captured first
+  std::shared_ptr<const Variants> variants_ =
+      std::make_shared<Variants>();  // most recently captured first; replaced, not changed
   std::unique_ptr<FunctionCapture> open_;
-  Variant opened_;
+  Arguments opened_;  // of the call that is being captured
 };
 
 void bind_captures(pybind11::module_& m);

@@ -4,6 +4,11 @@
 
 namespace ltc {
 
+bool Captured::computes_like(const Captured& other) const {
+  return program == other.program && inputs == other.inputs && outputs == other.outputs && scalar_of == other.scalar_of &&
+         scalars.size() == other.scalars.size() && draws == other.draws && bindings == other.bindings;
+}
+
 Capture::Capture(LazyDevice& device) : device_(device), outer_(t_capture) {
   if (device.is_eager_) fail(Code::kUnsupported, "nothing is captured with LTC_EAGER=1");
   tape_.is_capture = true;
@@ -76,6 +81,9 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   metrics::counter(metrics::kOpsRecorded) += tape_.recorded;
   captured.draws = std::move(draws_);
   captured.scalars = std::move(tape_.scalars);
+  for (const Record& record : tape_.trace.records) {
+    if (record.op == kOpScalar) captured.scalar_dtypes.push_back(type_of(record.type).dtype);
+  }
   if (step.roots.empty()) return captured;
   for (const Root& root : step.roots) captured.outputs.push_back(tape_.trace.records[root.value].type);
   step.trace = std::move(tape_.trace);

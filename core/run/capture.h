@@ -17,6 +17,7 @@ struct Place {
   enum Kind : uint8_t { kArgument, kOutput, kConstant, kNothing } kind = kNothing;
   uint32_t index = 0;       // of the argument, or of the program's output
   BufferRef constant = {};  // made while capturing, the same at each call
+  bool operator==(const Place&) const = default;
 };
 
 // Numbers that the function drew from a random generator: each call draws its own.
@@ -24,6 +25,7 @@ struct Draw {
   uint32_t seed, offset;            // which of the scalars they are
   TypeId type;                      // of what is drawn
   std::shared_ptr<void> generator;  // for who draws
+  bool operator==(const Draw&) const = default;
 };
 
 // A storage to bind when the function is called: of the arguments, those that it wrote; after them, its results.
@@ -31,6 +33,7 @@ struct Binding {
   uint32_t storage;
   Place place;
   TypeId type;  // with the declared strides
+  bool operator==(const Binding&) const = default;
 };
 
 // The function as a program. Immutable: any thread may run it.
@@ -40,8 +43,12 @@ struct LTC_API Captured {
   std::vector<TypeId> outputs;
   std::vector<uint32_t> scalar_of;  // of its scalar params: which of `scalars`
   std::vector<Scalar> scalars;
+  std::vector<DType> scalar_dtypes;
   std::vector<Draw> draws;
   std::vector<Binding> bindings;
+
+  // Whether they are one function but for the values of their scalars.
+  bool computes_like(const Captured& other) const;
 };
 
 class LTC_API Capture {

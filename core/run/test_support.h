@@ -207,4 +207,44 @@ class RunTest : public ::testing::Test {
   Watch watch;
 };
 
+// A device, and what a program does with it over and over.
+class LazyTest : public RunTest {
+ protected:
+  // Once per test, before anything else.
+  void open(const std::string& plugin) { device_ = std::make_unique<LazyDevice>(0, open_device(plugin)); }
+  LazyDevice& device() { return *device_; }
+
+  void fill(LazyStorage& storage, const Floats& values) {
+    BufferRef buffer = device().queue().upload(host_value(values));
+    const TypeId type = buffer->type;
+    Recorder(device()).bind(storage, std::move(buffer), type);
+  }
+
+  // out = op(inputs), all of one shape; `out` may be an input.
+  void record(LazyStorage& out, std::string_view op, std::vector<LazyStorage*> inputs) {
+    Recorder recorder(device());
+    std::vector<ValueId> values;
+    for (LazyStorage* input : inputs) values.push_back(recorder.read(*input));
+    const TypeId type = recorder.type(*inputs.at(0));
+    recorder.bind(out, recorder.node(intern_op(op), type, kNoAttrs, values), type);
+  }
+  void scale(LazyStorage& x, double factor) {
+    Recorder recorder(device());
+    const std::vector<ValueId> inputs = {recorder.read(x), recorder.scalar(DType::kF64, {.f = factor})};
+    recorder.bind(x, recorder.node(intern_op("aten::mul.Tensor"), recorder.type(x), kNoAttrs, inputs), recorder.type(x));
+  }
+
+  void sync() { device().sync(metrics::kMarkStep); }
+  void sync_and_wait() { sync(), device().wait(); }
+  Floats read(LazyStorage& storage) { return download(device().queue(), device().computed(storage, metrics::kReadBarrier)); }
+  std::string read_error(LazyStorage& storage) {
+    return message_of([&] { read(storage); });
+  }
+  static int64_t compiled() { return metrics::counter_value(metrics::kUncachedCompile); }
+  static int64_t found() { return metrics::counter_value(metrics::kCachedCompile); }
+
+ private:
+  std::unique_ptr<LazyDevice> device_;
+};
+
 }  // namespace ltc::testing

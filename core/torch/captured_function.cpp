@@ -83,9 +83,12 @@ bool CapturedFunction::fits(const TensorArguments& arguments) const {
   return true;
 }
 
-std::vector<at::Tensor> CapturedFunction::call(const TensorArguments& arguments) const {
-  if (captured_.draws.empty()) return run(arguments, captured_.scalars);
-  std::vector<Scalar> scalars = captured_.scalars;
+bool CapturedFunction::computes_like(const CapturedFunction& other) const {
+  return arguments_ == other.arguments_ && results_ == other.results_ && new_storages_ == other.new_storages_ &&
+         captured_.computes_like(other.captured_);
+}
+
+std::vector<at::Tensor> CapturedFunction::call(const TensorArguments& arguments, std::vector<Scalar> scalars) const {
   for (const Draw& one : captured_.draws) draw(one, scalars);
   return run(arguments, scalars);
 }

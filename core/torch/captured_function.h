@@ -20,6 +20,7 @@ struct TensorGeometry {
   explicit TensorGeometry(const c10::TensorImpl& tensor);
   bool fits(const c10::TensorImpl& tensor) const;
   at::Tensor over(c10::Storage storage) const;
+  bool operator==(const TensorGeometry&) const = default;
 };
 
 // The tensors of one call, all on the device: those of the CPU are sent there.
@@ -37,7 +38,12 @@ struct LTC_API TensorArguments {
 class LTC_API CapturedFunction {
  public:
   bool fits(const TensorArguments& arguments) const;
-  std::vector<at::Tensor> call(const TensorArguments& arguments) const;
+  // With these scalars, as many as `captured()` has, in place of those that were captured.
+  std::vector<at::Tensor> call(const TensorArguments& arguments, std::vector<Scalar> scalars) const;
+
+  const Captured& captured() const { return captured_; }
+  // Whether they are one function but for the values of their scalars.
+  bool computes_like(const CapturedFunction& other) const;
 
  private:
   friend class FunctionCapture;
@@ -45,11 +51,13 @@ class LTC_API CapturedFunction {
   struct Argument {
     TensorGeometry geometry;
     LazyDevice::Held held;
+    bool operator==(const Argument&) const = default;
   };
   struct Result {
     enum Kind : uint8_t { kArgument, kViewOfArgument, kOwn } kind;
     uint32_t index;  // of the argument, or of the new storage
     TensorGeometry geometry;
+    bool operator==(const Result&) const = default;
   };
   std::vector<at::Tensor> run(const TensorArguments& arguments, std::span<const Scalar> scalars) const;
 

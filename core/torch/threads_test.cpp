@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/torch/captured_function.h"
 #include "core/torch/ltc.h"
 
 namespace ltc {
@@ -64,6 +65,32 @@ TEST(Threads, twenty_read_one_tensor) {
     for (int i = t % 6; i < 6; ++i) expected += static_cast<float>(2 * i + t);
     EXPECT_EQ(sums[t], expected);
   }
+}
+
+TEST(Threads, twenty_call_one_captured_function) {
+  register_device();
+  const at::NoGradGuard no_grad;
+  const at::Tensor shared = at::arange(6, at::TensorOptions(kDevice).dtype(at::kFloat));
+  const auto arguments = [&](const at::Tensor& own) { return TensorArguments(LazyDevice::get(0), {shared, own}); };
+  FunctionCapture capture(arguments(at::zeros({6}, kDevice)));
+  at::Tensor own = capture.stand_ins()[1];
+  own.add_(1);
+  const auto function = capture.finish({(capture.stand_ins()[0] * own).sum()}).first;
+
+  std::vector<float> sums(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const at::NoGradGuard no_grad_here;
+      const at::Tensor mine = at::zeros({6}, kDevice);
+      for (int step = 0; step < kSteps + t; ++step) {
+        mine.mul_(1);  // recorded, so that the call has to end a step first
+        sums[t] = function->call(arguments(mine), function->captured().scalars)[0].item<float>();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < kThreads; ++t) EXPECT_EQ(sums[t], static_cast<float>(15 * (kSteps + t)));
 }
 
 }  // namespace

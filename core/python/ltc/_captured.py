@@ -6,18 +6,21 @@ import warnings
 from collections.abc import Callable
 
 from . import _C
+from ._numbers import hand_out
 
 
 class CapturedFunction:
     """``run`` takes and returns a list of tensors and other values. A call is of a kind that was met if its tensors have the dtypes,
-    sizes, strides and aliasing of that one and its other values are equal.
+    sizes, strides and aliasing of that one and its other values are equal. Numbers need not be: what was recorded for two values of
+    a number tells what becomes of it, unless that is more than an operand of ops.
 
+    may_look    whether ``run`` may depend on a number's value other than by handing it to ops
     on_refusal  called with the reason where ``run`` cannot be captured (it reads a value, say); from then on it is recorded at
                 each call, as it is.
     """
 
-    def __init__(self, run: Callable[[list], list], device: int, on_refusal: Callable[[str], None]):
-        self.run, self.on_refusal = run, on_refusal
+    def __init__(self, run: Callable[[list], list], device: int, on_refusal: Callable[[str], None], may_look: bool):
+        self.run, self.on_refusal, self.may_look = run, on_refusal, may_look
         self.captures = _C.Captures(device)
         self.call = self.captures.call
         self.lock = threading.RLock()
@@ -36,11 +39,10 @@ class CapturedFunction:
         if _C.is_capturing():  # this call belongs to a larger function
             return self.run(args)
         with self.lock:
-            if (results := self.captures.call(args)) is not None:  # another thread was quicker
+            if (results := self.call(args)) is not None:  # another thread was quicker
                 return results
-            stand_ins = self.captures.begin(args)
             try:
-                return self.captures.finish(list(self.run(stand_ins)))
+                return self._record(args)
             except Exception:
                 reason = self.captures.abandon()
                 if not reason:
@@ -48,6 +50,20 @@ class CapturedFunction:
         self.on_refusal(reason)
         self._record_each_call()
         return self.run(args)
+
+    def _record(self, args: list) -> list:
+        given = self.captures.begin(args)
+        if not self.may_look:
+            return self.captures.finish(list(self.run(given)), [])
+        watched = hand_out(given)
+        try:
+            results = list(self.run(given))
+        except Exception:
+            if not watched or self.captures.refusal():
+                raise
+            self.captures.abandon()  # perhaps it wants plain numbers
+            return self.captures.finish(list(self.run(self.captures.begin(args))), list(watched))
+        return self.captures.finish(results, [i for i, number in watched.items() if number.looked_at])
 
     def _record_each_call(self) -> None:
         self.call = lambda args: None

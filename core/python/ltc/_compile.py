@@ -2,6 +2,7 @@
 
 import functools
 import re
+import warnings
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
@@ -9,10 +10,15 @@ from torch._functorch.partitioners import default_partition
 
 from . import _C
 from ._captured import CapturedFunction, warn_uncaptured
+from ._split import Split, tensors_of
 
 _WRONG_DEVICE = (
     'torch.compile(backend="ltc") compiles for device ltc, and this graph has parameters on {}: '
     "move the model and its inputs there first, with .to('ltc')"
+)
+_ON_CPU = (
+    'torch.compile(backend="ltc") was given a graph without a tensor on device ltc, which runs as it is, where its tensors are: '
+    "move them to the device with .to('ltc') if that is not meant"
 )
 
 
@@ -22,6 +28,8 @@ def backend(graph: torch.fx.GraphModule, inputs: list, **options):
         raise ValueError(f'torch.compile(backend="ltc") has no options, but got {", ".join(options)}')
     device = _device_of(graph, inputs)
     if device is None:
+        if any(True for _ in _tensors(graph, inputs)):
+            warnings.warn(_ON_CPU, stacklevel=2)
         return graph.forward
     if torch.is_grad_enabled() and any(_needs_gradient(value) for value in _tensors(graph, inputs)):
         compile_graph = functools.partial(_compile, device)
@@ -36,15 +44,16 @@ def backend(graph: torch.fx.GraphModule, inputs: list, **options):
 def _compile(device: int, graph: torch.fx.GraphModule, inputs: list):
     """A function of a list. The graph's own tensors become further arguments."""
     graph, constants = _lift_constants(graph)
-    if _computes_elsewhere(graph):
+    split = Split(graph)
+    if split.computes_elsewhere:
         return _boxed(graph, constants)
-    captured = CapturedFunction(lambda args: _Lines(graph).run(*args), device, warn_uncaptured)
-    if not constants:
+    captured = CapturedFunction(lambda args: _Lines(split.device).run(*args), device, warn_uncaptured, split.computes_numbers)
+    if not constants and not split.host:
         return captured
 
     def call(args):
         args.extend(constants)
-        return captured(args)
+        return split.call(captured, args) if split.host else captured(args)
 
     call._boxed_call = True
     return call
@@ -95,6 +104,7 @@ def _lift_constants(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, 
         copies[node] = lifted.node_copy(node)
     for name in held:
         inputs[name] = lifted.placeholder("held_" + name.replace(".", "_"))
+        inputs[name].meta["val"] = held[name]
     for node in graph.graph.nodes:
         if node.op == "get_attr" and node.target in held:
             copies[node] = inputs[node.target]
@@ -116,14 +126,9 @@ def _needs_gradient(tensor: torch.Tensor) -> bool:
     return tensor.requires_grad
 
 
-def _values(node):
-    value = node.meta.get("val", node.meta.get("example_value"))
-    return [leaf for leaf in torch.utils._pytree.tree_leaves(value) if isinstance(leaf, torch.Tensor)]
-
-
 def _device_of(graph, inputs) -> int | None:
     """The ordinal of the one ltc device of a graph; None if it has none, and so is PyTorch's to run."""
-    tensors = [*_tensors(graph, inputs), *(value for node in graph.graph.nodes for value in _values(node))]
+    tensors = [*_tensors(graph, inputs), *(tensor for node in graph.graph.nodes for tensor in tensors_of(node))]
     ours = {tensor.device.index or 0 for tensor in tensors if tensor.device.type == "ltc"}
     if len(ours) > 1:
         raise RuntimeError(f'torch.compile(backend="ltc"): a graph computes on one device, this one on ltc:{sorted(ours)}')
@@ -132,9 +137,3 @@ def _device_of(graph, inputs) -> int | None:
         if held:
             raise RuntimeError(_WRONG_DEVICE.format(", ".join(sorted(held))))
     return next(iter(ours), None)
-
-
-def _computes_elsewhere(graph) -> bool:
-    """Whether a node makes a tensor of another device: a capture would make a constant of it."""
-    made = (node for node in graph.graph.nodes if node.op.startswith("call_"))
-    return any(value.device.type != "ltc" for node in made for value in _values(node))

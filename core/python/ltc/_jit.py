@@ -1,12 +1,15 @@
 """``ltc.jit(fn)``: a function of tensors as a program of the device, recorded once per kind of call."""
 
 import functools
+import threading
 
 import torch
 from torch.utils import _pytree as pytree
 
 from . import _C
 from ._captured import CapturedFunction
+
+_LEAVES = {torch.Tensor, torch.nn.Parameter, float, int, bool, str, type(None)}
 
 
 class JitFunction:
@@ -21,13 +24,15 @@ class JitFunction:
         self.modules = list(self.module.modules()) if self.module is not None else []
         self.by_structure = {}
         self.training = None
+        self.lock = threading.RLock()  # held while stand-ins are in the place of the module's tensors
 
     def __len__(self):
         return sum(len(structure.captured.captures) for structure in self.by_structure.values())
 
     def __call__(self, *args, **kwargs):
-        leaves, spec = pytree.tree_flatten((args, kwargs))
-        held = [tensor for module in self.modules for tensor in _own_tensors(module)]
+        leaves, spec = _flatten(args, kwargs)
+        with self.lock:
+            held = [tensor for module in self.modules for tensor in _own_tensors(module)]
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] + held
         if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
             return self._train(*args, **kwargs)
@@ -41,7 +46,7 @@ class JitFunction:
 
     def _train(self, *args, **kwargs):
         if self.training is None:
-            self.training = torch.compile(self.function, backend="ltc", fullgraph=True, dynamic=False)
+            self.training = torch.compile(self.function, backend="ltc", fullgraph=True)
         return self.training(*args, **kwargs)
 
 
@@ -51,14 +56,14 @@ class _Structure:
     def __init__(self, jit: JitFunction, spec, count: int, device: int):
         self.jit, self.spec, self.count = jit, spec, count
         self.result_spec = {}  # by how the results are nested: a captured call returns which
-        self.captured = CapturedFunction(self._run, device, self._refuse)
+        self.captured = CapturedFunction(self._run, device, self._refuse, may_look=True)
 
     def __call__(self, values: list):
         *leaves, spec = self.captured(values)
-        return pytree.tree_unflatten(leaves, self.result_spec[spec])
+        return leaves[0] if spec == "*" else pytree.tree_unflatten(leaves, self.result_spec[spec])
 
     def _run(self, values: list) -> list:
-        args, kwargs = pytree.tree_unflatten(values[:self.count], self.spec)
+        args, kwargs = _unflatten(values[:self.count], self.spec)
         with torch.no_grad():
             leaves, spec = pytree.tree_flatten(self._apply(values[self.count:], args, kwargs))
         self.result_spec[str(spec)] = spec
@@ -67,7 +72,7 @@ class _Structure:
     def _apply(self, held: list, args, kwargs):
         if self.jit.module is None:
             return self.jit.function(*args, **kwargs)
-        with _standing_in(self.jit.modules, held):
+        with self.jit.lock, _standing_in(self.jit.modules, held):
             return self.jit.function(*args, **kwargs)
 
     def _refuse(self, reason: str):
@@ -77,6 +82,17 @@ class _Structure:
             "types and on its other arguments, not on values of tensors: use torch.where and the like, pass the tensor as an "
             "argument, or leave that part out of the function."
         )
+
+
+def _flatten(args: tuple, kwargs: dict):
+    """All leaves and how they are nested, which is the number of arguments where nothing is: quicker than pytree's flattening."""
+    if not kwargs and all(type(arg) in _LEAVES for arg in args):
+        return list(args), len(args)
+    return pytree.tree_flatten((args, kwargs))
+
+
+def _unflatten(leaves: list, spec):
+    return (leaves, {}) if isinstance(spec, int) else pytree.tree_unflatten(leaves, spec)
 
 
 def _own_tensors(module: torch.nn.Module):
