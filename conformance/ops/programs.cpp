@@ -138,6 +138,10 @@ constexpr ProgramCase kPrograms[] = {
       %5: f32[10,5] = aten::permute(%0) {dims=[1,0]}
       %6: f32[10,1] = aten::mm(%5, %3)
       return %4, %6 })"},
+    {"magnitude_of_complex_numbers", kMath, "u", R"(graph(%0: f32[50], %1: f32[50]) {
+      %2: c64[50] = aten::complex(%0, %1)
+      %3: f32[50] = aten::abs(%2)
+      return %3 })"},
     {"attention", kLong, "u", R"(graph(%0: f32[2,5,8], %1: f32[2,5,8], %2: f32[2,5,8], %3: f64 scalar) {
       %4: f32[2,8,5] = aten::permute(%1) {dims=[0,2,1]}
       %5: f32[2,5,5] = aten::bmm(%0, %4)
