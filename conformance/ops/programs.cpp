@@ -132,6 +132,16 @@ constexpr ProgramCase kPrograms[] = {
         {stride=[1,1],padding=[1,1],dilation=[1,1],transposed=false,output_padding=[0,0],groups=1}
       %7: f32[4,3,3,3] = aten::permute(%6) {dims=[1,0,2,3]}
       return %3, %7 })"},
+    {"gradients_of_a_matrix_and_its_vector", kMath, "u", R"(graph(%0: f32[5,10], %1: f32[10], %2: f32[5]) {
+      %3: f32[5,1] = aten::reshape(%2) {shape=[5,1]}
+      %4: f32[5,10] = aten::mul.Tensor(%3, %1)
+      %5: f32[10,5] = aten::permute(%0) {dims=[1,0]}
+      %6: f32[10,1] = aten::mm(%5, %3)
+      return %4, %6 })"},
+    {"magnitude_of_complex_numbers", kMath, "u", R"(graph(%0: f32[50], %1: f32[50]) {
+      %2: c64[50] = aten::complex(%0, %1)
+      %3: f32[50] = aten::abs(%2)
+      return %3 })"},
     {"attention", kLong, "u", R"(graph(%0: f32[2,5,8], %1: f32[2,5,8], %2: f32[2,5,8], %3: f64 scalar) {
       %4: f32[2,8,5] = aten::permute(%1) {dims=[0,2,1]}
       %5: f32[2,5,5] = aten::bmm(%0, %4)

@@ -17,6 +17,7 @@ constexpr DTypeFacts kFacts[] = {
     {"u16", "u16", 2, false, false},  // BF16
     {"f32", "u32", 4, true, false},   // F32
     {"f64", "u64", 8, true, false},   // F64
+    {"i64", "u64", 8, false, false},  // C64
 };
 
 constexpr int16_t kBits[] = {0, 8, 8, 8, 16, 32, 64, 16, 16, 32, 64, 64, 128, 16, 32, 64, 32, 8, 8, 8, 8, 8, 4, 4, 4};

@@ -8,7 +8,7 @@
 
 namespace ltc::kernels {
 
-// F16 and BF16 are moved and converted only: in a kernel they are their 16 bits.
+// F16 and BF16 are moved and converted only: in a kernel they are their 16 bits. Of C64 there are the bits only.
 struct DTypeFacts {
   std::string_view name;       // in text and as the type of a variable
   std::string_view unsigned_;  // of the same width: arithmetic in it wraps
@@ -16,7 +16,7 @@ struct DTypeFacts {
   bool is_float, is_integer;  // is arithmetic done in it
 };
 
-// Of BOOL to F64; empty name: not computed with.
+// Of BOOL to C64; empty name: not computed with.
 const DTypeFacts& facts(ltc_dtype dtype);
 inline bool is_computed(ltc_dtype dtype) { return !facts(dtype).name.empty(); }
 inline bool is_float(ltc_dtype dtype) { return facts(dtype).is_float; }

@@ -141,9 +141,10 @@ class Fuser {
       if (reduces && (count != cluster.items || own_cluster(id).length != cluster.length)) return "other rows";
       if (!reduces && count != cluster.items && count != cluster.items * cluster.length)
         return "neither its rows nor its elements";
-      if (graph_.nodes[cluster.rows_of].kind == Kind::kProduct && count != cluster.items) return "no elements but rows";
-      if (before.form == Cluster::Form::kMap && before.items != cluster.items * cluster.length) return "other rows";
       const bool elements = before.form == Cluster::Form::kMap || (!reduces && count != cluster.items);
+      // No value holds the terms of a product.
+      if (graph_.nodes[cluster.rows_of].kind == Kind::kProduct && elements) return "no elements but rows";
+      if (before.form == Cluster::Form::kMap && before.items != cluster.items * cluster.length) return "other rows";
       if (elements && cluster.items < kFewRows && cluster.length > kLongRow) return "too few rows to run side by side";
     }
     return misread(cluster, id);

@@ -11,7 +11,7 @@ namespace {
 std::string_view view(ltc_string text) { return {text.data ? text.data : "", text.size}; }
 
 bool in_set(std::string_view set, ltc_dtype dtype) {
-  const char letter = is_half(dtype) ? 'h' : is_float(dtype) ? 'f' : dtype == LTC_BOOL ? 'b' : 'i';
+  const char letter = is_half(dtype) ? 'h' : is_float(dtype) ? 'f' : dtype == LTC_BOOL ? 'b' : dtype == LTC_C64 ? 'c' : 'i';
   return is_computed(dtype) && set.find(letter) != set.npos;
 }
 
@@ -51,11 +51,11 @@ class Matcher {
   bool fits(char letter, uint32_t value) {
     if (value == LTC_NONE) return false;
     const ltc_dtype dtype = graph_.types[value]->dtype;
-    if (letter == 'N' && is_scalar_[value]) return is_computed(dtype);
+    if (letter == 'N' && is_scalar_[value]) return in_set(row_.dtypes, dtype);
     if (is_scalar_[value]) return false;
     if (letter == 'b') return dtype == LTC_BOOL;
     if (letter == 'i') return dtype == LTC_I64;
-    if (letter == 'A') return is_computed(dtype);
+    if (letter == 'A') return in_set(row_.dtypes, dtype);
     if (shared_ == 0) shared_ = dtype;
     return dtype == shared_ && in_set(row_.dtypes, dtype);
   }
@@ -183,7 +183,7 @@ std::string op_name(const Node& node) {
 }
 
 std::string type_text(const Value& value) {
-  static constexpr std::string_view kNames[] = {"?", "bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64"};
+  static constexpr std::string_view kNames[] = {"?", "bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "c64"};
   std::string text(value.dtype < std::size(kNames) ? kNames[value.dtype] : "?");
   text += '[';
   for (size_t dim = 0; dim < value.sizes.size(); ++dim) text += (dim ? "," : "") + std::to_string(value.sizes[dim]);

@@ -52,7 +52,7 @@ constexpr OpRow kOps[] = {
     // a choice and conversions
     {"aten::where.self", kMap, "bTT:T", "fibh", "$0 ? $1 : $2", "$0 ? $1 : $2", "$0 ? $1 : $2"},
     {"aten::_to_copy", kCast, "N:A", "fibh"},
-    {"aten::view.dtype", kBits, "T:A", "fibh"},
+    {"aten::view.dtype", kBits, "T:A", "fibhc"},
     // movement
     {"aten::reshape", kReshape, "T:T", "fibh"},
     {"aten::permute", kPermute, "T:T", "fibh"},

@@ -38,7 +38,7 @@ enum class Kind : uint8_t {
 };
 
 // Types: operands, a colon, results, as in struct OpRow.
-//   T  all the same: one of `dtypes`   A  any that kernels know   b  BOOL   i  I64   N  a T or a number by value
+//   T  all the same: one of `dtypes`   A  any of `dtypes`   b  BOOL   i  I64   N  a T or a number by value
 //   s  a number by value, absent where it is an attribute   -  absent   +  as many Ts as there are
 // Formulas, for floats, integers and BOOL; empty: not for these. $0 $1 $2: operands, T: their type, U: T unsigned,
 // @name( : a function of the dialect for T (see dialect.h). Of a reduction: the initial value, then ";", then $a: the value so
@@ -47,7 +47,7 @@ struct OpRow {
   std::string_view name;
   Kind kind;
   std::string_view types;
-  std::string_view dtypes;  // of T: f floats, i integers, b BOOL, h halves
+  std::string_view dtypes;  // of T: f floats, i integers, b BOOL, h halves, c C64
   std::string_view floats = {}, integers = {}, bools = {};
 };
 

@@ -16,7 +16,7 @@ std::string build_log(cl_program program, cl_device_id device) {
 }  // namespace
 
 Programs::Programs(cl_context context, const DeviceFacts& facts)
-    : context_(context), device_(facts.id), options_("-cl-std=CL1.2") {
+    : context_(context), device_(facts.id), options_("-cl-std=CL1.2 -w") {
   cl_device_fp_config config = 0;
   clGetDeviceInfo(device_, CL_DEVICE_SINGLE_FP_CONFIG, sizeof config, &config, nullptr);
   if (config & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) options_ += " -cl-fp32-correctly-rounded-divide-sqrt";
