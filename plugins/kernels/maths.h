@@ -56,8 +56,8 @@ static inline F FLOAT(U u) {
 
 // y times 2^n, for -252 <= n <= 254: in two factors, of which the second may overflow or lose digits.
 static inline F NAME(scaled)(F y, F shifted) {
-  const U n = LAST(shifted, 256u), half = n >> 1;
-  return y * FLOAT((half - 1u) << 23) * FLOAT((n - half - 1u) << 23);
+  const U n = LAST(shifted, 256u), first = n >> 1;
+  return y * FLOAT((first - 1u) << 23) * FLOAT((n - first - 1u) << 23);
 }
 
 static inline F NAME(exp)(F a) {
@@ -92,8 +92,8 @@ static inline F NAME(expm1)(F a) {
   const F near = FMA(NAME(exp_tail)(f), square, n == C(1.0) ? f + C(0.5) : f);
   const F power = FLOAT(LAST(shifted, 126u) << 23);
   const F less = power - C(0.5), lost = (power - less) - C(0.5);
-  const F half = n == C(1.0) ? near : FMA(near, power, lost) + less;
-  return n == C(0.0) ? near : half + half;
+  const F sum = n == C(1.0) ? near : FMA(near, power, lost) + less;
+  return n == C(0.0) ? near : sum + sum;
 }
 
 static inline F NAME(sigmoid)(F a) {
