@@ -5,10 +5,14 @@
 #include <array>
 #include <cstdlib>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "core/compile/abi_graph.h"
 #include "core/host/registry.h"
+#include "core/host/sized.h"
 #include "core/ir/op.h"
+#include "core/ir/text.h"
 #include "core/run/lazy_device.h"
 
 namespace ltc {
@@ -110,6 +114,54 @@ void event(benchmark::State& state) {
   for (auto _ : state) chain.device().queue().mark()->wait();
 }
 BENCHMARK(event)->UseRealTime();
+
+// A program of kernels that no plugin fuses, at the C ABI: execute, and with `state.range(0)` until it is done. The CPU column is
+// this thread's time alone.
+void launches(benchmark::State& state) {
+  constexpr int kKernels = 50;
+  std::string text = "graph(%0: f32[64,16]) {\n";
+  for (int i = 0; i < kKernels; ++i) {
+    text += "%" + std::to_string(i + 1) + ": f32[64,16] = aten::cumsum(%" + std::to_string(i) + ") {dim=1,dtype=f32}\n";
+  }
+  const Graph graph = parse(text + "return %" + std::to_string(kKernels) + " }");
+  const auto device = host::Registry::instance().open(0);
+  ltc_program* program = device->lower(*AbiGraph(graph).get());
+  ltc_executable* executable = device->compile(program, 1);
+  const std::array<int64_t, 2> sizes = {64, 16};
+  auto type = host::sized<ltc_type>();
+  type.dtype = LTC_F32;
+  type.rank = sizes.size();
+  type.sizes = sizes.data();
+  ltc_buffer* input = device->create_buffer(type);
+  const auto run = [&] {
+    auto args = host::sized<ltc_execute_args>();
+    args.executable = executable;
+    args.input_count = 1;
+    args.inputs = &input;
+    args.output_count = 1;
+    ltc_buffer* output = nullptr;
+    ltc_event* event = device->execute(args, &output);
+    return std::pair(event, output);
+  };
+  const auto finish = [&](std::pair<ltc_event*, ltc_buffer*> started) {
+    if (started.first) device->wait(started.first);
+    if (started.first) device->destroy_event(started.first);
+    device->destroy_buffer(started.second);
+  };
+  finish(run());
+  for (auto _ : state) {
+    const auto started = run();
+    if (!state.range(0)) state.PauseTiming();
+    finish(started);
+    if (!state.range(0)) state.ResumeTiming();
+  }
+  state.counters["per_kernel"] =
+      benchmark::Counter(kKernels, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  device->destroy_buffer(input);
+  device->destroy_executable(executable);
+  device->destroy_program(program);
+}
+BENCHMARK(launches)->ArgName("wait")->Arg(0)->Arg(1);
 
 void to_device(benchmark::State& state) {
   Chain chain(state.range(0));

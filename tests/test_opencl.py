@@ -74,6 +74,15 @@ for dim in (0, 1, 2):
     check(f"cumsum {dim}", lambda x: x.cumsum(dim), x)
     check(f"sort {dim}", lambda x: x.sort(dim=dim, stable=True)[0], x)
     check(f"var {dim}", lambda x: x.var(dim), x)
+for size in ((40, 2048), (300, 100)):  # long enough for vectors and for several of them in a work item
+    x = torch.randn(size)
+    x[3, 70] = float("nan")
+    for dim in (0, 1):
+        check(f"sum {size} {dim}", lambda x: x.sum(dim), x)
+        check(f"softmax {size} {dim}", lambda x: F.softmax(x, dim), x)
+        check(f"amax {size} {dim}", lambda x: x.amax(dim), x, tolerance=0)
+        check(f"amax of booleans {size} {dim}", lambda x: (x > 2.5).amax(dim).float(), x, tolerance=0)
+x = torch.randn(12, 40, 9)
 check_gradients("layer norm", lambda x, w, b: F.layer_norm(x, (9,), w, b), x, torch.randn(9), torch.randn(9))
 check_gradients("batch norm", lambda x, w, b: F.batch_norm(x, None, None, w, b, True), x, torch.randn(40), torch.randn(40))
 check("a long sum", lambda x: x.sum(), torch.randn(1_000_000) + 1, tolerance=1e-6)

@@ -56,8 +56,8 @@ constexpr Golden kGoldens[] = {
       %4: f32[100] = aten::add.Tensor(%3, %1) {alpha=1}
       %5: i64[32] = aten::argmax(%0) {dim=1,keepdim=false}
       return %4, %5 })"},
-    {"column_sums_in_vectors", R"(graph(%0: f32[32,512]) {
-      %1: f32[512] = aten::sum.dim_IntList(%0) {dim=[0],keepdim=false,dtype=f32}
+    {"column_sums_in_vectors", R"(graph(%0: f32[32,2048]) {
+      %1: f32[2048] = aten::sum.dim_IntList(%0) {dim=[0],keepdim=false,dtype=f32}
       return %1 })"},
     {"gather_and_cat", R"(graph(%0: f32[8,3], %1: i64[5,3], %2: f32[2,3]) {
       %3: f32[5,3] = aten::gather(%0, %1) {dim=0,sparse_grad=false}

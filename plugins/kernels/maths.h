@@ -56,21 +56,32 @@ static inline F FLOAT(U u) {
 
 // y times 2^n, for -252 <= n <= 254: in two factors, of which the second may overflow or lose digits.
 static inline F NAME(scaled)(F y, F shifted) {
-  const U n = LAST(shifted, 256u), half = n >> 1;
-  return y * FLOAT((half - 1u) << 23) * FLOAT((n - half - 1u) << 23);
+  const U n = LAST(shifted, 256u), first = n >> 1;
+  return y * FLOAT((first - 1u) << 23) * FLOAT((n - first - 1u) << 23);
 }
 
-static inline F NAME(exp)(F a) {
-  F x = a > C(89.0) ? C(89.0) : a;
-  x = x < C(-105.0) ? C(-105.0) : x;
-  const F shifted = SHIFTED(x), n = shifted - C(0x1.8p23), f = REST(x, n);
+// exp(f), |f| <= log(2) / 2
+static inline F NAME(exp_near)(F f) {
   F r = C(0x1.6a4946p-10);
   r = STEP(r, f, 0x1.123d2p-7);
   r = STEP(r, f, 0x1.5558b6p-5);
   r = STEP(r, f, 0x1.55548cp-3);
   r = STEP(r, f, 0x1.fffffcp-2);
   r = STEP(r, f, 1.0);
-  return NAME(scaled)(STEP(r, f, 1.0), shifted);
+  return STEP(r, f, 1.0);
+}
+
+static inline F NAME(exp)(F a) {
+  F x = a > C(89.0) ? C(89.0) : a;
+  x = x < C(-105.0) ? C(-105.0) : x;
+  const F shifted = SHIFTED(x), n = shifted - C(0x1.8p23);
+  return NAME(scaled)(NAME(exp_near)(REST(x, n)), shifted);
+}
+
+// Where the result is a normal number.
+static inline F NAME(exp_normal)(F x) {
+  const F shifted = SHIFTED(x), n = shifted - C(0x1.8p23);
+  return NAME(exp_near)(REST(x, n)) * FLOAT(LAST(shifted, 127u) << 23);
 }
 
 // (exp(f) - 1 - f) / f^2, |f| <= log(2) / 2
@@ -92,8 +103,8 @@ static inline F NAME(expm1)(F a) {
   const F near = FMA(NAME(exp_tail)(f), square, n == C(1.0) ? f + C(0.5) : f);
   const F power = FLOAT(LAST(shifted, 126u) << 23);
   const F less = power - C(0.5), lost = (power - less) - C(0.5);
-  const F half = n == C(1.0) ? near : FMA(near, power, lost) + less;
-  return n == C(0.0) ? near : half + half;
+  const F sum = n == C(1.0) ? near : FMA(near, power, lost) + less;
+  return n == C(0.0) ? near : sum + sum;
 }
 
 static inline F NAME(sigmoid)(F a) {
@@ -116,7 +127,8 @@ static inline F NAME(tanh)(F a) {
   near = STEP(near, square, 0x1.10cefcp-3);
   near = STEP(near, square, -0x1.555452p-2);
   near = FMA(near * square, x, x);
-  const F far = C(1.0) - C(2.0) / (NAME(exp)(x + x) + C(1.0));
+  const F least = x > C(10.0) ? C(10.0) : x;  // beyond, the result is 1
+  const F far = C(1.0) - C(2.0) / (NAME(exp_normal)(least + least) + C(1.0));
   return WITH_SIGN_OF(a, x < C(0.55) ? near : far);
 }
 
@@ -129,17 +141,17 @@ static inline F NAME(erf)(F a) {
   near = STEP(near, square, -0x1.812722p-2);
   near = STEP(near, square, 0x1.06eba8p-3);
   near = FMA(near, x, x);
-  // log(1 - erf(x)), 0.85 <= x <= 4
+  // log(1 - erf(x)), 0.85 <= x <= 4; beyond, the result is 1
+  const F y = x > C(4.0) ? C(4.0) : x;
   F r = C(-0x1.12331p-17);
-  r = STEP(r, x, 0x1.32ec4ep-12);
-  r = STEP(r, x, -0x1.cdae64p-9);
-  r = STEP(r, x, 0x1.813d2ap-6);
-  r = STEP(r, x, -0x1.b1fce6p-4);
-  r = STEP(r, x, -0x1.454874p-1);
-  r = STEP(r, x, -0x1.0763dp-3);
-  r = FMA(r, x, -x);
-  const F far = x > C(4.0) ? C(1.0) : C(1.0) - NAME(exp)(r);
-  return WITH_SIGN_OF(a, x < C(0.855) ? near : x == x ? far : x);
+  r = STEP(r, y, 0x1.32ec4ep-12);
+  r = STEP(r, y, -0x1.cdae64p-9);
+  r = STEP(r, y, 0x1.813d2ap-6);
+  r = STEP(r, y, -0x1.b1fce6p-4);
+  r = STEP(r, y, -0x1.454874p-1);
+  r = STEP(r, y, -0x1.0763dp-3);
+  const F far = C(1.0) - NAME(exp_normal)(FMA(r, y, -y));
+  return WITH_SIGN_OF(a, x < C(0.855) ? near : far);
 }
 
 // The exponent e of m 2^e as a number, for u = BITS(m 2^e) - BITS(least m).

@@ -41,16 +41,16 @@ class Printer {
   }
 
  private:
-  // A work item does kLanes items; the last one does what is left one by one.
+  // A work item does the items of some vectors; the last one does what is left one by one.
   Source print_in_vectors() {
-    const int64_t count = kernel_.item_count();
-    const std::string all = constant(count), lanes = std::to_string(kLanes);
+    const int64_t count = kernel_.item_count(), step = vectors_per_item(kernel_) * kLanes;
+    const std::string all = constant(count), lanes = std::to_string(step);
     block(kernel_.blocks[0], 3);
     const std::string one_by_one = std::move(text_);
     text_ = "  const ix begin = i0 * " + lanes + ";\n  if (begin + " + lanes + " <= " + all + ") {\n    const ix i0 = begin;\n" +
             lane_statements(kernel_, dialect_, scalar_text(), 2) + "  } else {\n    for (ix i0 = begin; i0 < " + all +
             "; ++i0) {\n" + one_by_one + "    }\n  }\n";
-    integers_[0] = (count + kLanes - 1) / kLanes;
+    integers_[0] = (count + step - 1) / step;
     return {framed(parameters(), text_, is_long(), dialect_), std::move(integers_), is_long()};
   }
 

@@ -85,8 +85,8 @@ class Lanes {
 
 class LanePrinter {
  public:
-  LanePrinter(const Kernel& kernel, const Lanes& lanes, const Dialect& dialect, const ScalarText& scalar)
-      : kernel_(kernel), lanes_(lanes), dialect_(dialect), scalar_(scalar) {}
+  LanePrinter(const Kernel& kernel, const Lanes& lanes, const Dialect& dialect, const ScalarText& scalar, int64_t vectors = 1)
+      : kernel_(kernel), lanes_(lanes), dialect_(dialect), scalar_(scalar), vectors_(vectors) {}
 
   std::string block(BlockId id, int depth) {
     const std::string indent(static_cast<size_t>(2 * depth), ' ');
@@ -95,30 +95,60 @@ class LanePrinter {
       const Inst& inst = kernel_.insts[ref];
       if (inst.code == Code::kLoop) {
         text += indent + scalar_.loop(inst.slot) + "\n" + block(inst.slot, depth + 1) + indent + "}\n";
+      } else if (lanes_.differs(ref) || inst.code == Code::kStore) {
+        for (vector_ = 0; vector_ < vectors_; ++vector_) text += indent + statement(ref, inst) + "\n";
       } else {
-        text +=
-            indent + (lanes_.differs(ref) || inst.code == Code::kStore ? statement(ref, inst) : scalar_.statement(ref)) + "\n";
+        text += indent + scalar_.statement(ref) + "\n";
       }
     }
     return text;
   }
 
-  static std::string type(ltc_dtype dtype) { return dtype == LTC_BOOL ? "int16" : dtype == LTC_F64 ? "double16" : "float16"; }
+  static std::string type(ltc_dtype dtype, int64_t lanes = kLanes) {
+    return (dtype == LTC_BOOL ? "int" : dtype == LTC_F64 ? "double" : "float") + std::to_string(lanes);
+  }
   std::string initial(const Inst& accumulator) const {
     return "(" + type(accumulator.dtype) + ")(" + expand(accumulator.formula, accumulator.of, {}, dialect_) + ")";
   }
+  // Of vectors.
+  std::string formula(const Inst& inst, const std::vector<std::string>& args) const {
+    std::string text(inst.formula);
+    if (inst.of == LTC_BOOL) {  // a mask keeps its type
+      for (size_t at; (at = text.find("(T)")) != text.npos;) text.erase(at, 3);
+    }
+    return expand(text, inst.of, args, dialect_, true);
+  }
+  // Statements that fold the lanes of an accumulator, half onto half, and give what they come to.
+  std::string fold(const std::string& lanes, const Inst& update, const std::string& result, const std::string& indent) const {
+    std::string text, whole = lanes;
+    for (int64_t width = kLanes / 2; width > 1; width /= 2) {
+      const std::string half = lanes + "_" + std::to_string(width);
+      text += indent + "const " + type(update.dtype, width) + " " + half + " = " +
+              formula(update, {whole + ".hi", whole + ".lo"}) + ";\n";
+      whole = half;
+    }
+    const std::string last = formula(update, {whole + ".hi", whole + ".lo"});
+    return text + indent + result + " = " + (update.dtype == LTC_BOOL ? "(" + last + ") & 1" : last) + ";\n";
+  }
 
  private:
-  static std::string name(Ref ref) { return "v" + std::to_string(ref); }
+  // Of a value that differs from lane to lane.
+  std::string name(Ref ref) const {
+    return "v" + std::to_string(ref) + (vectors_ > 1 ? "_" + std::to_string(vector_) : std::string());
+  }
 
   // An operand as a vector. In them a BOOL is a lane of a mask, 0 or -1.
   std::string wide(Ref ref) const {
     if (lanes_.differs(ref)) return name(ref);
+    const std::string scalar = "v" + std::to_string(ref);
     const ltc_dtype dtype = kernel_.insts[ref].dtype;
-    return dtype == LTC_BOOL ? "(int16)(" + name(ref) + " ? -1 : 0)" : "(" + type(dtype) + ")(" + name(ref) + ")";
+    return dtype == LTC_BOOL ? "(int16)(" + scalar + " ? -1 : 0)" : "(" + type(dtype) + ")(" + scalar + ")";
   }
 
-  std::string place(const Inst& inst) const { return "b" + std::to_string(inst.slot) + " + " + scalar_.index(inst.index); }
+  std::string place(const Inst& inst) const {
+    const std::string first = "b" + std::to_string(inst.slot) + " + " + scalar_.index(inst.index);
+    return vector_ ? first + " + " + std::to_string(vector_ * kLanes) : first;
+  }
 
   std::string statement(Ref ref, const Inst& inst) const {
     switch (inst.code) {
@@ -141,11 +171,7 @@ class LanePrinter {
     std::vector<std::string> args;
     for (const Ref arg : inst.args) args.push_back(wide(arg));
     if (inst.code == Code::kCast) return cast(args[0], inst.of, inst.dtype);
-    std::string formula(inst.formula);
-    if (inst.of == LTC_BOOL) {  // a mask keeps its type
-      for (size_t at; (at = formula.find("(T)")) != formula.npos;) formula.erase(at, 3);
-    }
-    return expand(formula, inst.of, args, dialect_, true);
+    return formula(inst, args);
   }
 
   static std::string cast(const std::string& value, ltc_dtype from, ltc_dtype to) {
@@ -159,6 +185,7 @@ class LanePrinter {
   const Lanes& lanes_;
   const Dialect& dialect_;
   const ScalarText& scalar_;
+  int64_t vectors_, vector_ = 0;  // side by side; the one that is printed
 };
 
 // The accumulators that the body folds into: each is read by its own update only.
@@ -187,9 +214,19 @@ bool items_are_lanes(const Kernel& kernel) {
   return true;
 }
 
+int64_t vectors_per_item(const Kernel& kernel) {
+  constexpr int64_t kItems = 32;  // work for that many cores
+  if (kernel.blocks.size() == 1) return 1;
+  for (const int64_t vectors : {4, 2}) {
+    const int64_t lanes = vectors * kLanes;
+    if (kernel.item_count() % lanes == 0 && kernel.item_count() / lanes >= kItems) return vectors;
+  }
+  return 1;
+}
+
 std::string lane_statements(const Kernel& kernel, const Dialect& dialect, const ScalarText& scalar, int depth) {
   const Lanes lanes(kernel, kernel.item, 0);
-  return LanePrinter(kernel, lanes, dialect, scalar).block(0, depth);
+  return LanePrinter(kernel, lanes, dialect, scalar, vectors_per_item(kernel)).block(0, depth);
 }
 
 bool loop_is_lanes(const Kernel& kernel, BlockId loop) {
@@ -208,20 +245,19 @@ std::string lane_loop(const Kernel& kernel, BlockId loop, const std::string& ext
                                                                  width = std::to_string(kLanes);
   const std::string inner = indent + "  ";
   // Inside the braces an accumulator's name is that of a vector of them.
-  std::string arrays, vectors, stores, folds;
+  std::string folded, vectors, folds, totals;
   for (const Ref ref : block.insts) {
     const Inst& assign = kernel.insts[ref];
     if (assign.code != Code::kAssign) continue;
     const Inst &accumulator = kernel.insts[assign.args[0]], &update = kernel.insts[assign.args[1]];
-    const std::string name = "v" + std::to_string(assign.args[0]), array = "all_" + name;
-    arrays += indent + std::string(facts(accumulator.dtype).name) + " " + array + "[" + width + "];\n";
+    const std::string name = "v" + std::to_string(assign.args[0]), total = "all_" + name;
+    folded += indent + std::string(facts(accumulator.dtype).name) + " " + total + ";\n";
     vectors += inner + LanePrinter::type(accumulator.dtype) + " " + name + " = " + printer.initial(accumulator) + ";\n";
-    stores += inner + "vstore16(" + name + ", 0, " + array + ");\n";
-    folds += indent + "for (ix lane = 0; lane < " + width + "; ++lane) " + name + " = " +
-             expand(update.formula, update.of, std::vector<std::string>{array + "[lane]", name}, dialect) + ";\n";
+    folds += printer.fold(name, update, total, inner);
+    totals += indent + name + " = " + expand(update.formula, update.of, std::vector{total, name}, dialect) + ";\n";
   }
-  return arrays + indent + "{\n" + vectors + inner + "for (; " + var + " + " + width + " <= " + extent + "; " + var +
-         " += " + width + ") {\n" + printer.block(loop, depth + 2) + inner + "}\n" + stores + indent + "}\n" + folds;
+  return folded + indent + "{\n" + vectors + inner + "for (; " + var + " + " + width + " <= " + extent + "; " + var +
+         " += " + width + ") {\n" + printer.block(loop, depth + 2) + inner + "}\n" + folds + indent + "}\n" + totals;
 }
 
 }  // namespace ltc::kernels

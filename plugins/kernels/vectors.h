@@ -23,7 +23,9 @@ struct ScalarText {
 
 // Whether items can be lanes.
 bool items_are_lanes(const Kernel& kernel);
-// What kLanes items do, from the one that the item's variable says.
+// How many vectors side by side one item does. In a loop over rows several read more of each: fewer pages are walked through.
+int64_t vectors_per_item(const Kernel& kernel);
+// What the items of these vectors do, from the one that the item's variable says.
 std::string lane_statements(const Kernel& kernel, const Dialect& dialect, const ScalarText& scalar, int depth);
 
 // Whether the values of a loop's variable can be lanes: the body stores or folds into accumulators, no more.

@@ -32,7 +32,7 @@ device::Lowering lowering_for(const DeviceFacts& facts) {
   return {.dialect = kernels::opencl_dialect(),
           .options = {{facts.fp64}, wants_gemm, kTileColumns},
           .elements_local = 64,
-          .rows_local = 8,
+          .rows_local = 4,
           .product = gemm_source};
 }
 
