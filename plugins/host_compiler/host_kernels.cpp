@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <chrono>
 #include <filesystem>
 #include <utility>
 
@@ -93,6 +92,7 @@ void HostKernels::request(const std::shared_ptr<HostKernel>& kernel) {
   std::unique_lock lock(mutex_);
   if (kernel->state_ == State::kNew) {
     kernel->state_ = State::kRequested;
+    kernel->requested_at_ = std::chrono::steady_clock::now();
     requests_.push_back(kernel);
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     changed_.notify_all();
@@ -134,7 +134,6 @@ void HostKernels::open() {
 // Without its function the kernel stays of no use; nothing else may happen.
 void HostKernels::make(HostKernel& kernel) noexcept {
   try {
-    const auto begin = std::chrono::steady_clock::now();
     const std::string object = object_of(kernel.source_);
     std::string why;
     kernel.library_ = library_;
@@ -143,7 +142,7 @@ void HostKernels::make(HostKernel& kernel) noexcept {
     void* const function = library_->find(kernel.module_, "ltc_kernel_0");
     if (!function) throw abi::Failure(LTC_INTERNAL, "a compiled kernel has no function ltc_kernel_0, or lacks what that calls");
     kernel.function_.store(reinterpret_cast<HostKernel::Function>(function), std::memory_order_release);
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - kernel.requested_at_;
     log(LTC_LOG_DEBUG, "a host kernel is ready after " + std::to_string(took.count()) + " ms");
   } catch (...) {
     kernel.error_ = abi::current_error().message;

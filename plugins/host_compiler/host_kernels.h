@@ -2,6 +2,7 @@
 // the folder of the plugin that links this and in the one above. Every function here may be called from any thread.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -37,6 +38,7 @@ class HostKernel {
   const std::string source_;
   std::atomic<State> state_{State::kNew};
   std::atomic<Function> function_{nullptr};
+  std::chrono::steady_clock::time_point requested_at_;
   const Library* library_ = nullptr;
   ltc_hc_module* module_ = nullptr;
   std::string error_;
