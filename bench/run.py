@@ -63,11 +63,11 @@ def parse_args():
 class Worker:
     """A side's process (worker.py)."""
 
-    def __init__(self, side, threads, cache):
+    def __init__(self, side, threads, cache, **env):
         threads = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}  # read when torch is loaded
         self._process = subprocess.Popen(
             [sys.executable, HERE / "worker.py", side.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, **threads, **side.env, "LTC_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"},
+            env={**os.environ, **threads, **side.env, **env, "LTC_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"},
         )  # fmt: skip
         self.side = side
 
@@ -162,7 +162,8 @@ def results(args):
     with tempfile.TemporaryDirectory() as cache, contextlib.ExitStack() as stack:
         workers = []
         for side in args.sides if steady else []:
-            workers.append(Worker(side, args.threads, cache))
+            # What is compiled in the background elsewhere is there after the warm-up.
+            workers.append(Worker(side, args.threads, cache, LTC_TS_KERNELS="wait"))
             stack.callback(workers[-1].close)
         for row, unit in steady:
             yield measure(row, unit, workers, 5 if args.quick else 15)
