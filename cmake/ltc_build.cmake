@@ -13,8 +13,10 @@ set(LTC_PACKAGE_DIR ${CMAKE_BINARY_DIR}/python/ltc)
 
 find_program(LTC_CCACHE ccache)
 if(LTC_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${LTC_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${LTC_CCACHE})
+  # Without these it keeps nothing of what includes a precompiled header.
+  set(ltc_launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${LTC_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${ltc_launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${ltc_launcher})
 endif()
 find_program(LTC_MOLD mold)
 if(LTC_MOLD)

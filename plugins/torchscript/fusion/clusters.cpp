@@ -270,7 +270,7 @@ std::string clusters_text(const Program& program) {
     for (const Value* value : cluster.outputs) text += c10::str(" %", value->debugName());
     text += ":";
     for (const Node* node : group.nodes) text += c10::str(" ", node->kind().toUnqualString());
-    text += "\n" + cluster.tiles.text();
+    text += c10::str("\n", cluster.tiles.text());
   }
   return text;
 }
