@@ -9,6 +9,7 @@
 
 #include "core/base/log.h"
 #include "core/torch/map_tensors.h"
+#include "core/torch/shape_rules.h"
 
 namespace ltc {
 namespace {
@@ -216,7 +217,9 @@ std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   torch::jit::Stack stack(args, args + entry.args.size());
   Signature signature;
-  if (entry.structured && !mixes_precisions(entry, args)) {
+  if (auto outputs = apply_shape_rule(entry, args)) {
+    signature.outputs = std::move(*outputs);
+  } else if (entry.structured && !mixes_precisions(entry, args)) {
     add_results(infer_structured(entry, std::move(stack)), {}, signature.outputs);
   } else if (auto outputs = is_of_other_library(entry) ? infer_by_meta(entry, stack) : infer_on_cpu(entry, stack)) {
     signature.outputs = std::move(*outputs);

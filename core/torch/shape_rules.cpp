@@ -1,0 +1,170 @@
+#include "core/torch/shape_rules.h"
+
+#include <ATen/native/ConvUtils.h>
+#include <ATen/ops/empty_strided.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/log.h"
+
+namespace ltc {
+namespace {
+
+using Types = std::vector<TypeId>;
+using Rule = std::optional<Types> (*)(const c10::IValue* args);
+
+// Null for one that is not given.
+const at::Tensor* tensor(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() ? &value.toTensor() : nullptr;
+}
+
+// Whether those of the arguments that are given have the type of `of`.
+bool same_type(const at::Tensor& of, std::initializer_list<const at::Tensor*> others) {
+  return std::ranges::all_of(others, [&](const at::Tensor* other) { return !other || other->scalar_type() == of.scalar_type(); });
+}
+
+TypeId dense_type(const at::Tensor& of, c10::IntArrayRef sizes, c10::MemoryFormat format = c10::MemoryFormat::Contiguous) {
+  const std::vector<int64_t> strides = format == c10::MemoryFormat::ChannelsLast     ? c10::get_channels_last_strides_2d(sizes)
+                                       : format == c10::MemoryFormat::ChannelsLast3d ? c10::get_channels_last_strides_3d(sizes)
+                                                                                     : contiguous_strides(as_span(sizes));
+  return intern_type(to_dtype(of.scalar_type()), as_span(sizes), as_span(strides));
+}
+
+// ---- convolutions
+
+// One of the lists of a convolution: a number for each dim of the picture, or one for all.
+std::vector<int64_t> each_dim(const c10::IValue& list, int64_t dims) {
+  std::vector<int64_t> result = list.toIntVector();
+  if (result.size() == 1) result.resize(static_cast<size_t>(dims), result[0]);
+  return result;
+}
+
+std::vector<c10::SymInt> symbolic(const c10::IValue& list) {
+  const std::vector<int64_t> plain = list.toIntVector();
+  return {plain.begin(), plain.end()};
+}
+
+// The geometry of a convolution that oneDNN computes: its results are dense, in one format that PyTorch chooses.
+struct OneDnnConvolution {
+  std::vector<int64_t> output_sizes;
+  c10::MemoryFormat format;
+};
+
+// `args`: stride, padding, dilation, transposed, output_padding, groups. Empty where another kernel computes it.
+std::optional<OneDnnConvolution> by_onednn(const at::Tensor& input, const at::Tensor& weight, const at::Tensor* bias,
+                                           const c10::IValue* args, at::OptionalSymIntArrayRef bias_sizes) {
+  const int64_t dims = input.dim() - 2;
+  const auto stride = each_dim(args[0], dims), padding = each_dim(args[1], dims), dilation = each_dim(args[2], dims);
+  const auto any_below = [](const std::vector<int64_t>& list, int64_t bound) { return std::ranges::min(list) < bound; };
+  if ((dims != 2 && dims != 3) || weight.dim() != input.dim() || args[3].toBool()) return std::nullopt;
+  if (any_below(stride, 1) || any_below(padding, 0) || any_below(dilation, 1)) return std::nullopt;
+  // Allocated, and never touched.
+  const auto stand_in = [](const at::Tensor& of) {
+    return at::empty_strided(of.sizes(), of.strides(), of.options().device(at::kCPU));
+  };
+  const at::Tensor x = stand_in(input), w = stand_in(weight);
+  const std::optional<at::Tensor> b = bias ? std::optional(stand_in(*bias)) : std::nullopt;
+  const auto backend = at::native::select_conv_backend(x, w, b, symbolic(args[0]), symbolic(args[1]), symbolic(args[2]), false,
+                                                       symbolic(args[4]), args[5].toInt(), bias_sizes);
+  if (backend != at::native::ConvBackend::Mkldnn) return std::nullopt;
+  return OneDnnConvolution{at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation),
+                           at::native::_determine_backend_memory_format(x, w, backend)};
+}
+
+// (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+std::optional<Types> convolution(const c10::IValue* args) {
+  const at::Tensor &input = args[0].toTensor(), &weight = args[1].toTensor();
+  const at::Tensor* bias = tensor(args[2]);
+  if (!same_type(input, {&weight, bias})) return std::nullopt;
+  const auto found = by_onednn(input, weight, bias, args + 3, std::nullopt);
+  if (!found) return std::nullopt;
+  return Types{dense_type(input, found->output_sizes, found->format)};
+}
+
+// (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+std::optional<Types> convolution_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor(), &weight = args[2].toTensor();
+  if (!same_type(input, {&gradient, &weight})) return std::nullopt;
+  const std::vector<c10::SymInt> bias_sizes = args[3].isNone() ? std::vector<c10::SymInt>() : symbolic(args[3]);
+  const auto found =
+      by_onednn(input, weight, nullptr, args + 4, args[3].isNone() ? std::nullopt : at::OptionalSymIntArrayRef(bias_sizes));
+  if (!found || gradient.sizes() != found->output_sizes) return std::nullopt;
+  const auto mask = args[10].toBoolList();
+  return Types{mask[0] ? dense_type(input, input.sizes(), found->format) : kNoType,
+               mask[1] || mask[2] ? dense_type(weight, weight.sizes(), found->format) : kNoType,  // the kernel gives both
+               mask[2] ? dense_type(weight, {weight.size(0)}) : kNoType};
+}
+
+// ---- element-wise, and batch norm
+
+// Row-major, and in no other format as well: kernels may take a picture of one channel for channels-last.
+bool is_plainly_contiguous(const at::Tensor& tensor) {
+  return tensor.numel() > 0 && std::ranges::equal(tensor.strides(), contiguous_strides(as_span(tensor.sizes()))) &&
+         tensor.suggest_memory_format() == c10::MemoryFormat::Contiguous;
+}
+
+bool is_vector_of(const at::Tensor* tensor, int64_t size) {
+  return !tensor || (tensor->dim() == 1 && tensor->size(0) == size && tensor->is_contiguous());
+}
+
+// (self)
+std::optional<Types> relu(const c10::IValue* args) {
+  const at::Tensor& self = args[0].toTensor();
+  if (!self.is_floating_point() || !is_plainly_contiguous(self)) return std::nullopt;
+  return Types{dense_type(self, self.sizes())};
+}
+
+// Whether it is training on a plain input, with all else of its type: what mixed types give is for PyTorch to say.
+bool is_usual_batch_norm(const at::Tensor& input, std::initializer_list<const at::Tensor*> by_channel, bool training) {
+  return training && input.dim() > 1 && input.is_floating_point() && is_plainly_contiguous(input) &&
+         same_type(input, by_channel) &&
+         std::ranges::all_of(by_channel, [&](const at::Tensor* one) { return is_vector_of(one, input.size(1)); });
+}
+
+// (input, weight, bias, running_mean, running_var, training, momentum, eps)
+std::optional<Types> batch_norm(const c10::IValue* args) {
+  const at::Tensor& input = args[0].toTensor();
+  const auto by_channel = {tensor(args[1]), tensor(args[2]), tensor(args[3]), tensor(args[4])};
+  if (!is_usual_batch_norm(input, by_channel, args[5].toBool())) return std::nullopt;
+  const TypeId channels = dense_type(input, {input.size(1)});
+  return Types{dense_type(input, input.sizes()), channels, channels, channels, channels};
+}
+
+// (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
+std::optional<Types> batch_norm_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
+  const auto by_channel = {tensor(args[2]), tensor(args[3]), tensor(args[4]), tensor(args[5]), tensor(args[6])};
+  if (!is_usual_batch_norm(input, by_channel, args[7].toBool()) || !same_type(input, {&gradient})) return std::nullopt;
+  if (gradient.sizes() != input.sizes() || !is_plainly_contiguous(gradient)) return std::nullopt;
+  const auto mask = args[9].toBoolList();
+  const TypeId channels = dense_type(input, {input.size(1)});
+  return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? channels : kNoType, mask[2] ? channels : kNoType};
+}
+
+const std::unordered_map<std::string, Rule>& rules() {
+  static const std::unordered_map<std::string, Rule> rules = {
+      {"aten::convolution", convolution},
+      {"aten::convolution_backward", convolution_backward},
+      {"aten::relu", relu},
+      {"aten::_native_batch_norm_legit_functional", batch_norm},
+      {"aten::native_batch_norm_backward", batch_norm_backward},
+  };
+  return rules;
+}
+
+}  // namespace
+
+std::optional<Types> apply_shape_rule(const OpEntry& entry, const c10::IValue* args) {
+  const c10::OperatorName& name = entry.recorded->operator_name();
+  const auto rule = rules().find(name.name);
+  if (rule == rules().end() || !name.overload_name.empty()) return std::nullopt;
+  try {
+    return rule->second(args);
+  } catch (const std::exception& error) {  // the kernel will say it better
+    log::debug("the shape rule of ", name, " has no answer: ", error.what());
+    return std::nullopt;
+  }
+}
+
+}  // namespace ltc

@@ -1,0 +1,108 @@
+"""Sizes and strides of dear ops, which are not asked from the CPU's kernels (core/torch/shape_rules.cpp): those of the kernels."""
+
+import itertools
+
+import pytest
+import torch
+
+from comparing import LTC
+
+aten = torch.ops.aten
+
+
+def zeros(sizes, form=torch.contiguous_format, dtype=torch.float32):
+    """Of a memory format where there are enough dims for it; "swapped" is dense and in none."""
+    tensor = torch.zeros(sizes, dtype=dtype)
+    if form == "swapped":
+        return tensor.transpose(0, 1).contiguous().transpose(0, 1)
+    if form == torch.channels_last and len(sizes) >= 4:
+        return tensor.contiguous(memory_format=form if len(sizes) == 4 else torch.channels_last_3d)
+    return tensor
+
+
+def on_device(args):
+    """With the strides that they have here."""
+    return [torch.empty_strided(x.shape, x.stride(), dtype=x.dtype, device=LTC) if isinstance(x, torch.Tensor) else x for x in args]
+
+
+def geometries(results):
+    results = [results] if isinstance(results, torch.Tensor) else results
+    return [None if result is None else (result.dtype, result.shape, result.stride()) for result in results]
+
+
+def assert_geometry(op, *args):
+    """The CPU's, or an error where it has one. Returns its results."""
+    try:
+        expected = op(*args)
+    except RuntimeError:
+        with pytest.raises(RuntimeError):
+            op(*on_device(args))
+        return None
+    assert geometries(op(*on_device(args))) == geometries(expected)
+    return expected
+
+
+# Input, weight, then what is not 1, 0, 1, 1. Batches of one and of many, single channels, kernels of one, depthwise, three dims,
+# one dim, none; then mistakes.
+CONVOLUTIONS = [
+    ((64, 1, 28, 28), (32, 1, 3, 3)),
+    ((2, 32, 12, 12), (8, 32, 3, 3), {"stride": [2, 2], "padding": [1, 1]}),
+    ((1, 3, 9, 7), (4, 3, 2, 3), {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2]}),
+    ((2, 8, 6, 6), (8, 8, 1, 1)),
+    ((16, 8, 6, 6), (4, 8, 1, 1)),
+    ((16, 8, 6, 6), (4, 8, 1, 1), {"stride": [2]}),
+    ((3, 8, 6, 6), (8, 1, 3, 3), {"padding": [1], "groups": 8}),
+    ((3, 8, 6, 6), (4, 4, 3, 3), {"padding": [1], "groups": 2}),
+    ((3, 1, 1, 9), (5, 1, 1, 2)),
+    ((4, 2, 1, 1), (3, 2, 1, 1)),
+    ((2, 3, 5, 5, 5), (4, 3, 2, 2, 2)),
+    ((2, 3, 9), (4, 3, 2)),
+    ((0, 3, 5, 5), (4, 3, 2, 2)),
+    ((2, 3, 2, 2), (4, 3, 3, 3)),
+    ((2, 5, 8, 8), (4, 3, 3, 3)),
+    ((2, 3, 8, 8), (4, 3, 3, 3), {"padding": [-1]}),
+    ((2, 3, 8, 8), (4, 3, 3, 3), {"stride": [0]}),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("input, weight, options", [(*case, {})[:3] for case in CONVOLUTIONS])
+def test_convolution(input, weight, options, dtype):
+    options = {"stride": [1], "padding": [0], "dilation": [1], "groups": 1, **options}
+    lists = options["stride"], options["padding"], options["dilation"], False, [0], options["groups"]
+    forms = torch.contiguous_format, torch.channels_last, "swapped"
+    for input_form, weight_form in itertools.product(forms, forms[:2]):
+        x, w, bias = zeros(input, input_form, dtype), zeros(weight, weight_form, dtype), zeros(weight[:1], dtype=dtype)
+        assert_geometry(aten.convolution, x, w, None, *lists)
+        output = assert_geometry(aten.convolution, x, w, bias, *lists)
+        if output is None:
+            continue
+        for gradient, mask in itertools.product((output, zeros(output.shape, dtype=dtype)), itertools.product((False, True), repeat=3)):
+            assert_geometry(aten.convolution_backward, gradient, x, w, list(bias.shape), *lists, mask)
+        assert_geometry(aten.convolution_backward, output, x, w, None, *lists, (True, True, False))
+
+
+def test_convolution_of_mixed_types():
+    lists = [1], [0], [1], False, [0], 1
+    x, w = zeros((2, 3, 8, 8)), zeros((4, 3, 3, 3))
+    for mixed in (x.double(), w, None), (x, w, torch.zeros(4).double()), (x, w.bfloat16(), None):
+        assert_geometry(aten.convolution, *mixed, *lists)
+
+
+@pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last, "swapped"], ids=str)
+@pytest.mark.parametrize(
+    "sizes", [(4, 3), (4, 3, 5), (4, 3, 5, 5), (4, 1, 5, 5), (4, 3, 1, 1), (1, 3, 5, 5), (1, 1, 1, 1), (2, 3, 4, 4, 4), (0, 3, 2, 2)]
+)
+def test_relu_and_batch_norm(sizes, form):
+    for dtype in torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool:
+        assert_geometry(aten.relu, zeros(sizes, form, dtype))
+    if 0 in sizes:  # PyTorch's own kernel divides by zero
+        return
+    channels = torch.ones(sizes[1])
+    for dtype, training, count in itertools.product((torch.float32, torch.bfloat16), (True, False), (sizes[1], sizes[1] + 1)):
+        x, running = zeros(sizes, form, dtype), torch.ones(count)
+        assert_geometry(aten._native_batch_norm_legit_functional, x, channels, channels, running, running, training, 0.1, 1e-5)
+        assert_geometry(aten._native_batch_norm_legit_functional, x, None, None, running, running, training, 0.1, 1e-5)
+        for gradient, some in itertools.product((x, torch.zeros(sizes, dtype=dtype), torch.zeros((1,), dtype=dtype).expand(sizes)), (True, False)):
+            assert_geometry(aten.native_batch_norm_backward, gradient, x, channels, channels, channels, channels, channels, training,
+                            1e-5, (some, True, some))  # fmt: skip
