@@ -56,10 +56,17 @@ def repeated(function, inputs, calls):
 
 
 def milliseconds(call):
-    time.sleep(0.05)  # the threads of the other side spin for a while after their work
     begin = time.perf_counter()
     call()
     return (time.perf_counter() - begin) * 1e3
+
+
+def warm_milliseconds(call):
+    """The threads of the other side spin for a while after their work, and ours are to be awake."""
+    left = 30.0
+    while left > 0:
+        left -= milliseconds(call)
+    return milliseconds(call)
 
 
 def measure(function, shapes, rounds, queued, of):
@@ -72,8 +79,8 @@ def measure(function, shapes, rounds, queued, of):
     times = {1: ([], []), queued: ([], [])}
     for _ in range(rounds):
         for calls, (mine, theirs) in times.items():
-            mine.append(milliseconds(lambda: ours(function, on_device, calls)) / calls)
-            theirs.append(milliseconds(lambda: repeated(compiled, inputs, calls)) / calls)
+            mine.append(warm_milliseconds(lambda: ours(function, on_device, calls)) / calls)
+            theirs.append(warm_milliseconds(lambda: repeated(compiled, inputs, calls)) / calls)
     return first, [[of(t) for t in pair] for pair in times.values()]
 
 
