@@ -18,6 +18,8 @@ inline Vec power(const Vec& base, const Vec& exponent) {
   for (const float one : exponents) uniform &= one == exponents[0];
   if (uniform) {
     const float first = exponents[0];
+    if (first == 0.f) return Vec(1.f);
+    if (first == 1.f) return base;
     if (first == 2.f) return base * base;
     if (first == 0.5f) return base.sqrt();
     if (first == 3.f) return base * base * base;

@@ -1,8 +1,6 @@
 // How a tile program's instructions run: those of a stage in turn, one tile after the other, or as one compiled kernel.
 #include <algorithm>
-#include <iterator>
 
-#include "../errors.h"
 #include "formulas.h"
 #include "kernels/render.h"
 #include "tile_program.h"
