@@ -45,9 +45,10 @@ def jit(function):
     """``function`` recorded once for each kind of call, and run from then on without being recorded; also a decorator.
 
     A kind of call: how the arguments are nested, the tensors' dtypes, sizes, strides and aliasing, and the values of all other
-    arguments. Tensors may be written in place, and those of a module are read at each call: ``ltc.jit(model)``. Random numbers are
-    drawn anew at each call. Numbers and tensors that are no arguments are constants: tensors from outside are refused. Where
-    gradients are asked for, the function is ``torch.compile(function, backend="ltc", fullgraph=True)``.
+    arguments. Floats and ints that the function only hands to operations may have any value. Tensors may be written in place, and
+    those of a module are read at each call: ``ltc.jit(model)``. Random numbers are drawn anew at each call. Numbers that are no
+    arguments are constants, and tensors from outside are refused. Where gradients are asked for, the function is
+    ``torch.compile(function, backend="ltc", fullgraph=True)``.
     """
     return JitFunction(function)
 
