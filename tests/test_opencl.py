@@ -94,6 +94,8 @@ check("rows of nothing", lambda x: x.sum(1), torch.randn(5, 0))
 i = torch.randint(0, 50, (7, 11))
 check_gradients("embedding", lambda w: F.embedding(i.to(w.device), w), torch.randn(50, 16))
 check("index_add", lambda x, y: x.index_add(0, torch.tensor([3, 3, 0], device=x.device), y), torch.randn(5, 4), torch.randn(3, 4))
+check("many indices in a kernel", lambda x, i, s: x.index_reduce(1, i, s, "amax", include_self=False), torch.randn(5, 5),
+      torch.arange(10) % 5, torch.randn(5, 10))
 check_gradients("max pooling", lambda x: F.max_pool2d(x, 3, 2, 1), torch.randn(2, 3, 9, 10))
 check_gradients("mean pooling", lambda x: F.avg_pool2d(x, 3, 2, 1), torch.randn(2, 3, 9, 10))
 check_gradients("pieces", lambda x: torch.cat([x[:, ::2].flip(1), x.roll(3, 1)[:, 1:]], 1), torch.randn(6, 20))

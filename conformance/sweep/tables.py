@@ -16,7 +16,7 @@ COMPLEX = "Arithmetic of complex numbers, or complex numbers of more or less tha
 SOME_CALLS = {
     "aten::index": "Indexing by a mask: the result's size depends on values.",
     "aten::index_put": "Writing by a mask as many values as it holds at places: how many depends on values.",
-    **dict.fromkeys(("aten::_linalg_solve_ex", "aten::_to_copy", "aten::bmm", "aten::div", "aten::mm", "aten::mul"), COMPLEX),
+    **dict.fromkeys(("aten::_linalg_solve_ex", "aten::_to_copy", "aten::bmm", "aten::div", "aten::mm", "aten::mul", "aten::view"), COMPLEX),
 }
 
 

@@ -74,4 +74,9 @@ Index Builder::data_index(Ref value, int64_t extent) {
   return kernel_.space.of_var(var);
 }
 
+std::string variable_name(VarId var) {
+  const bool names_type = var == 8 || var == 16 || var == 32 || var == 64;
+  return "i" + std::to_string(var) + (names_type ? "_" : "");
+}
+
 }  // namespace ltc::kernels

@@ -62,6 +62,9 @@ struct KernelScalar {
   ltc_dtype dtype;
 };
 
+// What a variable is called in text: i0, i1, ..., and i8_, i16_, i32_, i64_, as without the line these are types.
+std::string variable_name(VarId var);
+
 // Runs once per value of `item`, in any order and at once.
 struct Kernel {
   IndexSpace space;

@@ -68,7 +68,7 @@ class Printer {
   }
 
   std::string digit(const Digit& digit) {
-    std::string text = "i" + std::to_string(digit.var);
+    std::string text = variable_name(digit.var);
     if (digit.div != 1) text += " / " + constant(digit.div);
     if (digit.mod) text = (digit.div != 1 ? "(" + text + ")" : text) + " % " + constant(digit.mod);
     return digit.div != 1 || digit.mod ? "(" + text + ")" : text;
@@ -148,7 +148,7 @@ class Printer {
         return guard + element(inst) + " = " + name(inst.args[0]) + ";";
       }
       case Code::kAssign: return name(inst.args[0]) + " = " + name(inst.args[1]) + ";";
-      case Code::kVar: return "const ix i" + std::to_string(inst.slot) + " = " + variable(inst) + ";";
+      case Code::kVar: return "const ix " + variable_name(inst.slot) + " = " + variable(inst) + ";";
       case Code::kAccumulator: return type(inst.dtype) + " " + name(ref) + " = " + expression(inst) + ";";
       default: return "const " + type(inst.dtype) + " " + name(ref) + " = " + expression(inst) + ";";
     }
@@ -158,7 +158,7 @@ class Printer {
 
   std::string loop_head(BlockId id, bool declares) {
     const VarId id_of_var = kernel_.blocks[id].var;
-    const std::string var = "i" + std::to_string(id_of_var), extent = constant(kernel_.space.var(id_of_var).extent);
+    const std::string var = variable_name(id_of_var), extent = constant(kernel_.space.var(id_of_var).extent);
     return "for (" + (declares ? "ix " + var + " = 0" : std::string()) + "; " + var + " < " + extent + "; ++" + var + ") {";
   }
 
@@ -168,7 +168,7 @@ class Printer {
     const int64_t extent = kernel_.space.var(var).extent;
     const bool lanes = dialect_.vectors && extent >= 2 * kLanes && loop_is_lanes(kernel_, id);
     if (lanes) {
-      line(depth, "ix i" + std::to_string(var) + " = 0;");
+      line(depth, "ix " + variable_name(var) + " = 0;");
       text_ += lane_loop(kernel_, id, constant(extent), dialect_, scalar_text(), depth);
     }
     line(depth, loop_head(id, !lanes));

@@ -241,8 +241,7 @@ std::string lane_loop(const Kernel& kernel, BlockId loop, const std::string& ext
   const Block& block = kernel.blocks[loop];
   const Lanes lanes(kernel, block.var, loop);
   LanePrinter printer(kernel, lanes, dialect, scalar);
-  const std::string indent(static_cast<size_t>(2 * depth), ' '), var = "i" + std::to_string(block.var),
-                                                                 width = std::to_string(kLanes);
+  const std::string indent(static_cast<size_t>(2 * depth), ' '), var = variable_name(block.var), width = std::to_string(kLanes);
   const std::string inner = indent + "  ";
   // Inside the braces an accumulator's name is that of a vector of them.
   std::string folded, vectors, folds, totals;
