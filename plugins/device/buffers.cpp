@@ -98,7 +98,7 @@ void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** don
 // In order: what was unobserved before is over when the last such run is.
 void deliver(ltc_device* device, EventRef event, ltc_event** done) {
   if (done) {
-    *done = new ltc_event{device->plugin->host, std::move(event), std::move(device->unobserved)};
+    *done = new ltc_event{device, std::move(event), std::move(device->unobserved)};
     device->unobserved = nullptr;
   } else {
     device->unobserved = std::move(event);

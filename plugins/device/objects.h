@@ -2,6 +2,7 @@
 #pragma once
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,34 @@ struct ltc_plugin {
   std::unique_ptr<ltc::device::Platform> platform = {};  // once it was looked for
 };
 
+namespace ltc::device {
+
+// What a lost device said first: so does every later call. Any thread.
+class Loss {
+ public:
+  void check() const {
+    const std::lock_guard guard(lock_);
+    if (first_) throw Failure(*first_);
+  }
+  void note(const abi::Error& error) {
+    const std::lock_guard guard(lock_);
+    if (error.code == LTC_DEVICE_LOST && !first_) first_ = error;
+  }
+
+ private:
+  mutable std::mutex lock_;
+  std::optional<abi::Error> first_;
+};
+
+}  // namespace ltc::device
+
 struct ltc_device {
   ltc_device(ltc_plugin* owner, std::unique_ptr<ltc::device::Driver> opened);
   ~ltc_device();
 
   ltc_plugin* const plugin;
   const std::unique_ptr<ltc::device::Driver> driver;
+  ltc::device::Loss loss;
   ltc::device::MemoryPool pool;
   ltc::device::Staging staging;
   ltc::device::EventRef unobserved;  // of the last run whose host wanted no event: its error rides in the next one
@@ -39,7 +62,7 @@ struct ltc_buffer {
 
 // Work that was submitted, and a run before it that nobody else asks about.
 struct ltc_event {
-  const ltc_host_api* host;
+  ltc_device* device;
   ltc::device::EventRef work, earlier;
 };
 

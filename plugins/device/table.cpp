@@ -11,6 +11,20 @@ using abi::borrowed;
 using abi::check_extensions;
 using abi::guarded;
 
+// For what needs the device to work.
+template <typename Body>
+ltc_status* on_device(ltc_device* device, Body&& body) {
+  return guarded(device->plugin->host, [&] {
+    device->loss.check();
+    try {
+      body();
+    } catch (const Failure& failure) {
+      device->loss.note(failure.error());
+      throw;
+    }
+  });
+}
+
 const Platform& platform_of(ltc_plugin* plugin) {
   std::call_once(plugin->looked, [&] { plugin->platform = plugin->what.find(); });
   return *plugin->platform;
@@ -55,7 +69,7 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
 void device_close(ltc_device* device) { delete device; }
 
 ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
-  return guarded(device->plugin->host, [&] {
+  return on_device(device, [&] {
     check_extensions(args->ext);
     *buffer = create_buffer(device, type_of(*args->type));
   });
@@ -64,7 +78,7 @@ ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_b
 void buffer_destroy(ltc_buffer* buffer) { destroy_buffer(buffer); }
 
 ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
-  return guarded(device->plugin->host, [&] { transfer(device, *args, done); });
+  return on_device(device, [&] { transfer(device, *args, done); });
 }
 
 // Bits of flags and kinds that are not known are never ignored.
@@ -116,7 +130,7 @@ ltc_executable* make_executable(ltc_device* device, std::shared_ptr<const Recipe
 }
 
 ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
-  return guarded(device->plugin->host, [&] {
+  return on_device(device, [&] {
     check_extensions(args->ext);
     abi::refuse_options(args->option_count, args->options);
     *executable = make_executable(device, args->program->recipe, {});
@@ -126,11 +140,11 @@ ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_execut
 void executable_destroy(ltc_executable* executable) { delete executable; }
 
 ltc_status* run(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
-  return guarded(device->plugin->host, [&] { execute(device, *args, outputs, done); });
+  return on_device(device, [&] { execute(device, *args, outputs, done); });
 }
 
 ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
-  return guarded(event->host, [&] { wait(*event, timeout_ns, *finished); });
+  return on_device(event->device, [&] { wait(*event, timeout_ns, *finished); });
 }
 
 void event_destroy(ltc_event* event) { delete event; }
@@ -152,7 +166,7 @@ ltc_status* executable_save(const ltc_executable* executable, const ltc_sink* si
 }
 
 ltc_status* executable_load(ltc_device* device, const ltc_load_args* args, ltc_executable** executable) {
-  return guarded(device->plugin->host, [&] {
+  return on_device(device, [&] {
     check_extensions(args->ext);
     std::vector<std::string> binaries;
     const std::span bytes(static_cast<const char*>(args->data), args->size);
