@@ -61,6 +61,7 @@ def check_sizes():
     assert_both(lambda e, s: (e.sum(), e.sum(0), e + s, torch.cat([e, e]), e @ e.new_zeros(3, 2), s.sum(), s.expand(2, 2) * s), empty, scalar)
     x = torch.arange(24.0).reshape(2, 3, 4)
     assert_both(lambda x: (x.permute(2, 0, 1), x[:, ::2, 1:3], x.flip(0, 2), F.pad(x, (1, 2, -1, 0)), x.unfold(2, 2, 1), x.mean((0, 2))), x)
+    assert_both(lambda e, x: (torch.cat([e, x], -2), torch.cat([x, e, x], 1), torch.cat([e, e])), torch.zeros(0), x)
 
 
 def check_indexing():

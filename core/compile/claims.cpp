@@ -39,6 +39,13 @@ Restriction read_restriction() {
   fail(Code::kInvalidArgument, env::kClaims, " is '", text, "'; it may be all, minimal or half:SEED");
 }
 
+// PyTorch lets an empty vector stand among the operands of cat, whatever their rank; no plugin has to know that.
+bool joins_empty_vectors(const Graph& graph, const Node& node) {
+  if (op_name(node.op) != "aten::cat") return false;
+  const auto rank = [&](ValueId value) { return graph.type(value).sizes.size(); };
+  return std::ranges::any_of(node.inputs, [&](ValueId input) { return rank(input) != rank(node.inputs[0]); });
+}
+
 }  // namespace
 
 Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
@@ -64,6 +71,8 @@ Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowin
       withdraw(claims, node, "in the narrower type that the device computes in it would give something else");
     } else if (answers[i] == 0) {
       withdraw(claims, node, cat("plugin ", plugin, " does not claim it"));
+    } else if (joins_empty_vectors(graph, graph.nodes[node])) {
+      withdraw(claims, node, "it joins tensors of several ranks");
     }
   }
   static const Restriction restriction = read_restriction();

@@ -66,14 +66,17 @@ class Matcher {
   ltc_dtype shared_ = 0;
 };
 
-// What a row does not say: alpha of add, sizes of elements that bytes are shared out to.
-bool has_canonical_attrs(const OpRow& row, const ltc_graph& graph, const ltc_node& node) {
+// What a row does not say: alpha of add, ranks of what is joined (an empty vector joins anything), sizes of elements that bytes
+// are shared out to.
+bool is_canonical(const OpRow& row, const ltc_graph& graph, const ltc_node& node) {
   for (size_t i = 0; i < node.attr_count; ++i) {
     const ltc_attr& attr = *node.attrs[i];
     if (attr.kind > LTC_ATTR_STRINGS) return false;
     if (view(attr.name) != "alpha") continue;
     if (attr.kind == LTC_ATTR_FLOAT ? attr.value.floats[0] != 1 : attr.value.ints[0] != 1) return false;
   }
+  const auto has_rank_of_result = [&](uint32_t value) { return graph.types[value]->rank == graph.types[node.outputs[0]]->rank; };
+  if (row.kind == Kind::kCat && !std::all_of(node.inputs, node.inputs + node.input_count, has_rank_of_result)) return false;
   if (row.name == "ltc::philox") {
     const ltc_dtype dtype = graph.types[node.outputs[0]]->dtype;
     return dtype == LTC_I32 || dtype == LTC_I64 || is_float(dtype);
@@ -150,7 +153,7 @@ bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, con
   const size_t colon = row->types.find(':');
   Matcher matcher(graph, is_scalar, *row);
   return matcher.operands(row->types.substr(0, colon), node) && matcher.results(row->types.substr(colon + 1), node) &&
-         has_canonical_attrs(*row, graph, node);
+         is_canonical(*row, graph, node);
 }
 
 Graph import_graph(const ltc_graph& graph) {
