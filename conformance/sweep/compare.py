@@ -65,6 +65,11 @@ def _same_values(actual, expected, slack):
         raise Differs("values: " + "; ".join(lines), of_values=True) from None
 
 
+def tolerance(tensor):
+    """How much two equal values of its dtype may differ, relative to them; integers not at all."""
+    return torch.testing._comparison.default_tolerances(tensor)[0]
+
+
 def differences(exact, tree):
     """For each pair of tensors of numbers: the largest difference in tolerances, and all of it as a share of what is exact."""
     result = []

@@ -5,8 +5,8 @@ include(${CMAKE_CURRENT_LIST_DIR}/../../sdk/tests/run.cmake)
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --component sdk --prefix ${WORK}/sdk)
 file(COPY ${PLUGINS}/abi ${PLUGINS}/kernels ${PLUGINS}/device ${PLUGINS}/opencl DESTINATION ${WORK}/source)
-run(${CMAKE_COMMAND} -S ${WORK}/source/opencl -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/sdk -DCMAKE_BUILD_TYPE=Debug
-  -DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${LAUNCHER}")  # a list, which an argument would take apart
+run(${CMAKE_COMMAND} -S ${WORK}/source/opencl -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/sdk -DCMAKE_BUILD_TYPE=Debug)
 run(${CMAKE_COMMAND} --build ${WORK}/build --parallel 2)
 run(ldd ${WORK}/build/plugins/libltc_opencl.so)
 if(output MATCHES "torch|c10")
