@@ -195,12 +195,13 @@ class Printer {
   // ---- arguments
 
   static std::string pointer(const KernelBuffer& buffer) {
-    return std::string("GLOBAL ") + (buffer.written ? "" : "const ") + type(buffer.dtype) + "* RESTRICT ";
+    return std::string("GLOBAL ") + (buffer.written ? "" : "const ") + type(buffer.dtype) + "*";
   }
 
   std::string parameters() {
     std::string text;
-    for (size_t i = 0; i < kernel_.buffers.size(); ++i) text += pointer(kernel_.buffers[i]) + "b" + std::to_string(i) + ", ";
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i)
+      text += pointer(kernel_.buffers[i]) + " RESTRICT b" + std::to_string(i) + ", ";
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       text += "const " + type(kernel_.scalars[i].dtype) + " s" + std::to_string(i) + ", ";
     }
@@ -213,9 +214,8 @@ class Printer {
     std::string text;
     size_t next = 0;
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
-      const KernelBuffer& buffer = kernel_.buffers[i];
-      const std::string cast = std::string("(GLOBAL ") + (buffer.written ? "" : "const ") + type(buffer.dtype) + "*)";
-      text += "  " + pointer(buffer) + "b" + std::to_string(i) + " = " + cast + "args[" + std::to_string(next++) + "];\n";
+      const std::string to = pointer(kernel_.buffers[i]);
+      text += "  " + to + " RESTRICT b" + std::to_string(i) + " = (" + to + ")args[" + std::to_string(next++) + "];\n";
     }
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       const std::string name = type(kernel_.scalars[i].dtype);

@@ -67,35 +67,24 @@ bool is_plain(const at::Tensor& tensor) {
   return tensor.scalar_type() == at::kFloat && tensor.is_contiguous() && !tensor.is_neg() && tensor.numel() > 0;
 }
 
-enum class Reduced : uint8_t { kRows, kColumns, kOther };
-
-// Which dims of a plain tensor are reduced: the last ones, the first ones; and how many elements of the result there are.
-std::pair<Reduced, int64_t> reduced(const at::Tensor& self, at::OptionalIntArrayRef dim) {
-  const auto rank = self.dim();
-  const auto mask = at::dim_list_to_bitset(dim && !dim->empty() ? dim : std::nullopt, static_cast<size_t>(rank));
-  int64_t kept = 1;
-  bool first = true, last = true;  // so far, the reduced ones are the first; the kept ones are
-  for (int64_t i = 0; i < rank; ++i) {
-    if (self.size(i) == 1) continue;
-    if (!mask[i]) kept *= self.size(i);
-    for (int64_t j = 0; j < i; ++j) {
-      if (self.size(j) == 1) continue;
-      first &= mask[j] || !mask[i];
-      last &= !mask[j] || mask[i];
+// What a reduction of a plain tensor comes to: sums of rows where the last dims are reduced, of columns where the first ones are.
+struct Reduction {
+  Reduction(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim) {
+    const auto mask = at::dim_list_to_bitset(dim && !dim->empty() ? dim : std::nullopt, static_cast<size_t>(self.dim()));
+    std::vector<bool> reduced;  // of the dims that have more than one element
+    for (int64_t i = 0; i < self.dim(); ++i) {
+      if (self.size(i) != 1) reduced.push_back(mask[i]);
+      if (!mask[i]) kept *= self.size(i);
+      if (!mask[i] || keepdim) sizes.push_back(mask[i] ? 1 : self.size(i));
     }
+    of_rows = std::is_sorted(reduced.begin(), reduced.end());
+    of_columns = !of_rows && std::is_sorted(reduced.rbegin(), reduced.rend());
   }
-  return {last ? Reduced::kRows : first ? Reduced::kColumns : Reduced::kOther, kept};
-}
 
-std::vector<int64_t> reduced_sizes(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim) {
-  const auto mask = at::dim_list_to_bitset(dim && !dim->empty() ? dim : std::nullopt, static_cast<size_t>(self.dim()));
-  std::vector<int64_t> sizes;
-  for (int64_t i = 0; i < self.dim(); ++i) {
-    if (!mask[i]) sizes.push_back(self.size(i));
-    if (mask[i] && keepdim) sizes.push_back(1);
-  }
-  return sizes;
-}
+  std::vector<int64_t> sizes;  // of the result
+  int64_t kept = 1;            // its elements
+  bool of_rows, of_columns;
+};
 
 // Columns that are few lie too near each other for loops over them.
 constexpr int64_t kFewColumns = 32;
@@ -104,13 +93,14 @@ template <typename Theirs>
 at::Tensor reduce(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype,
                   bool is_mean, Theirs theirs) {
   if (!is_plain(self) || (dtype && *dtype != at::kFloat)) return theirs();
-  const auto [form, kept] = reduced(self, dim);
-  if (form == Reduced::kOther || (form == Reduced::kColumns && kept < kFewColumns)) return theirs();
-  at::Tensor out(at::detail::empty_cpu(reduced_sizes(self, dim, keepdim), at::kFloat));
-  const int64_t each = self.numel() / kept;
+  const Reduction how(self, dim, keepdim);
+  if (!how.of_rows && (!how.of_columns || how.kept < kFewColumns)) return theirs();
+  at::Tensor out(at::detail::empty_cpu(how.sizes, at::kFloat));
+  const int64_t each = self.numel() / how.kept;
   const double scale = is_mean ? 1.0 / static_cast<double>(each) : 1.0;
-  (form == Reduced::kRows ? sum_rows : sum_columns)(self.const_data_ptr<float>(), form == Reduced::kRows ? kept : each,
-                                                    form == Reduced::kRows ? each : kept, scale, out.mutable_data_ptr<float>());
+  const auto* const from = self.const_data_ptr<float>();
+  auto* const to = out.mutable_data_ptr<float>();
+  how.of_rows ? sum_rows(from, how.kept, each, scale, to) : sum_columns(from, each, how.kept, scale, to);
   return out;
 }
 

@@ -21,6 +21,8 @@ struct Row {
   std::string_view attribute = {}, value = {};  // only where this attribute is this string
 };
 
+#define TANH_OF_GELU "tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), self)))))"
+
 // An argument that is not given falls out of its maximum or minimum. Rounding is that of ATen's vectorised kernels.
 constexpr Row kRows[] = {
     {"aten::neg", "neg(self)"},
@@ -76,19 +78,14 @@ constexpr Row kRows[] = {
     {"aten::masked_fill.Tensor", "where(mask, value, self)"},
     {"aten::leaky_relu", "where(gt(self, 0), self, mul(self, negative_slope))"},
     {"aten::gelu", "mul(mul(self, 0.5), add(1, erf(mul(self, 0.70710678118654752440))))", false, "approximate", "none"},
-    {"aten::gelu",
-     "mul(mul(0.5, self), add(1, tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), self)))))))",
-     false, "approximate", "tanh"},
+    {"aten::gelu", "mul(mul(0.5, self), add(1, " TANH_OF_GELU "))", false, "approximate", "tanh"},
     {"aten::gelu_backward",
      "mul(grad_output, add(mul(0.5, add(1, erf(mul(self, 0.70710678118654752440)))), "
      "mul(self, mul(exp(mul(mul(self, self), neg(0.5))), 0.39894228040143267794))))",
      false, "approximate", "none"},
     {"aten::gelu_backward",
-     "mul(grad_output, add(mul(0.5, add(1, tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), "
-     "self))))))), "
-     "mul(mul(mul(0.5, self), sub(1, mul(tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), "
-     "self))))), "
-     "tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), self)))))))), "
+     "mul(grad_output, add(mul(0.5, add(1, " TANH_OF_GELU ")), "
+     "mul(mul(mul(0.5, self), sub(1, mul(" TANH_OF_GELU ", " TANH_OF_GELU "))), "
      "mul(0.79788456080286535588, add(1, mul(0.134145, mul(self, self)))))))",
      false, "approximate", "tanh"},
     {"aten::silu_backward", "mul(mul(grad_output, sigmoid(self)), add(1, mul(self, sub(1, sigmoid(self)))))"},

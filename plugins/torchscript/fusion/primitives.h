@@ -1,6 +1,6 @@
-// What tile kernels compute, element by element: one row per primitive, as ATen's own vectorised kernels have it, and as a
-// formula of plugins/kernels (op_table.h), by which compiled kernels compute the same bits; empty: those call the interpreter's.
-// `a`, `b` and `c` are vectors of floats; truth is 1 and falsehood 0.
+// What tiles compute, element by element: one row per primitive, over vectors of floats `a`, `b` and `c` for the kernels that are
+// there from the start (tile_kernels.cpp), and as a formula of plugins/kernels (op_table.h) for compiled ones. Both give the same
+// bits; a primitive without a formula is not compiled. Truth is 1 and falsehood 0.
 #pragma once
 #include <cstdint>
 
