@@ -106,3 +106,36 @@ def test_relu_and_batch_norm(sizes, form):
         for gradient, some in itertools.product((x, torch.zeros(sizes, dtype=dtype), torch.zeros((1,), dtype=dtype).expand(sizes)), (True, False)):
             assert_geometry(aten.native_batch_norm_backward, gradient, x, channels, channels, channels, channels, channels, training,
                             1e-5, (some, True, some))  # fmt: skip
+
+
+# Queries, keys and values of these sizes, each in row-major order, with positions before heads, and positions first.
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("sizes", [((2, 3, 5, 8), (2, 3, 7, 8)), ((1, 1, 4, 8), (1, 1, 4, 8)), ((2, 3, 1, 8), (2, 3, 6, 8))])
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3), (2, 0, 1, 3), (0, 1, 3, 2)])
+def test_attention(sizes, order, dtype):
+    def laid_out(size):
+        back = [order.index(dim) for dim in range(4)]
+        return torch.zeros(size, dtype=dtype).permute(order).contiguous().permute(back)
+
+    query, key = map(laid_out, sizes)
+    for q, masked in itertools.product((query, query[:, :, :1].expand(query.shape)), (False, True)):
+        mask = torch.zeros(q.shape[2], key.shape[2], dtype=dtype) if masked else None
+        results = assert_geometry(lambda *args: aten._scaled_dot_product_flash_attention_for_cpu(*args[:3], attn_mask=args[3]),
+                                  q, key, key, mask)  # fmt: skip
+        if results is None:
+            continue
+        for gradient in results[0], torch.zeros(q.shape, dtype=dtype), torch.zeros((1,), dtype=dtype).expand(q.shape):
+            assert_geometry(
+                lambda *args: aten._scaled_dot_product_flash_attention_for_cpu_backward(*args[:6], 0.0, False, attn_mask=args[6]),
+                gradient, q, key, key, *results, mask,
+            )  # fmt: skip
+
+
+def test_attention_of_other_sizes():
+    """Only mistakes that PyTorch's kernel looks for; others it reads beyond the end with."""
+    query = zeros((2, 4, 5, 8))
+    for key, value in ((2, 4, 7, 6), (2, 4, 7, 6)), ((2, 4, 7, 8), (2, 4, 7, 6)), ((4, 5, 8), (4, 5, 8)):
+        assert_geometry(aten._scaled_dot_product_flash_attention_for_cpu, query, zeros(key), zeros(value))
+    for mask in (5, 5), (2, 4, 5, 5), (2, 1, 5, 5), (1, 5), (4, 5), (5, 6):
+        assert_geometry(lambda *args: aten._scaled_dot_product_flash_attention_for_cpu(*args[:3], attn_mask=args[3]),
+                        query, query, query, zeros(mask))  # fmt: skip

@@ -1,5 +1,6 @@
 #include "core/torch/shape_rules.h"
 
+#include <ATen/OpMathType.h>
 #include <ATen/native/ConvUtils.h>
 #include <ATen/ops/empty_strided.h>
 
@@ -142,6 +143,50 @@ std::optional<Types> batch_norm_backward(const c10::IValue* args) {
   return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? channels : kNoType, mask[2] ? channels : kNoType};
 }
 
+// ---- attention
+
+// Of (batch, heads, positions, size of a head) each, for which the fused kernel has no complaint. `options`: dropout_p,
+// is_causal, attn_mask.
+bool is_usual_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const c10::IValue* options) {
+  const auto fits = [&](const at::Tensor& one) {
+    return one.dim() == 4 && one.size(0) == query.size(0) && one.size(1) == query.size(1) && one.size(3) == query.size(3) &&
+           one.stride(3) == 1 && one.numel() > 0;
+  };
+  const at::Tensor* mask = tensor(options[2]);
+  const bool mask_fits = !mask || mask->sizes() == c10::IntArrayRef{query.size(2), key.size(2)} ||
+                         mask->sizes() == c10::IntArrayRef{query.size(0), query.size(1), query.size(2), key.size(2)};
+  return options[0].toDouble() == 0 && query.is_floating_point() && same_type(query, {&key, &value, mask}) && fits(query) &&
+         fits(key) && fits(value) && key.size(2) == value.size(2) && mask_fits;
+}
+
+// As the kernels make (batch, positions, heads, ...) and give it with both in the middle swapped.
+TypeId swapped_type(const at::Tensor& of, c10::ScalarType dtype, size_t rank) {
+  std::vector<int64_t> sizes = of.sizes().slice(0, rank).vec(), swapped = sizes;
+  std::swap(swapped[1], swapped[2]);
+  std::vector<int64_t> strides = contiguous_strides(swapped);
+  std::swap(strides[1], strides[2]);
+  return intern_type(to_dtype(dtype), sizes, strides);
+}
+
+// (query, key, value, dropout_p, is_causal, attn_mask, scale)
+std::optional<Types> attention(const c10::IValue* args) {
+  const at::Tensor& query = args[0].toTensor();
+  if (!is_usual_attention(query, args[1].toTensor(), args[2].toTensor(), args + 3)) return std::nullopt;
+  if (!query.is_non_overlapping_and_dense()) return std::nullopt;
+  return Types{intern_type(to_dtype(query.scalar_type()), as_span(query.sizes()), as_span(query.strides())),
+               swapped_type(query, at::toOpMathType(query.scalar_type()), 3)};
+}
+
+// (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale)
+std::optional<Types> attention_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &query = args[1].toTensor();
+  if (!is_usual_attention(query, args[2].toTensor(), args[3].toTensor(), args + 6)) return std::nullopt;
+  if (gradient.sizes() != query.sizes() || !same_type(query, {&gradient, &args[4].toTensor()})) return std::nullopt;
+  Types types;
+  for (int i = 1; i <= 3; ++i) types.push_back(swapped_type(args[i].toTensor(), query.scalar_type(), 4));
+  return types;
+}
+
 const std::unordered_map<std::string, Rule>& rules() {
   static const std::unordered_map<std::string, Rule> rules = {
       {"aten::convolution", convolution},
@@ -149,6 +194,8 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"aten::relu", relu},
       {"aten::_native_batch_norm_legit_functional", batch_norm},
       {"aten::native_batch_norm_backward", batch_norm_backward},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
   };
   return rules;
 }
