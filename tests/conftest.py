@@ -28,4 +28,4 @@ def metrics():
 
 
 def pytest_addoption(parser):
-    parser.addoption("--every-model", action="store_true", help="the minimal plugin trains all models, not a few: ten minutes")
+    parser.addoption("--every-model", action="store_true", help="other plugins than torchscript train all models, not a few: half an hour")

@@ -34,13 +34,14 @@ fresh batches. Differences are the largest absolute ones: of the evaluation's ou
 - fallbacks: ops that the CPU ran instead of the plugin, `torchscript`.
 - time: of one training step, as a share of eager's, on one thread; the best of {TIMED_BLOCKS} blocks of {STEPS} steps. At these
   sizes it is the time to record and to start ops, not to compute.
-- minimal: the same training on the plugin `minimal`, which has the minimal opset and nothing else: the largest difference of a loss, as a
+- minimal, opencl: the same training on these plugins, which have the minimal opset and nothing else: the largest difference of a loss, as a
   share of it, and how many ops the CPU ran instead.
 
 ## Training
 
 """
-TRAINING = ("model", "parameters", "ops", "compiles", "fallbacks", "evaluation", "gradients", "losses", "time", "minimal")
+ELSEWHERE = ("minimal", "opencl")
+TRAINING = ("model", "parameters", "ops", "compiles", "fallbacks", "evaluation", "gradients", "losses", "time", *ELSEWHERE)
 
 GENERATION_HEADER = f"""
 ## Generation
@@ -76,10 +77,10 @@ def time_ratio(row):
     return best[0] / best[1]
 
 
-def on_minimal_plugin():
-    """By model, its cell of the last column."""
-    program = Path(__file__).with_name("minimal_models.py")
-    run = subprocess.run([sys.executable, program], env={**os.environ, "LTC_BACKEND": "minimal"}, stdout=subprocess.PIPE, check=True)
+def trained_on(plugin):
+    """By model, its cell of the plugin's column."""
+    program = Path(__file__).with_name("train_models.py")
+    run = subprocess.run([sys.executable, program], env={**os.environ, "LTC_BACKEND": plugin}, stdout=subprocess.PIPE, check=True)
     cells = {}
     for name, found in json.loads(run.stdout.splitlines()[-1]).items():
         share = max(abs(ours - theirs) / abs(theirs) for ours, theirs in zip(*found["losses"]))
@@ -87,7 +88,7 @@ def on_minimal_plugin():
     return cells
 
 
-def training_line(row, minimal):
+def training_line(row, elsewhere):
     expected = train(row, "cpu")
     actual, cost = train_on_device(row)
     differences = [
@@ -96,7 +97,7 @@ def training_line(row, minimal):
         difference(actual.losses, expected.losses),
     ]
     return (row.name, f"{actual.parameters:,}", cost.ops, cost.compiles, sum(cost.fallbacks.values()),
-            *(f"{value:.0e}" if value else "0" for value in differences), f"{time_ratio(row):.1f}", minimal)  # fmt: skip
+            *(f"{value:.0e}" if value else "0" for value in differences), f"{time_ratio(row):.1f}", *elsewhere)  # fmt: skip
 
 
 def generation_line(name):
@@ -116,8 +117,8 @@ def table(head, lines):
 
 def main():
     torch.set_num_threads(1)
-    minimal = on_minimal_plugin()
-    text = HEADER + table(TRAINING, [training_line(row, minimal[row.name]) for row in ROWS])
+    cells = [trained_on(plugin) for plugin in ELSEWHERE]
+    text = HEADER + table(TRAINING, [training_line(row, [of[row.name] for of in cells]) for row in ROWS])
     text += GENERATION_HEADER + table(GENERATION, map(generation_line, hugging_face.GENERATORS))
     (Path(__file__).parents[1] / "docs" / "models.md").write_text(text)
 
