@@ -139,3 +139,27 @@ def test_attention_of_other_sizes():
     for mask in (5, 5), (2, 4, 5, 5), (2, 1, 5, 5), (1, 5), (4, 5), (5, 6):
         assert_geometry(lambda *args: aten._scaled_dot_product_flash_attention_for_cpu(*args[:3], attn_mask=args[3]),
                         query, query, query, zeros(mask))  # fmt: skip
+
+
+@pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last, "swapped"], ids=str)
+@pytest.mark.parametrize("sizes, normalized", [((4, 3, 8), 1), ((4, 3, 8), 2), ((5,), 1), ((2, 3, 4, 4), 3), ((1, 1, 1), 1), ((0, 3), 1)])
+def test_layer_norm(sizes, normalized, form):
+    if form == "swapped" and len(sizes) == 1:
+        return
+    shape = sizes[-normalized:]
+    for dtype, of_weight in itertools.product((torch.float32, torch.bfloat16), (torch.float32, torch.bfloat16)):
+        x, weight = zeros(sizes, form, dtype), torch.ones(shape, dtype=of_weight)
+        assert_geometry(aten.native_layer_norm, x, shape[1:] or (7,), None, None, 1e-5)
+        for parameters in (weight, weight), (weight, None), (None, None):
+            results = assert_geometry(aten.native_layer_norm, x, shape, *parameters, 1e-5)
+            if results is None:
+                continue
+            for gradient, mask in itertools.product((x, torch.zeros((1,), dtype=dtype).expand(sizes)), itertools.product((True, False), repeat=3)):
+                assert_geometry(aten.native_layer_norm_backward, gradient, x, shape, *results[1:], *parameters, mask)
+
+
+def test_gradients_of_pieces():
+    for dtype in torch.float32, torch.bfloat16, torch.complex64:
+        gradient = zeros((3, 4), "swapped", dtype)
+        assert_geometry(aten.select_backward, gradient, (3, 5, 4), 1, 2)
+        assert_geometry(aten.slice_backward, gradient, (3, 9), 1, 1, 9, 2)

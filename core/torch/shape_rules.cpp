@@ -143,6 +143,47 @@ std::optional<Types> batch_norm_backward(const c10::IValue* args) {
   return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? channels : kNoType, mask[2] ? channels : kNoType};
 }
 
+// ---- layer norm
+
+// The dims that are normalized, and parameters of just these: the rest is for PyTorch to say.
+bool is_usual_layer_norm(const at::Tensor& input, const c10::IValue& normalized_shape,
+                         std::initializer_list<const at::Tensor*> parameters) {
+  const std::vector<int64_t> normalized = normalized_shape.toIntVector();
+  const auto of = [&](const at::Tensor* one) { return !one || (one->sizes().vec() == normalized && one->is_contiguous()); };
+  return input.is_floating_point() && is_plainly_contiguous(input) && same_type(input, parameters) && !normalized.empty() &&
+         static_cast<int64_t>(normalized.size()) <= input.dim() &&
+         std::ranges::equal(input.sizes().slice(input.dim() - normalized.size()), normalized) &&
+         std::ranges::all_of(parameters, of);
+}
+
+// (input, normalized_shape, weight, bias, eps)
+std::optional<Types> layer_norm(const c10::IValue* args) {
+  const at::Tensor& input = args[0].toTensor();
+  if (!is_usual_layer_norm(input, args[1], {tensor(args[2]), tensor(args[3])})) return std::nullopt;
+  std::vector<int64_t> rows = input.sizes().vec();
+  std::fill(rows.end() - static_cast<int64_t>(args[1].toListRef().size()), rows.end(), 1);
+  const TypeId statistics = dense_type(input, rows);
+  return Types{dense_type(input, input.sizes()), statistics, statistics};
+}
+
+// (grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
+std::optional<Types> layer_norm_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
+  const at::Tensor *weight = tensor(args[5]), *bias = tensor(args[6]);
+  const auto mask = args[7].toBoolList();
+  if (!is_usual_layer_norm(input, args[2], {weight, bias}) || (mask[1] && !weight) || (mask[2] && !bias)) return std::nullopt;
+  if (gradient.sizes() != input.sizes() || !same_type(input, {&gradient, tensor(args[3]), tensor(args[4])})) return std::nullopt;
+  return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? dense_type(*weight, weight->sizes()) : kNoType,
+               mask[2] ? dense_type(*bias, bias->sizes()) : kNoType};
+}
+
+// ---- gradients of pieces
+
+// (grad_output, input_sizes, ...): zeros of these sizes, with the gradient in them.
+std::optional<Types> piece_backward(const c10::IValue* args) {
+  return Types{dense_type(args[0].toTensor(), args[1].toIntVector())};
+}
+
 // ---- attention
 
 // Of (batch, heads, positions, size of a head) each, for which the fused kernel has no complaint. `options`: dropout_p,
@@ -194,6 +235,10 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"aten::relu", relu},
       {"aten::_native_batch_norm_legit_functional", batch_norm},
       {"aten::native_batch_norm_backward", batch_norm_backward},
+      {"aten::native_layer_norm", layer_norm},
+      {"aten::native_layer_norm_backward", layer_norm_backward},
+      {"aten::select_backward", piece_backward},
+      {"aten::slice_backward", piece_backward},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
   };
