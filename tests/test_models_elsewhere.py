@@ -17,7 +17,7 @@ from test_sample_plugins import python_path
 PROGRAM = Path(__file__).parent / "train_models.py"
 FEW = {
     "minimal": ("LSTM", "GRU, bidirectional", "LSTM and GRU cells", "Transformer encoder", "attention, causal", "BERT", "GPT-2", "diffusion UNet"),
-    "opencl": ("torchvision ResNet-18", "LSTM", "BERT", "GPT-2"),
+    "opencl": ("torchvision ResNet-18", "BERT", "GPT-2"),
 }
 
 
