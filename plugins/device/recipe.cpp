@@ -19,6 +19,9 @@ class Maker {
       places_[output] = {Binding::Place::kOutput, static_cast<uint32_t>(recipe_.outputs.size())};
       recipe_.outputs.push_back(type(output));
     }
+    for (const kernels::ValueId param : plan_.takes_over) {
+      recipe_.takes_over.push_back(param == kernels::kNone ? LTC_NONE : places_[param].index);
+    }
     place_slots();
     for (const kernels::Step& step : plan_.steps) add_launch(step);
     return std::move(recipe_);

@@ -163,7 +163,8 @@ Graph import_graph(const ltc_graph& graph) {
     copy.add_value(type.dtype, {type.sizes, type.sizes + type.rank});
   }
   for (size_t i = 0; i < graph.param_count; ++i) {
-    copy.params.push_back({graph.params[i]->value, (graph.params[i]->flags & LTC_PARAM_SCALAR) != 0});
+    const ltc_param& param = *graph.params[i];
+    copy.params.push_back({param.value, (param.flags & LTC_PARAM_SCALAR) != 0, param.alias_output});
   }
   for (size_t i = 0; i < graph.node_count; ++i) {
     Node node = import_node(*graph.nodes[i], static_cast<uint32_t>(i));

@@ -45,6 +45,7 @@ struct Node {
 struct Param {
   ValueId value;
   bool scalar;
+  uint32_t alias_output = kNone;  // the output that it may become, see ltc_param
 };
 
 struct Graph {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "emit.h"
+#include "in_place.h"
 #include "reads.h"
 #include "sort.h"
 
@@ -257,10 +258,11 @@ class Planner {
 }  // namespace
 
 Plan make_plan(const ltc_graph& graph, const Options& options) {
-  Plan plan{import_graph(graph), {}, {}};
+  Plan plan{import_graph(graph), {}, {}, {}};
   pack_products(plan.graph, options);
   plan.fusion = fuse(plan.graph, options);
   Planner(plan, options).plan();
+  find_in_place(plan);
   return plan;
 }
 

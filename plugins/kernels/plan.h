@@ -41,6 +41,7 @@ struct Plan {
   Graph graph;  // with values for work besides those of the ABI
   Fusion fusion;
   std::vector<Step> steps;  // those without elements are left out
+  std::vector<ValueId> takes_over;  // by output: the param whose memory it may take if that is donated, or kNone; see in_place.h
 };
 
 Plan make_plan(const ltc_graph& graph, const Options& options);

@@ -198,10 +198,13 @@ class Printer {
     return std::string("GLOBAL ") + (buffer.written ? "" : "const ") + type(buffer.dtype) + "*";
   }
 
+  std::string buffer_name(size_t i) const {
+    return (kernel_.buffers[i].shared ? " b" : " RESTRICT b") + std::to_string(i);
+  }
+
   std::string parameters() {
     std::string text;
-    for (size_t i = 0; i < kernel_.buffers.size(); ++i)
-      text += pointer(kernel_.buffers[i]) + " RESTRICT b" + std::to_string(i) + ", ";
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) text += pointer(kernel_.buffers[i]) + buffer_name(i) + ", ";
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       text += "const " + type(kernel_.scalars[i].dtype) + " s" + std::to_string(i) + ", ";
     }
@@ -215,7 +218,7 @@ class Printer {
     size_t next = 0;
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const std::string to = pointer(kernel_.buffers[i]);
-      text += "  " + to + " RESTRICT b" + std::to_string(i) + " = (" + to + ")args[" + std::to_string(next++) + "];\n";
+      text += "  " + to + buffer_name(i) + " = (" + to + ")args[" + std::to_string(next++) + "];\n";
     }
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       const std::string name = type(kernel_.scalars[i].dtype);

@@ -44,6 +44,16 @@ Context make_context(const DeviceFacts& facts) {
   return Context(made);
 }
 
+// Stays for the process: PoCL reads its library of functions, half a second, for each context.
+Context context_of(const DeviceFacts& facts) {
+  static std::mutex lock;
+  static auto& contexts = *new std::unordered_map<cl_device_id, Context>;
+  const std::lock_guard guard(lock);
+  Context& context = contexts[facts.id];
+  if (!context) context = make_context(facts);
+  return context;
+}
+
 Queue make_queue(const Context& context, const DeviceFacts& facts) {
   cl_int error = CL_SUCCESS;
   const cl_command_queue made = clCreateCommandQueue(context.get(), facts.id, 0, &error);
@@ -56,7 +66,7 @@ Queue make_queue(const Context& context, const DeviceFacts& facts) {
 Driver::Driver(const DeviceFacts& facts)
     : facts_(facts),
       lowering_(lowering_for(facts)),
-      context_(make_context(facts)),
+      context_(context_of(facts)),
       queue_(make_queue(context_, facts)),
       programs_(context_.get(), facts) {}
 
