@@ -10,8 +10,8 @@ const KernelBuffer* find(const std::vector<KernelBuffer>& buffers, ValueId value
   return found == buffers.end() ? nullptr : &*found;
 }
 
-// Whether every element of buffer `from` that the kernel reads is the one that it writes next into buffer `to`. Elements of `to` are
-// written once, so no other work item or turn of a loop meets that place.
+// Whether every element of buffer `from` that the kernel reads is the one that it writes next into buffer `to`. Elements of `to`
+// are written once, so no other work item or turn of a loop meets that place.
 bool reads_what_it_writes(const Kernel& kernel, uint32_t from, uint32_t to) {
   const auto touches = [&](Code code, uint32_t slot) {
     return std::ranges::count_if(kernel.insts, [&](const Inst& inst) { return inst.code == code && inst.slot == slot; });

@@ -23,9 +23,7 @@ TEST(InPlace, what_is_read_where_it_is_written) {
   EXPECT_EQ(taken("graph(%0: f32[2,3] -> 0) { %1: f32[2,3] = aten::mul.Tensor(%0, %0) return %1 }"), "%0");
 }
 
-TEST(InPlace, not_without_leave) {
-  EXPECT_EQ(taken("graph(%0: f32[4]) { %1: f32[4] = aten::neg(%0) return %1 }"), "-");
-}
+TEST(InPlace, not_without_leave) { EXPECT_EQ(taken("graph(%0: f32[4]) { %1: f32[4] = aten::neg(%0) return %1 }"), "-"); }
 
 TEST(InPlace, an_optimizer_s_step) {
   EXPECT_EQ(taken(R"(graph(%0: f32[9] -> 0, %1: f32[9] -> 1, %2: f32[9]) {

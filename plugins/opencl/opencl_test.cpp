@@ -13,6 +13,8 @@
 #include "device/pool.h"
 #include "driver.h"
 #include "errors.h"
+#include "kernels/formula.h"
+#include "kernels/op_table.h"
 
 namespace ltc::opencl {
 namespace {
@@ -82,6 +84,26 @@ TEST_F(OpenCl, a_source_is_compiled_once) {
   Programs programs(context_.get(), facts_);
   const std::string source = "__kernel void k(__global int* x) { x[0] = 1; }\n";
   EXPECT_EQ(programs.build(source).get(), programs.build(source).get());
+}
+
+// A function that is not declared here would cost every kernel after it the time of declaring all.
+TEST_F(OpenCl, what_kernels_call_is_declared) {
+  const kernels::Dialect& dialect = kernels::opencl_dialect();
+  std::string text = "__kernel void ltc_kernel(__global float* x, __global double* y, float16 v) {\n";
+  for (const kernels::OpRow& row : kernels::op_table()) {
+    const size_t call = row.floats.find('@');
+    if (call == row.floats.npos) continue;
+    const std::string_view name = row.floats.substr(call + 1, row.floats.find('(', call) - call - 1);
+    const auto expanded = [&](ltc_dtype dtype, const std::string& arg, bool in_lanes) {
+      return kernels::expand(row.floats, dtype, std::vector{arg, arg}, dialect, in_lanes);
+    };
+    text += "  x[0] += " + expanded(LTC_F32, "x[1]", false) + ";\n  y[0] += " + expanded(LTC_F64, "y[1]", false) + ";\n";
+    if (!kernels::is_own_function(name, true)) text += "  v += " + expanded(LTC_F32, "v", true) + ";\n";
+  }
+  text += "  vstore16(v, 0, x);\n}\n";
+  Programs programs(context_.get(), facts_);
+  programs.build(kernels::program_text({&text, 1}, dialect));
+  EXPECT_EQ(programs.uses_own_builtins(), facts_.fp64 && facts_.platform_name == "Portable Computing Language");
 }
 
 TEST_F(OpenCl, memory_is_used_again) {

@@ -80,8 +80,8 @@ Programs::Ref Programs::from_binary(const std::string& binary) const {
   return std::make_shared<ClProgram>(std::move(program));
 }
 
-// For PoCL a binary holds a compiled kernel for groups of any size, which has to be compiled besides the one that runs. The one that
-// runs, PoCL finds on disk by its text.
+// For PoCL a binary holds a compiled kernel for groups of any size, which has to be compiled besides the one that runs. The one
+// that runs, PoCL finds on disk by its text.
 std::string Programs::binary_of(cl_program program) const {
   if (is_pocl_) return {};
   size_t size = 0;

@@ -20,6 +20,9 @@ class Programs {
   // the compiler's messages and the lines that they speak of.
   Ref build(const std::string& source, const std::string& binary = {});
 
+  // Whether kernels are compiled with builtins.h instead of the driver's declarations.
+  bool uses_own_builtins() const { return own_builtins_; }
+
   // Empty where the driver keeps what it has compiled by itself.
   std::string binary_of(cl_program program) const;
 
