@@ -156,7 +156,7 @@ bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, con
          is_canonical(*row, graph, node);
 }
 
-Graph import_graph(const ltc_graph& graph) {
+Graph import_graph(const ltc_graph& graph, int64_t points_by_image) {
   Graph copy;
   for (size_t i = 0; i < graph.value_count; ++i) {
     const ltc_type& type = *graph.types[i];
@@ -169,7 +169,7 @@ Graph import_graph(const ltc_graph& graph) {
   for (size_t i = 0; i < graph.node_count; ++i) {
     Node node = import_node(*graph.nodes[i], static_cast<uint32_t>(i));
     if (node.kind == Kind::kConvolution) {
-      expand_convolution(copy, node);
+      expand_convolution(copy, node, points_by_image);
       continue;
     }
     for (const ValueId value : node.out) {

@@ -10,10 +10,6 @@
 namespace ltc::kernels {
 namespace {
 
-// A kernel that does more than this has its integers in the text: dividing by a constant is several times faster, and worth a
-// compile for each size.
-constexpr int64_t kMuchWork = 1 << 18;
-
 int64_t work(const Kernel& kernel) {
   int64_t longest = 1;
   for (const Block& block : kernel.blocks) {
@@ -198,9 +194,7 @@ class Printer {
     return std::string("GLOBAL ") + (buffer.written ? "" : "const ") + type(buffer.dtype) + "*";
   }
 
-  std::string buffer_name(size_t i) const {
-    return (kernel_.buffers[i].shared ? " b" : " RESTRICT b") + std::to_string(i);
-  }
+  std::string buffer_name(size_t i) const { return (kernel_.buffers[i].shared ? " b" : " RESTRICT b") + std::to_string(i); }
 
   std::string parameters() {
     std::string text;

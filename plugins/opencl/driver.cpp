@@ -30,7 +30,10 @@ class CommandEvent : public device::Event {
 // Small groups suit kernels that loop; they do much in each work item.
 device::Lowering lowering_for(const DeviceFacts& facts) {
   return {.dialect = kernels::opencl_dialect(),
-          .options = {{facts.fp64}, wants_gemm, kTileColumns},
+          .options = {.abilities = {facts.fp64},
+                      .library_product = wants_gemm,
+                      .tile_columns = kTileColumns,
+                      .points_by_image = 8 * kTileColumns},
           .elements_local = 64,
           .rows_local = 4,
           .product = gemm_source};
