@@ -1,5 +1,6 @@
 // A run: its arguments checked, its memory found, its launches submitted.
 #include <algorithm>
+#include <utility>
 
 #include "device/objects.h"
 
@@ -36,11 +37,11 @@ void check_args(ltc_device* device, const Recipe& recipe, const ltc_execute_args
 // Memory of one run: what it makes, and what lies between. Gives back what is not taken from it.
 class RunMemory {
  public:
-  RunMemory(ltc_device* device, const Recipe& recipe) : device_(device) {
+  RunMemory(ltc_device* device, const Recipe& recipe, const ltc_execute_args& args) : device_(device) {
     outputs_.reserve(recipe.outputs.size());
     slots_.reserve(recipe.slots.size());
     try {
-      for (const TensorType& type : recipe.outputs) outputs_.push_back(create_buffer(device, type));
+      for (size_t i = 0; i < recipe.outputs.size(); ++i) add_output(recipe.outputs[i], donor(recipe.takes_over[i], args));
       for (const uint64_t bytes : recipe.slots) slots_.push_back(device->pool.take(bytes));
     } catch (...) {
       release();
@@ -51,20 +52,38 @@ class RunMemory {
   RunMemory(const RunMemory&) = delete;
   RunMemory& operator=(const RunMemory&) = delete;
 
-  const std::vector<ltc_buffer*>& outputs() const { return outputs_; }
+  Memory output(size_t i) const { return (outputs_[i].donor ? outputs_[i].donor : outputs_[i].buffer)->block.memory; }
   const std::vector<Block>& slots() const { return slots_; }
-  std::vector<ltc_buffer*> take_outputs() { return std::move(outputs_); }
+  // What was donated changes hands.
+  void take_outputs(ltc_buffer** outputs) noexcept {
+    for (const Output& output : outputs_) {
+      if (output.donor) output.buffer->block = std::exchange(output.donor->block, {});
+      *outputs++ = output.buffer;
+    }
+    outputs_.clear();
+  }
 
  private:
+  struct Output {
+    ltc_buffer* buffer;
+    ltc_buffer* donor;  // has the memory until the run is submitted; null: the buffer has its own
+  };
+
+  static ltc_buffer* donor(uint32_t input, const ltc_execute_args& args) {
+    return input != LTC_NONE && args.donate && args.donate[input] ? args.inputs[input] : nullptr;
+  }
+  void add_output(const TensorType& type, ltc_buffer* donor) {
+    outputs_.push_back({donor ? new ltc_buffer{device_, type, donor->bytes, {}} : create_buffer(device_, type), donor});
+  }
   void release() noexcept {
     for (const Block& slot : slots_) device_->pool.give(slot);
-    for (ltc_buffer* output : outputs_) destroy_buffer(output);
+    for (const Output& output : outputs_) destroy_buffer(output.buffer);
     slots_.clear();
     outputs_.clear();
   }
 
   ltc_device* device_;
-  std::vector<ltc_buffer*> outputs_;
+  std::vector<Output> outputs_;
   std::vector<Block> slots_;
 };
 
@@ -73,13 +92,13 @@ class RunMemory {
 void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done) {
   ltc_executable& executable = *args.executable;
   check_args(device, *executable.recipe, args);
-  RunMemory memory(device, *executable.recipe);
+  RunMemory memory(device, *executable.recipe, args);
   for (size_t i = 0; i < args.input_count; ++i) executable.inputs[i] = args.inputs[i]->block.memory;
-  std::ranges::transform(memory.outputs(), executable.outputs.begin(), [](ltc_buffer* output) { return output->block.memory; });
+  for (size_t i = 0; i < executable.outputs.size(); ++i) executable.outputs[i] = memory.output(i);
   std::ranges::transform(memory.slots(), executable.slots.begin(), &Block::memory);
   const Run run{executable.inputs, executable.outputs, executable.slots, {args.scalars, args.scalar_count}, args.run_id};
   deliver(device, executable.prepared->submit(run), done);
-  std::ranges::copy(memory.take_outputs(), outputs);
+  memory.take_outputs(outputs);
   for (size_t i = 0; args.donate && i < args.input_count; ++i) {
     if (args.donate[i]) destroy_buffer(args.inputs[i]);
   }

@@ -19,6 +19,9 @@ class Maker {
       places_[output] = {Binding::Place::kOutput, static_cast<uint32_t>(recipe_.outputs.size())};
       recipe_.outputs.push_back(type(output));
     }
+    for (const kernels::ValueId param : plan_.takes_over) {
+      recipe_.takes_over.push_back(param == kernels::kNone ? LTC_NONE : places_[param].index);
+    }
     place_slots();
     for (const kernels::Step& step : plan_.steps) add_launch(step);
     return std::move(recipe_);
@@ -98,12 +101,13 @@ class Maker {
     return {.source = LTC_NONE, .product = static_cast<uint32_t>(recipe_.products.size() - 1), .local_size = 1};
   }
 
-  // Kernels that loop do much in each work item, so that few of them make a group.
+  // Kernels that loop do much in each work item, so that few of them make a group; those that do most, one.
   Launch kernel_launch(const kernels::Step& step, const kernels::Product* product) {
     kernels::Source source = product ? lowering_.product(*product) : render(step, lowering_.dialect);
     const auto* kernel = std::get_if<kernels::Kernel>(&step.work);
     const bool loops = !kernel || kernel->blocks.size() > 1;
-    const uint64_t local_size = product ? 1 : loops ? lowering_.rows_local : lowering_.elements_local;
+    const bool does_most = product || std::holds_alternative<kernels::WindowsKernel>(step.work);
+    const uint64_t local_size = does_most ? 1 : loops ? lowering_.rows_local : lowering_.elements_local;
     return {.source = source_index(kernels::program_text({&source.text, 1}, lowering_.dialect)),
             .product = LTC_NONE,
             .integers = std::move(source.integers),

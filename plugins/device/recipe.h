@@ -47,6 +47,7 @@ struct Launch {
 
 struct Recipe {
   std::vector<TensorType> inputs, outputs;
+  std::vector<uint32_t> takes_over;  // by output: the input whose memory becomes its own where that is donated, or LTC_NONE
   std::vector<ltc_dtype> scalars;
   std::vector<bool> is_scalar;       // by param of the graph
   std::vector<uint64_t> slots;       // bytes of memory that a run needs for what lies between

@@ -9,7 +9,7 @@ namespace {
 
 using abi::Failure;
 
-constexpr uint64_t kMagic = 0x32302d6c636f2d6c;  // changes with the format
+constexpr uint64_t kMagic = 0x33302d6c636f2d6c;  // changes with the format
 
 uint64_t checksum(std::span<const char> bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -112,6 +112,7 @@ template <typename Archive>
 void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std::vector<uint8_t>& is_scalar) {
   io.list(recipe.inputs, [&](TensorType& value) { type(io, value); });
   io.list(recipe.outputs, [&](TensorType& value) { type(io, value); });
+  io.list(recipe.takes_over, [&](uint32_t& input) { io.number(input); });
   io.list(recipe.scalars, [&](ltc_dtype& dtype) { io.number(dtype); });
   io.list(is_scalar, [&](uint8_t& flag) { io.number(flag); });
   io.list(recipe.slots, [&](uint64_t& bytes) { io.number(bytes); });
@@ -123,7 +124,11 @@ void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std
 
 // What a damaged file could send outside of an array.
 void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
-  bool good = binaries.size() == recipe.sources.size();
+  bool good = binaries.size() == recipe.sources.size() && recipe.takes_over.size() == recipe.outputs.size();
+  for (size_t i = 0; good && i < recipe.outputs.size(); ++i) {
+    const uint32_t input = recipe.takes_over[i];
+    good = input == LTC_NONE || (input < recipe.inputs.size() && recipe.inputs[input].bytes() == recipe.outputs[i].bytes());
+  }
   for (const Launch& launch : recipe.launches) {
     const bool is_kernel = launch.product == LTC_NONE;
     good = good && (is_kernel ? launch.source < recipe.sources.size() && !launch.integers.empty() && launch.local_size > 0

@@ -27,12 +27,13 @@ ValueId weight_matrix(Graph& graph, const Node& node, int64_t groups, int64_t in
 
 }  // namespace
 
-void expand_convolution(Graph& graph, const Node& node) {
+void expand_convolution(Graph& graph, const Node& node, int64_t points_by_image) {
   const Sizes x = graph.values[node.in[0]].sizes, w = graph.values[node.in[1]].sizes, y = graph.values[node.out[0]].sizes;
   const ltc_dtype dtype = graph.values[node.out[0]].dtype;
   const int64_t groups = node.integer("groups", 1), batch = x[0], in = x[1] / groups, out = y[1] / groups;
   const int64_t window = count_of({w.begin() + 2, w.end()}), points = count_of({y.begin() + 2, y.end()});
   const size_t dims = x.size() - 2;
+  const bool by_image = groups == 1 && points >= points_by_image;
 
   std::vector<Attr> how{ints("kernel", {w.begin() + 2, w.end()}),
                         ints("out", {y.begin() + 2, y.end()}),
@@ -40,18 +41,22 @@ void expand_convolution(Graph& graph, const Node& node) {
                         ints("padding", per_dim(node.integers("padding"), dims, 0)),
                         ints("dilation", per_dim(node.integers("dilation"), dims, 1)),
                         ints("transposed", {node.integer("transposed", 0)}),
-                        ints("groups", {groups})};
-  const ValueId columns =
-      graph.add_node(Kind::kWindows, {node.in[0]}, std::move(how), dtype, {groups, in * window, batch * points}, node.source);
-  const ValueId weights = weight_matrix(graph, node, groups, in, out, window);
+                        ints("groups", {groups}),
+                        ints("by_image", {by_image})};
+  const int64_t products = by_image ? batch : groups, columns_of_each = by_image ? points : batch * points;
   const auto add = [&](Kind kind, std::vector<ValueId> from, std::vector<Attr> attrs, Sizes sizes) {
     return graph.add_node(kind, std::move(from), std::move(attrs), dtype, std::move(sizes), node.source);
   };
-  const ValueId product = add(Kind::kProduct, {weights, columns}, {}, {groups, out, batch * points});
-  const ValueId split = add(Kind::kReshape, {product}, {}, {groups, out, batch, points});
-  const ValueId swapped = add(Kind::kPermute, {split}, {ints("dims", {2, 0, 1, 3})}, {batch, groups, out, points});
+  const ValueId columns = add(Kind::kWindows, {node.in[0]}, std::move(how), {products, in * window, columns_of_each});
+  ValueId weights = weight_matrix(graph, node, groups, in, out, window);
+  if (by_image) weights = add(Kind::kExpand, {weights}, {}, {products, out, in * window});
+  ValueId result = add(Kind::kProduct, {weights, columns}, {}, {products, out, columns_of_each});
+  if (!by_image) {
+    const ValueId split = add(Kind::kReshape, {result}, {}, {groups, out, batch, points});
+    result = add(Kind::kPermute, {split}, {ints("dims", {2, 0, 1, 3})}, {batch, groups, out, points});
+  }
   // The result is a value that the graph has already.
-  const ValueId reshaped = add(Kind::kReshape, {swapped}, {}, y);
+  const ValueId reshaped = add(Kind::kReshape, {result}, {}, y);
   graph.nodes.back().out[0] = node.out[0];
   graph.values[node.out[0]].producer = graph.values[reshaped].producer;
 }
@@ -68,6 +73,7 @@ Windows windows_of(const Graph& graph, const Node& columns) {
   windows.groups = columns.integers("groups")[0];
   windows.channels = x[1] / windows.groups;
   windows.transposed = columns.integers("transposed")[0] != 0;
+  windows.by_image = columns.integers("by_image")[0] != 0;
   return windows;
 }
 

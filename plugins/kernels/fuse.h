@@ -20,6 +20,8 @@ struct Options {
   std::function<bool(ltc_dtype, int64_t, int64_t, int64_t, int64_t)> library_product;
   int64_t tile_columns = 0;    // how many columns of the second operand that library wants side by side
   bool blas_operands = false;  // it takes operands in the forms of BLAS only (products.h)
+  // From so many points of its result on, each image of a convolution is a product of its own: see expand_convolution.
+  int64_t points_by_image = INT64_MAX;
 };
 
 struct Cluster {

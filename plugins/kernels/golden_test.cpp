@@ -34,6 +34,10 @@ constexpr Golden kGoldens[] = {
       %7: f32[600] = aten::where.self(%6, %5, %1)
       %8: f32[600] = aten::maximum(%7, %4)
       return %8, %6 })"},
+    {"in_place", R"(graph(%0: f32[8,5] -> 0, %1: f32[8,5] -> 1, %2: f32[8,5]) {
+      %3: f32[8,5] = aten::add.Tensor(%0, %2) {alpha=1}
+      %4: f32[8,5] = aten::mul.Tensor(%1, %3)
+      return %3, %4 })"},
     {"views", R"(graph(%0: f32[4,6], %1: f32[3,4]) {
       %2: f32[6,4] = aten::permute(%0) {dims=[1,0]}
       %3: f32[2,3,4] = aten::reshape(%2) {shape=[2,3,4]}

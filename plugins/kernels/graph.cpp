@@ -156,19 +156,20 @@ bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, con
          is_canonical(*row, graph, node);
 }
 
-Graph import_graph(const ltc_graph& graph) {
+Graph import_graph(const ltc_graph& graph, int64_t points_by_image) {
   Graph copy;
   for (size_t i = 0; i < graph.value_count; ++i) {
     const ltc_type& type = *graph.types[i];
     copy.add_value(type.dtype, {type.sizes, type.sizes + type.rank});
   }
   for (size_t i = 0; i < graph.param_count; ++i) {
-    copy.params.push_back({graph.params[i]->value, (graph.params[i]->flags & LTC_PARAM_SCALAR) != 0});
+    const ltc_param& param = *graph.params[i];
+    copy.params.push_back({param.value, (param.flags & LTC_PARAM_SCALAR) != 0, param.alias_output});
   }
   for (size_t i = 0; i < graph.node_count; ++i) {
     Node node = import_node(*graph.nodes[i], static_cast<uint32_t>(i));
     if (node.kind == Kind::kConvolution) {
-      expand_convolution(copy, node);
+      expand_convolution(copy, node, points_by_image);
       continue;
     }
     for (const ValueId value : node.out) {

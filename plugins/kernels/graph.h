@@ -45,6 +45,7 @@ struct Node {
 struct Param {
   ValueId value;
   bool scalar;
+  uint32_t alias_output = kNone;  // the output that it may become, see ltc_param
 };
 
 struct Graph {
@@ -63,8 +64,8 @@ struct Graph {
 bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node);
 std::vector<bool> scalar_params(const ltc_graph& graph);
 
-// Every node must be one that can be computed.
-Graph import_graph(const ltc_graph& graph);
+// Every node must be one that can be computed. points_by_image: see Options.
+Graph import_graph(const ltc_graph& graph, int64_t points_by_image);
 
 std::string op_name(const Node& node);
 // "f32[2,3]".

@@ -10,7 +10,9 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
+#include <utility>
 
 #include "conformance/ops/cases.h"
 #include "conformance/ops/reference.h"
@@ -18,6 +20,7 @@
 #include "core/decompose/decompose.h"
 #include "core/ir/text.h"
 #include "kernels/plan.h"
+#include "kernels/windows.h"
 
 namespace ltc::kernels {
 namespace {
@@ -189,6 +192,15 @@ void check(const Prepared& prepared, const ltc::Graph& reference, const Library&
   }
 }
 
+std::vector<std::pair<const conformance::OpCase*, std::string>> convolutions(DType dtype) {
+  std::vector<std::pair<const conformance::OpCase*, std::string>> found;
+  for (const conformance::OpCase& row : conformance::op_cases()) {
+    if (row.op != "aten::convolution") continue;
+    for (const std::string& text : conformance::graphs_of(row, dtype)) found.emplace_back(&row, text);
+  }
+  return found;
+}
+
 void check_ops(const Options& options, const std::string& flags) {
   Library library;
   std::vector<Prepared> all;
@@ -204,6 +216,92 @@ void check_ops(const Options& options, const std::string& flags) {
 }
 
 TEST(HostDialect, ops_agree_with_the_reference) { check_ops({}, "-O1"); }
+
+TEST(HostDialect, convolutions_by_image_agree_with_the_reference) {
+  Library library;
+  std::vector<Prepared> all;
+  Options options;
+  options.points_by_image = 1;
+  for (const auto& [row, text] : convolutions(DType::kF64))
+    all.emplace_back(parse(text), row->tolerance, row->fills, library, options);
+  ASSERT_NO_FATAL_FAILURE(library.build("-O1"));
+  for (const Prepared& prepared : all) check(prepared, prepared.graph, library);
+}
+
+// A convolution's columns in tiles, by the general kernel and by that of windows.h.
+struct PackedTwice {
+  const Step& general;
+  Step windows;
+  ValueId tiles;
+  int64_t columns;  // behind them lies nothing of meaning
+  std::vector<Source> sources;
+  std::vector<size_t> functions;
+};
+
+std::optional<PackedTwice> packed_twice(const Plan& plan, Library& library) {
+  for (const Step& step : plan.steps) {
+    const ValueId tiles = step.buffers.back().value;
+    const NodeId producer = plan.graph.values[tiles].producer;
+    if (producer == kNone || plan.graph.nodes[producer].kind != Kind::kPack) continue;
+    const ValueId columns = plan.graph.nodes[producer].in[0];
+    const auto windows = packed_windows(plan.graph, columns, tiles);
+    if (!windows) continue;
+    PackedTwice both{step, {*windows, {{windows->image, LTC_F32, false}, {tiles, LTC_F32, true}}, {}, 0, {}}, tiles, 0, {}, {}};
+    both.columns = plan.graph.values[columns].sizes[2];
+    for (const Step* one : {&both.general, &std::as_const(both.windows)}) {
+      both.sources.push_back(render(*one, host_dialect()));
+      both.functions.push_back(library.add(both.sources.back().text));
+    }
+    return both;
+  }
+  return std::nullopt;
+}
+
+TEST(HostDialect, windows_are_packed_as_by_the_general_kernel) {
+  Options options;
+  options.library_product = [](ltc_dtype, int64_t, int64_t, int64_t, int64_t) { return true; };
+  options.tile_columns = 16;
+  Library library;
+  std::vector<Plan> plans;
+  for (const int64_t points_by_image : {INT64_MAX, int64_t{1}}) {
+    options.points_by_image = points_by_image;
+    for (const auto& [row, text] : convolutions(DType::kF32)) {
+      const ltc::Graph graph = parse(text);
+      plans.push_back(make_plan(*AbiGraph(graph).get(), options));
+    }
+  }
+  ASSERT_GE(plans.size(), 10u);
+  std::vector<PackedTwice> all;
+  for (const Plan& plan : plans) {
+    auto both = packed_twice(plan, library);
+    ASSERT_TRUE(both) << plan.fusion.text(plan.graph);
+    all.push_back(*std::move(both));
+  }
+  ASSERT_NO_FATAL_FAILURE(library.build("-O1"));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const PackedTwice& both = all[i];
+    const kernels::Value& tiles = plans[i].graph.values[both.tiles];
+    std::vector<std::vector<float>> results;
+    for (size_t way = 0; way < 2; ++way) {
+      std::vector<std::vector<std::byte>> memory;
+      for (const kernels::Value& value : plans[i].graph.values) memory.emplace_back(static_cast<size_t>(value.count) * 8 + 64);
+      for (const Param& param : plans[i].graph.params) {
+        auto* elements = reinterpret_cast<float*>(memory[param.value].data());
+        for (int64_t at = 0; at < plans[i].graph.values[param.value].count; ++at) elements[at] = static_cast<float>(at + 1);
+      }
+      run_step(way ? both.windows : both.general, both.sources[way], library.function(both.functions[way]), memory, {});
+      const auto* begin = reinterpret_cast<const float*>(memory[both.tiles].data());
+      results.emplace_back(begin, begin + tiles.count);
+    }
+    for (int64_t at = 0; at < tiles.count; ++at) {
+      const int64_t column = at / (tiles.sizes[2] * tiles.sizes[3]) % tiles.sizes[1] * tiles.sizes[3] + at % tiles.sizes[3];
+      if (column < both.columns) {
+        ASSERT_EQ(results[0][static_cast<size_t>(at)], results[1][static_cast<size_t>(at)]) << "element " << at << ", by\n"
+                                                                                            << both.sources[1].text;
+      }
+    }
+  }
+}
 
 // What a device without fp64 runs. Only F32: such a device has no F64 tensors.
 TEST(HostDialect, programs_agree_with_the_reference) {

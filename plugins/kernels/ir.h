@@ -55,6 +55,7 @@ struct KernelBuffer {
   uint32_t value;
   ltc_dtype dtype;
   bool written;
+  bool shared = false;  // perhaps with the memory of another one
 };
 
 struct KernelScalar {

@@ -3,8 +3,10 @@
 #include <algorithm>
 
 #include "emit.h"
+#include "in_place.h"
 #include "reads.h"
 #include "sort.h"
+#include "windows.h"
 
 namespace ltc::kernels {
 namespace {
@@ -17,7 +19,7 @@ class Planner {
     for (const Cluster& cluster : plan_.fusion.clusters) {
       if (cluster.form == Cluster::Form::kAlone) {
         plan_alone(cluster);
-      } else {
+      } else if (!plan_windows(cluster)) {
         plan_cluster(cluster);
       }
     }
@@ -50,6 +52,20 @@ class Planner {
     step.buffers = std::get<Kernel>(step.work).buffers;
     step.scalars = std::get<Kernel>(step.work).scalars;
     plan_.steps.push_back(std::move(step));
+  }
+
+  // A pack of windows that does as much as is compiled for its sizes anyway.
+  bool plan_windows(const Cluster& cluster) {
+    if (cluster.form != Cluster::Form::kMap || cluster.stored.size() != 1) return false;
+    const ValueId tiles = cluster.stored[0];
+    const Node& pack = graph_.nodes[graph_.values[tiles].producer];
+    if (pack.kind != Kind::kPack || graph_.values[tiles].count < kMuchWork || plan_.fusion.is_stored[pack.in[0]]) return false;
+    auto windows = packed_windows(graph_, pack.in[0], tiles);
+    if (!windows || !plan_.fusion.is_stored[windows->image]) return false;
+    Step step{*windows, {}, {}, pack.source, "windows"};
+    step.buffers = {{windows->image, windows->dtype, false}, {tiles, windows->dtype, true}};
+    plan_.steps.push_back(std::move(step));
+    return true;
   }
 
   void plan_cluster(const Cluster& cluster) {
@@ -257,15 +273,17 @@ class Planner {
 }  // namespace
 
 Plan make_plan(const ltc_graph& graph, const Options& options) {
-  Plan plan{import_graph(graph), {}, {}};
+  Plan plan{import_graph(graph, options.points_by_image), {}, {}, {}};
   pack_products(plan.graph, options);
   plan.fusion = fuse(plan.graph, options);
   Planner(plan, options).plan();
+  find_in_place(plan);
   return plan;
 }
 
 Source render(const Step& step, const Dialect& dialect) {
   if (const auto* sort = std::get_if<SortKernel>(&step.work)) return render_sort(*sort, dialect);
+  if (const auto* windows = std::get_if<WindowsKernel>(&step.work)) return render_windows(*windows, dialect);
   return render(std::get<Kernel>(step.work), dialect);
 }
 

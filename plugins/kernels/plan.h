@@ -4,6 +4,7 @@
 #include <variant>
 #include <vector>
 
+#include "convolution.h"
 #include "fuse.h"
 #include "graph.h"
 #include "ir.h"
@@ -21,7 +22,7 @@ struct SortKernel {
 };
 
 // c[i] = a[i] b[i] for a batch of matrices, by a library. Buffers of the step: those that a and b lie in, c. With
-// Options::tile_columns the second is [batch, tiles, length, tile_columns] instead, with zeros behind its last column, and `b`
+// Options::tile_columns the second is [batch, tiles, length, tile_columns] instead, with anything behind its last column, and `b`
 // says nothing; c is row-major.
 struct Product {
   ltc_dtype dtype;
@@ -29,8 +30,19 @@ struct Product {
   StridedMatrix a, b;
 };
 
+// The columns of a convolution's windows in tiles, as Product wants them: row k of a tile is the place k of the window, for as
+// many columns as a tile has. Buffers of the step: that of the image, the tiles.
+struct WindowsKernel {
+  ltc_dtype dtype;
+  Windows windows;
+  ValueId image;
+  int64_t images, tile_columns;
+  int64_t offset = 0, image_stride = 0, channel_stride = 0;
+  Sizes strides = {};  // one per dim of space
+};
+
 struct Step {
-  std::variant<Kernel, SortKernel, Product> work;
+  std::variant<Kernel, SortKernel, WindowsKernel, Product> work;
   std::vector<KernelBuffer> buffers;
   std::vector<KernelScalar> scalars;
   uint32_t source;    // a node of the graph of the ABI that it computes
@@ -40,7 +52,8 @@ struct Step {
 struct Plan {
   Graph graph;  // with values for work besides those of the ABI
   Fusion fusion;
-  std::vector<Step> steps;  // those without elements are left out
+  std::vector<Step> steps;          // those without elements are left out
+  std::vector<ValueId> takes_over;  // by output: the param whose memory it may take if that is donated, or kNone; see in_place.h
 };
 
 Plan make_plan(const ltc_graph& graph, const Options& options);

@@ -5,31 +5,50 @@
 
 namespace ltc::kernels {
 
-std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value, const Options& options) {
-  const Sizes sizes = graph.values[value].sizes;
+namespace {
+
+bool is_view(const Node& node) {
+  return node.kind >= Kind::kReshape && node.kind <= Kind::kStrided && node.kind != Kind::kPad && node.kind != Kind::kCat;
+}
+
+// Where the variables are the first ones, as many as there are strides.
+std::optional<Sizes> strides_of(const Index& position, size_t count) {
+  Sizes strides(count, 0);
+  for (const Term& term : position.terms) {
+    if (term.digit.div != 1 || term.digit.mod != 0 || term.digit.var >= count) return std::nullopt;
+    strides[term.digit.var] = term.factor;
+  }
+  return strides;
+}
+
+}  // namespace
+
+std::optional<StridedView> strided_view(const Graph& graph, ValueId value) {
+  const Value& seen = graph.values[value];
   IndexSpace space;
   Coords at;
-  VarId vars[3];
-  for (size_t dim = 0; dim < 3; ++dim) {
-    vars[dim] = space.add({.extent = sizes[dim]});
-    at.push_back(space.of_var(vars[dim]));
-  }
-  while (graph.values[value].producer != kNone) {
-    const Node& node = graph.nodes[graph.values[value].producer];
-    const bool is_view =
-        node.kind >= Kind::kReshape && node.kind <= Kind::kStrided && node.kind != Kind::kPad && node.kind != Kind::kCat;
-    if (!is_view) break;
-    Read read = reads_of(graph, node, at, space).at(0);
+  for (const int64_t size : seen.sizes) at.push_back(space.of_var(space.add({.extent = size})));
+  std::optional<StridedView> found;
+  while (true) {
+    const NodeId producer = graph.values[value].producer;
+    const bool is_end = producer == kNone || !is_view(graph.nodes[producer]);
+    if (graph.is_scalar_param(value)) return std::nullopt;
+    if (is_end || graph.values[value].count <= seen.count) {
+      const Index position = space.linear(at, graph.values[value].sizes);
+      if (auto strides = strides_of(position, seen.sizes.size())) found = {value, position.constant, *std::move(strides)};
+    }
+    if (is_end) return found;
+    Read read = reads_of(graph, graph.nodes[producer], at, space).at(0);
     value = read.operand;
     at = std::move(read.at);
   }
-  if (graph.is_scalar_param(value)) return std::nullopt;
-  const Index position = space.linear(at, graph.values[value].sizes);
-  StridedMatrix matrix{value, position.constant, 0, 0, 0};
-  for (const Term& term : position.terms) {
-    if (term.digit.div != 1 || term.digit.mod != 0 || term.digit.var > vars[2]) return std::nullopt;
-    (term.digit.var == vars[0] ? matrix.batch : term.digit.var == vars[1] ? matrix.row : matrix.column) = term.factor;
-  }
+}
+
+std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value, const Options& options) {
+  const auto view = strided_view(graph, value);
+  if (!view) return std::nullopt;
+  const StridedMatrix matrix{view->value, view->offset, view->strides[0], view->strides[1], view->strides[2]};
+  const Sizes& sizes = graph.values[value].sizes;
   if (options.blas_operands && !blas_matrix(matrix, sizes[1], sizes[2])) return std::nullopt;
   return matrix;
 }

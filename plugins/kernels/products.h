@@ -13,7 +13,17 @@ struct StridedMatrix {
   ValueId value;
   int64_t offset, batch, row, column;  // strides in elements
 };
-// Through views, as far as strides can say them and the library takes them; none: the value needs a buffer of its own.
+
+// A value of any rank that lies so.
+struct StridedView {
+  ValueId value;
+  int64_t offset;
+  Sizes strides;  // one per dim
+};
+// Through views, as far as strides can say them, and no further than to a value with more elements, unless that is where they
+// end.
+std::optional<StridedView> strided_view(const Graph& graph, ValueId value);
+// Of a value of rank 3; likewise, as far as the library takes them; none: the value needs a buffer of its own.
 std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value, const Options& options);
 
 // A matrix as BLAS takes it: rows or columns that lie side by side.

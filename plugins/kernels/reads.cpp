@@ -63,15 +63,16 @@ Read strided(const Graph& graph, const Node& node, const Coords& at, IndexSpace&
   return {node.in[0], space.split(position, graph.values[node.in[0]].sizes)};
 }
 
-// at: group; channel and place in the window; image and place in the result.
+// at: group; channel and place in the window; image and place in the result. By image: image; the same; place.
 Read window(const Graph& graph, const Node& node, const Coords& at, IndexSpace& space) {
   const Windows how = windows_of(graph, node);
   const size_t dims = how.in.size();
-  Sizes channel_and_kernel{how.channels}, image_and_place{graph.values[node.in[0]].sizes[0]};
+  Sizes channel_and_kernel{how.channels}, image_and_place{how.by_image ? 1 : graph.values[node.in[0]].sizes[0]};
   channel_and_kernel.insert(channel_and_kernel.end(), how.kernel.begin(), how.kernel.end());
   image_and_place.insert(image_and_place.end(), how.out.begin(), how.out.end());
   const Coords in_window = space.split(at[1], channel_and_kernel), out = space.split(at[2], image_and_place);
-  Read read{node.in[0], {out[0], space.sum(space.scaled(at[0], how.channels), in_window[0])}};
+  const Index image = how.by_image ? at[0] : out[0], group = how.by_image ? Index{} : at[0];
+  Read read{node.in[0], {image, space.sum(space.scaled(group, how.channels), in_window[0])}};
   for (size_t dim = 0; dim < dims; ++dim) {
     const Index step = space.scaled(in_window[dim + 1], how.dilation[dim]);
     Index place;

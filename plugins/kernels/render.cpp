@@ -10,10 +10,6 @@
 namespace ltc::kernels {
 namespace {
 
-// A kernel that does more than this has its integers in the text: dividing by a constant is several times faster, and worth a
-// compile for each size.
-constexpr int64_t kMuchWork = 1 << 18;
-
 int64_t work(const Kernel& kernel) {
   int64_t longest = 1;
   for (const Block& block : kernel.blocks) {
@@ -198,10 +194,11 @@ class Printer {
     return std::string("GLOBAL ") + (buffer.written ? "" : "const ") + type(buffer.dtype) + "*";
   }
 
+  std::string buffer_name(size_t i) const { return (kernel_.buffers[i].shared ? " b" : " RESTRICT b") + std::to_string(i); }
+
   std::string parameters() {
     std::string text;
-    for (size_t i = 0; i < kernel_.buffers.size(); ++i)
-      text += pointer(kernel_.buffers[i]) + " RESTRICT b" + std::to_string(i) + ", ";
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) text += pointer(kernel_.buffers[i]) + buffer_name(i) + ", ";
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       text += "const " + type(kernel_.scalars[i].dtype) + " s" + std::to_string(i) + ", ";
     }
@@ -215,7 +212,7 @@ class Printer {
     size_t next = 0;
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       const std::string to = pointer(kernel_.buffers[i]);
-      text += "  " + to + " RESTRICT b" + std::to_string(i) + " = (" + to + ")args[" + std::to_string(next++) + "];\n";
+      text += "  " + to + buffer_name(i) + " = (" + to + ")args[" + std::to_string(next++) + "];\n";
     }
     for (size_t i = 0; i < kernel_.scalars.size(); ++i) {
       const std::string name = type(kernel_.scalars[i].dtype);

@@ -10,6 +10,10 @@
 
 namespace ltc::kernels {
 
+// A kernel that does more than this has its integers in the text: dividing by a constant is several times faster, and worth a
+// compile for each size.
+inline constexpr int64_t kMuchWork = 1 << 18;
+
 // One kernel. Sizes and strides are not in the text but among the arguments, so kernels that differ in them only are compiled
 // once.
 //

@@ -1,6 +1,8 @@
 #include "vectors.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "dtype.h"
@@ -83,17 +85,44 @@ class Lanes {
   std::vector<bool> differs_;
 };
 
+// A sum of F32 in F64, in the body of a loop: short pieces of it are as exact in vectors of F32, which hold twice as many.
+struct NearSum {
+  Ref accumulator, element;
+};
+constexpr int64_t kNearVectors = 16;  // that a lane adds up in F32; PyTorch's own sums add as many or more
+
 class LanePrinter {
  public:
   LanePrinter(const Kernel& kernel, const Lanes& lanes, const Dialect& dialect, const ScalarText& scalar, int64_t vectors = 1)
       : kernel_(kernel), lanes_(lanes), dialect_(dialect), scalar_(scalar), vectors_(vectors) {}
+
+  // Prints the loop's sums from F32 to F64 as near sums from now on, and returns them.
+  std::vector<NearSum> sum_near(BlockId loop) {
+    std::vector<NearSum> sums;
+    for (const Ref ref : kernel_.blocks[loop].insts) {
+      const Inst& assign = kernel_.insts[ref];
+      if (assign.code != Code::kAssign) continue;
+      const Ref update = assign.args[1], cast = kernel_.insts[update].args[0];
+      const Inst& widened = kernel_.insts[cast];
+      const bool adds = assign.dtype == LTC_F64 && kernel_.insts[update].formula == "$a + $0";
+      if (!adds || widened.code != Code::kCast || widened.of != LTC_F32 || uses(cast) != 1) continue;
+      sums.push_back({assign.args[0], widened.args[0]});
+      near_.emplace(ref, sums.back());
+      left_out_.insert({update, cast});
+    }
+    return sums;
+  }
+  static std::string near_name(const NearSum& sum) { return "v" + std::to_string(sum.accumulator) + "_near"; }
 
   std::string block(BlockId id, int depth) {
     const std::string indent(static_cast<size_t>(2 * depth), ' ');
     std::string text;
     for (const Ref ref : kernel_.blocks[id].insts) {
       const Inst& inst = kernel_.insts[ref];
-      if (inst.code == Code::kLoop) {
+      if (left_out_.contains(ref)) continue;
+      if (const auto near = near_.find(ref); near != near_.end()) {
+        text += indent + near_name(near->second) + " += " + wide(near->second.element) + ";\n";
+      } else if (inst.code == Code::kLoop) {
         text += indent + scalar_.loop(inst.slot) + "\n" + block(inst.slot, depth + 1) + indent + "}\n";
       } else if (lanes_.differs(ref) || inst.code == Code::kStore) {
         for (vector_ = 0; vector_ < vectors_; ++vector_) text += indent + statement(ref, inst) + "\n";
@@ -132,6 +161,10 @@ class LanePrinter {
   }
 
  private:
+  std::ptrdiff_t uses(Ref ref) const {
+    return std::ranges::count_if(kernel_.insts, [&](const Inst& inst) { return std::ranges::count(inst.args, ref) > 0; });
+  }
+
   // Of a value that differs from lane to lane.
   std::string name(Ref ref) const {
     return "v" + std::to_string(ref) + (vectors_ > 1 ? "_" + std::to_string(vector_) : std::string());
@@ -186,6 +219,8 @@ class LanePrinter {
   const Dialect& dialect_;
   const ScalarText& scalar_;
   int64_t vectors_, vector_ = 0;  // side by side; the one that is printed
+  std::map<Ref, NearSum> near_;   // by assignment
+  std::set<Ref> left_out_;
 };
 
 // The accumulators that the body folds into: each is read by its own update only.
@@ -236,13 +271,37 @@ bool loop_is_lanes(const Kernel& kernel, BlockId loop) {
          folds_only(kernel, loop);
 }
 
+namespace {
+
+// The loop's steps of kLanes values.
+std::string lane_steps(LanePrinter& printer, BlockId loop, const std::string& var, const std::string& extent, int depth) {
+  const std::string indent(static_cast<size_t>(2 * depth), ' '), width = std::to_string(kLanes);
+  const auto sums = printer.sum_near(loop);
+  const auto steps = [&](const std::string& at, const std::string& end, int inner) {
+    return at + "for (; " + var + " + " + width + " <= " + end + "; " + var + " += " + width + ") {\n" +
+           printer.block(loop, inner + 1) + at + "}\n";
+  };
+  if (sums.empty()) return steps(indent, extent, depth);
+  const std::string inner = indent + "  ", piece = std::to_string(kNearVectors * kLanes);
+  std::string begin, end;
+  for (const NearSum& sum : sums) {
+    const std::string near = LanePrinter::near_name(sum);
+    begin += inner + "float16 " + near + " = (float16)(0.0f);\n";
+    end += inner + "v" + std::to_string(sum.accumulator) + " += convert_double16(" + near + ");\n";
+  }
+  return indent + "while (" + var + " + " + width + " <= " + extent + ") {\n" + begin + inner + "const ix end = " + extent +
+         " - " + var + " < " + piece + " ? " + extent + " : " + var + " + " + piece + ";\n" + steps(inner, "end", depth + 1) +
+         end + indent + "}\n";
+}
+
+}  // namespace
+
 std::string lane_loop(const Kernel& kernel, BlockId loop, const std::string& extent, const Dialect& dialect,
                       const ScalarText& scalar, int depth) {
   const Block& block = kernel.blocks[loop];
   const Lanes lanes(kernel, block.var, loop);
   LanePrinter printer(kernel, lanes, dialect, scalar);
-  const std::string indent(static_cast<size_t>(2 * depth), ' '), var = variable_name(block.var), width = std::to_string(kLanes);
-  const std::string inner = indent + "  ";
+  const std::string indent(static_cast<size_t>(2 * depth), ' '), inner = indent + "  ", var = variable_name(block.var);
   // Inside the braces an accumulator's name is that of a vector of them.
   std::string folded, vectors, folds, totals;
   for (const Ref ref : block.insts) {
@@ -255,8 +314,7 @@ std::string lane_loop(const Kernel& kernel, BlockId loop, const std::string& ext
     folds += printer.fold(name, update, total, inner);
     totals += indent + name + " = " + expand(update.formula, update.of, std::vector{total, name}, dialect) + ";\n";
   }
-  return folded + indent + "{\n" + vectors + inner + "for (; " + var + " + " + width + " <= " + extent + "; " + var +
-         " += " + width + ") {\n" + printer.block(loop, depth + 2) + inner + "}\n" + folds + indent + "}\n" + totals;
+  return folded + indent + "{\n" + vectors + lane_steps(printer, loop, var, extent, depth + 1) + folds + indent + "}\n" + totals;
 }
 
 }  // namespace ltc::kernels

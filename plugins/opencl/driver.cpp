@@ -30,7 +30,10 @@ class CommandEvent : public device::Event {
 // Small groups suit kernels that loop; they do much in each work item.
 device::Lowering lowering_for(const DeviceFacts& facts) {
   return {.dialect = kernels::opencl_dialect(),
-          .options = {{facts.fp64}, wants_gemm, kTileColumns},
+          .options = {.abilities = {facts.fp64},
+                      .library_product = wants_gemm,
+                      .tile_columns = kTileColumns,
+                      .points_by_image = 8 * kTileColumns},
           .elements_local = 64,
           .rows_local = 4,
           .product = gemm_source};
@@ -42,6 +45,16 @@ Context make_context(const DeviceFacts& facts) {
   const cl_context made = clCreateContext(properties, 1, &facts.id, nullptr, nullptr, &error);
   check(error, "clCreateContext");
   return Context(made);
+}
+
+// Stays for the process: PoCL reads its library of functions, half a second, for each context.
+Context context_of(const DeviceFacts& facts) {
+  static std::mutex lock;
+  static auto& contexts = *new std::unordered_map<cl_device_id, Context>;
+  const std::lock_guard guard(lock);
+  Context& context = contexts[facts.id];
+  if (!context) context = make_context(facts);
+  return context;
 }
 
 Queue make_queue(const Context& context, const DeviceFacts& facts) {
@@ -56,7 +69,7 @@ Queue make_queue(const Context& context, const DeviceFacts& facts) {
 Driver::Driver(const DeviceFacts& facts)
     : facts_(facts),
       lowering_(lowering_for(facts)),
-      context_(make_context(facts)),
+      context_(context_of(facts)),
       queue_(make_queue(context_, facts)),
       programs_(context_.get(), facts) {}
 

@@ -33,6 +33,7 @@ class Driver : public device::Driver {
                                             std::span<const std::string> binaries) override;
   void finish() noexcept override { clFinish(queue_.get()); }
 
+  const Context& context() const { return context_; }
   cl_command_queue queue() const { return queue_.get(); }
   // The event of the last command that was enqueued; the queue starts to work on it.
   device::EventRef submitted(cl_event event) const;

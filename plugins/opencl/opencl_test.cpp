@@ -8,10 +8,13 @@
 
 #include "core/compile/abi_graph.h"
 #include "core/host/plugin.h"
+#include "core/host/sized.h"
 #include "core/ir/text.h"
 #include "device/pool.h"
 #include "driver.h"
 #include "errors.h"
+#include "kernels/formula.h"
+#include "kernels/op_table.h"
 
 namespace ltc::opencl {
 namespace {
@@ -33,8 +36,8 @@ class OpenCl : public ::testing::Test {
     const auto devices = find_devices(why);
     ASSERT_FALSE(devices.empty()) << why;
     facts_ = devices[0];
-    context_ = Context(clCreateContext(nullptr, 1, &facts_.id, nullptr, nullptr, nullptr));
     driver_.emplace(facts_);
+    context_ = driver_->context();
   }
   template <typename Call>
   Failure failure_of(Call call) {
@@ -81,6 +84,26 @@ TEST_F(OpenCl, a_source_is_compiled_once) {
   Programs programs(context_.get(), facts_);
   const std::string source = "__kernel void k(__global int* x) { x[0] = 1; }\n";
   EXPECT_EQ(programs.build(source).get(), programs.build(source).get());
+}
+
+// A function that is not declared here would cost every kernel after it the time of declaring all.
+TEST_F(OpenCl, what_kernels_call_is_declared) {
+  const kernels::Dialect& dialect = kernels::opencl_dialect();
+  std::string text = "__kernel void ltc_kernel(__global float* x, __global double* y, float16 v) {\n";
+  for (const kernels::OpRow& row : kernels::op_table()) {
+    const size_t call = row.floats.find('@');
+    if (call == row.floats.npos) continue;
+    const std::string_view name = row.floats.substr(call + 1, row.floats.find('(', call) - call - 1);
+    const auto expanded = [&](ltc_dtype dtype, const std::string& arg, bool in_lanes) {
+      return kernels::expand(row.floats, dtype, std::vector{arg, arg}, dialect, in_lanes);
+    };
+    text += "  x[0] += " + expanded(LTC_F32, "x[1]", false) + ";\n  y[0] += " + expanded(LTC_F64, "y[1]", false) + ";\n";
+    if (!kernels::is_own_function(name, true)) text += "  v += " + expanded(LTC_F32, "v", true) + ";\n";
+  }
+  text += "  vstore16(v, 0, x);\n}\n";
+  Programs programs(context_.get(), facts_);
+  programs.build(kernels::program_text({&text, 1}, dialect));
+  EXPECT_EQ(programs.uses_own_builtins(), facts_.fp64 && facts_.platform_name == "Portable Computing Language");
 }
 
 TEST_F(OpenCl, memory_is_used_again) {
@@ -133,6 +156,92 @@ TEST_F(OpenCl, saved_executables_are_checked) {
   }
   device->destroy_executable(executable);
   device->destroy_program(program);
+}
+
+// A step of an optimizer: a param of 4 MB and its state, both donated, and a gradient.
+class InPlace : public ::testing::Test {
+ protected:
+  static constexpr size_t kCount = 1 << 20, kBytes = kCount * sizeof(float);
+
+  InPlace() {
+    const Graph graph = parse(R"(graph(%0: f32[1048576] -> 0, %1: f32[1048576] -> 1, %2: f32[1048576]) {
+      %3: f32[1048576] = aten::add.Tensor(%1, %2) {alpha=1}
+      %4: f32[1048576] = aten::add.Tensor(%0, %3) {alpha=1}
+      return %4, %3 })");
+    ltc_program* program = device_->lower(*AbiGraph(graph).get());
+    executable_ = device_->compile(program, 2);
+    device_->destroy_program(program);
+    for (ltc_buffer*& input : inputs_) input = filled(1);
+  }
+  ~InPlace() override {
+    for (ltc_buffer* buffer : inputs_) device_->destroy_buffer(buffer);
+    device_->destroy_executable(executable_);
+  }
+
+  ltc_buffer* filled(float value) {
+    const int64_t size = kCount;
+    auto type = host::sized<ltc_type>();
+    type.dtype = LTC_F32;
+    type.rank = 1;
+    type.sizes = &size;
+    ltc_buffer* buffer = device_->create_buffer(type);
+    std::vector<float> values(kCount, value);
+    move(LTC_TO_DEVICE, buffer, values);
+    return buffer;
+  }
+  void move(ltc_direction direction, ltc_buffer* buffer, std::vector<float>& values) {
+    auto args = host::sized<ltc_transfer_args>();
+    args.direction = direction;
+    args.buffer = buffer;
+    if (direction == LTC_TO_DEVICE) args.from = values.data();
+    if (direction == LTC_FROM_DEVICE) args.to = values.data();
+    args.size_bytes = kBytes;
+    finish(device_->transfer(args));
+  }
+  void finish(ltc_event* event) {
+    device_->wait(event);
+    device_->destroy_event(event);
+  }
+  // The outputs replace the param and its state; they are gone where they were donated.
+  void step(std::vector<uint8_t> donate) {
+    auto args = host::sized<ltc_execute_args>();
+    args.executable = executable_;
+    args.inputs = inputs_;
+    args.input_count = 3;
+    args.donate = donate.data();
+    args.output_count = 2;
+    ltc_buffer* outputs[2] = {};
+    finish(device_->execute(args, outputs));
+    for (size_t i = 0; i < 2; ++i) {
+      if (!donate[i]) device_->destroy_buffer(inputs_[i]);
+      inputs_[i] = outputs[i];
+    }
+  }
+  std::vector<float> values(size_t input) {
+    std::vector<float> values(kCount);
+    move(LTC_FROM_DEVICE, inputs_[input], values);
+    return values;
+  }
+
+  std::unique_ptr<host::PluginDevice> device_ = host::Plugin::load(LTC_OPENCL_PLUGIN)->open_device(0);
+  ltc_executable* executable_ = nullptr;
+  ltc_buffer* inputs_[3] = {};
+};
+
+TEST_F(InPlace, what_is_donated_needs_no_second_copy) {
+  for (int i = 0; i < 3; ++i) step({1, 1, 0});
+  EXPECT_EQ(values(0), std::vector<float>(kCount, 1 + 2 + 3 + 4));
+  EXPECT_EQ(values(1), std::vector<float>(kCount, 4));
+  EXPECT_LT(device_->memory_stats().peak_bytes, 4 * kBytes);
+}
+
+TEST_F(InPlace, what_is_not_donated_is_left_alone) {
+  step({1, 0, 0});
+  EXPECT_EQ(values(0), std::vector<float>(kCount, 3));
+  EXPECT_EQ(values(1), std::vector<float>(kCount, 2));
+  EXPECT_EQ(values(2), std::vector<float>(kCount, 1));
+  EXPECT_GE(device_->memory_stats().peak_bytes, 4 * kBytes);
+  EXPECT_LT(device_->memory_stats().peak_bytes, 5 * kBytes);
 }
 
 }  // namespace

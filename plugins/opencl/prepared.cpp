@@ -41,7 +41,7 @@ void set_scalar(cl_kernel kernel, cl_uint at, ltc_dtype dtype, const ltc_scalar&
 
 Prepared::Prepared(Driver& driver, Programs& programs, std::shared_ptr<const device::Recipe> recipe,
                    std::span<const std::string> binaries)
-    : driver_(driver), recipe_(std::move(recipe)) {
+    : driver_(driver), sources_(programs), recipe_(std::move(recipe)) {
   for (size_t i = 0; i < recipe_->sources.size(); ++i) {
     programs_.push_back(programs.build(recipe_->sources[i], binaries.empty() ? "" : binaries[i]));
   }
@@ -78,7 +78,7 @@ device::EventRef Prepared::submit(const device::Run& run) {
 
 std::vector<std::string> Prepared::binaries() const {
   std::vector<std::string> binaries;
-  for (const Programs::Ref& program : programs_) binaries.push_back(Programs::binary_of(program->get()));
+  for (const Programs::Ref& program : programs_) binaries.push_back(sources_.binary_of(program->get()));
   return binaries;
 }
 

@@ -18,6 +18,7 @@ class Prepared : public device::Prepared {
   void enqueue(size_t i, const device::Run& run, cl_event* event);
 
   Driver& driver_;
+  Programs& sources_;
   const std::shared_ptr<const device::Recipe> recipe_;
   std::vector<Programs::Ref> programs_;             // by source
   std::vector<ClKernel> kernels_;                   // by launch
