@@ -20,6 +20,8 @@ struct Options {
   std::function<bool(ltc_dtype, int64_t, int64_t, int64_t, int64_t)> library_product;
   int64_t tile_columns = 0;    // how many columns of the second operand that library wants side by side
   bool blas_operands = false;  // it takes operands in the forms of BLAS only (products.h)
+  int64_t split_threads = 0;   // above 0: few long rows are split, so that about so many threads share them (split.h)
+  Extras extras = {};
 };
 
 struct Cluster {

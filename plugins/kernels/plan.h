@@ -4,9 +4,11 @@
 #include <variant>
 #include <vector>
 
+#include "attention.h"
 #include "fuse.h"
 #include "graph.h"
 #include "ir.h"
+#include "library_convolution.h"
 #include "products.h"
 #include "render.h"
 
@@ -24,13 +26,14 @@ struct SortKernel {
 // Options::tile_columns the second is [batch, tiles, length, tile_columns] instead, with zeros behind its last column, and `b`
 // says nothing; c is row-major.
 struct Product {
-  ltc_dtype dtype;
+  ltc_dtype dtype;  // of a and b
   int64_t batch, rows, columns, length;
   StridedMatrix a, b;
+  ltc_dtype result;  // of c: the same, or F32 where they are halves
 };
 
 struct Step {
-  std::variant<Kernel, SortKernel, Product> work;
+  std::variant<Kernel, SortKernel, Product, AttentionKernel, LibraryConvolution> work;
   std::vector<KernelBuffer> buffers;
   std::vector<KernelScalar> scalars;
   uint32_t source;    // a node of the graph of the ABI that it computes
@@ -45,7 +48,7 @@ struct Plan {
 
 Plan make_plan(const ltc_graph& graph, const Options& options);
 
-// The text of a step that is no Product.
+// The text of a step that is no library's.
 Source render(const Step& step, const Dialect& dialect);
 
 }  // namespace ltc::kernels
