@@ -67,6 +67,21 @@ TEST(CudaLibraries, folders_of_the_variables_are_searched) {
   EXPECT_THAT(path.then, testing::Contains("/three/lib64"));
 }
 
+TEST(CudaWays, are_left_out_by_name) {
+  const Ways ways = ways_without("blocks,cudnn");
+  EXPECT_FALSE(ways.blocks || ways.cudnn);
+  EXPECT_TRUE(ways.pieces && ways.attention && ways.cublas);
+  EXPECT_EQ(left_out(ways), "blocks,cudnn");
+  EXPECT_EQ(left_out({}), "");
+  try {
+    ways_without("blocks,cuda");
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.error().code, ltc_code{LTC_INVALID_ARGUMENT});
+    EXPECT_THAT(failure.what(), HasSubstr("names 'cuda'; it may name blocks,"));
+  }
+}
+
 // ---- devices
 
 std::string why_no_device(const char* driver_folder) {
@@ -108,7 +123,7 @@ const Compiler* compiler() {
 
 void add_kernels(const ltc::Graph& graph, std::set<std::string>& kernels) {
   for (const bool blas : {false, true}) {
-    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for(blas, false).options);
+    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for({.cublas = blas, .cudnn = false}).options);
     for (const kernels::Step& step : plan.steps) {
       if (!std::holds_alternative<kernels::Product>(step.work)) kernels.insert(render(step, kernels::cuda_dialect()).text);
     }
@@ -274,7 +289,7 @@ TEST(CudaProducts, promise_the_alignment_that_holds_for_each_matrix) {
 // A transposed weight is read where it lies; a product of every second column is not.
 TEST(CudaProducts, views_reach_the_library_as_strides) {
   const auto steps_of = [](const std::string& text) {
-    return kernels::make_plan(*AbiGraph(parse(text)).get(), lowering_for(true, false).options).steps;
+    return kernels::make_plan(*AbiGraph(parse(text)).get(), lowering_for({.cudnn = false}).options).steps;
   };
   const auto transposed = steps_of(R"(graph(%0: f32[1,16,32], %1: f32[1,64,32]) {
     %2: f32[1,32,64] = aten::permute(%1) {dims=[0,2,1]}
@@ -303,7 +318,7 @@ TEST(CudaProducts, of_widened_halves_are_products_of_halves) {
       %7: f32[1,16,64] = aten::bmm(%5, %6)
       %8: f32[16,64] = aten::reshape(%7) {shape=[16,64]}
       )";
-    const auto steps = kernels::make_plan(*AbiGraph(parse(text + end)).get(), lowering_for(true, false).options).steps;
+    const auto steps = kernels::make_plan(*AbiGraph(parse(text + end)).get(), lowering_for({.cudnn = false}).options).steps;
     return std::get<kernels::Product>(steps.at(0).work);
   };
   const kernels::Product narrowed = product_of("%9: bf16[16,64] = aten::_to_copy(%8) {dtype=bf16}\nreturn %9 }");
@@ -325,7 +340,7 @@ void check_convolutions(const std::string& text) {
   std::vector<float> workspace(64);
   Dnn dnn(*api, address_of(workspace));
   const ltc::Graph graph = parse(text);
-  const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for(true, true).options);
+  const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for({}).options);
   std::vector<std::vector<float>> memory;
   for (const kernels::Value& value : plan.graph.values) memory.emplace_back(static_cast<size_t>(value.count));
   std::vector<conformance::Array> inputs;
@@ -352,8 +367,8 @@ void check_convolutions(const std::string& text) {
 std::string convolution_graph(const std::string& x, const std::string& w, const std::string& y, const std::string& how) {
   const std::string dims = how + "}\n", channels = "[" + y.substr(3, 1) + "]";
   return "graph(%0: f32" + x + ", %1: f32" + w + ", %2: f32" + y + ") {\n%3: f32" + y + " = aten::convolution(%0, %1, none) {" +
-         dims + "%4: f32" + x + ", %5: f32" + w + ", %6: f32" + channels + " = aten::convolution_backward(%2, %0, %1) {bias_sizes=none," +
-         how + ",output_mask=[1,1,0]}\nreturn %3, %4, %5 }";
+         dims + "%4: f32" + x + ", %5: f32" + w + ", %6: f32" + channels +
+         " = aten::convolution_backward(%2, %0, %1) {bias_sizes=none," + how + ",output_mask=[1,1,0]}\nreturn %3, %4, %5 }";
 }
 
 TEST(CudaConvolutions, are_put_to_the_library_as_it_defines_them) {

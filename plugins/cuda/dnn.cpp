@@ -30,9 +30,13 @@ std::unique_ptr<const DnnApi> DnnApi::load(const SearchPath& path) {
   const Library library = Library::open(names, path);
   if (!library) return nullptr;
   auto api = std::make_unique<DnnApi>();
+  try {
 #define LTC_RESOLVE(name) library.resolve(#name, api->name);
-  LTC_DNN_FUNCTIONS(LTC_RESOLVE)
+    LTC_DNN_FUNCTIONS(LTC_RESOLVE)
 #undef LTC_RESOLVE
+  } catch (const Failure&) {
+    return nullptr;
+  }
   return api;
 }
 

@@ -17,7 +17,7 @@ struct DnnApi {
   LTC_DNN_FUNCTIONS(LTC_MEMBER)
 #undef LTC_MEMBER
 
-  // Null where there is no cuDNN 9.
+  // Null where there is no cuDNN 9 with these functions.
   static std::unique_ptr<const DnnApi> load(const SearchPath& path);
   void check(dnn::Status status, const char* what) const;
 };

@@ -82,7 +82,8 @@ class Printer {
     return {framed(parameters(), text_, is_long(), dialect_), std::move(integers_), is_long()};
   }
 
-  bool is_long() const { return largest_ > INT32_MAX; }
+  // Threads and steps of loops go a little beyond the last value.
+  bool is_long() const { return largest_ > INT32_MAX - 1024; }
 
   // ---- integers
 
