@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD state=$PWD/build/gpu carry=$PWD/build/gpu-carry build=$PWD/build/gpu-release
 python=${PYTHON:-python3}
 deadline=$((SECONDS + ${GPU_SECONDS:-570}))
-parts=(plugin conformance sanitizer core sweep models times)
+parts=(plugin conformance sanitizer core sweep models times without_{blocks,pieces,attention,cudnn,cublas})
 
 usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
@@ -55,22 +55,34 @@ configure() {
     -DPython_EXECUTABLE="$(command -v "$python")" -DLTC_TESTS=OFF -DLTC_SAMPLES=OFF
 }
 plugin() { configure && ninja -C "$build" ltc_plugin_cuda ltc_conformance; }
-suite() { "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_cuda.so" "$@"; }
+# Values are compared in F32, so TF32 is off in the libraries of the first; figures of speed are taken as PyTorch's defaults are.
+exactly() { NVIDIA_TF32_OVERRIDE=0 "$@"; }
+suite() { exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_cuda.so" "$@"; }
 conformance() { suite; }
 sanitizer() {
-  compute-sanitizer --tool memcheck --error-exitcode 9 "$build/python/ltc/bin/ltc-conformance" \
+  exactly compute-sanitizer --tool memcheck --error-exitcode 9 "$build/python/ltc/bin/ltc-conformance" \
     --backend "$build/python/ltc/plugins/libltc_cuda.so" --tier memory,execute,async,programs
 }
 core() { configure && ninja -C "$build"; }
 sweep() {
-  PYTHONPATH=$root/conformance:$PYTHONPATH "$python" -m sweep --modes forward,backward --dtypes float32 --samples 1 --timeout 60 \
-    --ops '^(add|sub|mul|div|exp|log|tanh|sigmoid|sum|mean|amax|softmax|log_softmax|mm|bmm|matmul|addmm|cat|gather|scatter|index_select|sort|topk|cumsum|nn.functional.(linear|conv2d|relu|gelu|layer_norm|batch_norm|embedding|max_pool2d|cross_entropy|dropout))$'
+  export PYTHONPATH=$root/conformance:$PYTHONPATH
+  exactly "$python" -m sweep --modes forward,backward --dtypes float32,bfloat16 --samples 1 --timeout 60 \
+    --ops '^(add|sub|mul|div|exp|log|tanh|sigmoid|sum|mean|var|prod|amax|argmax|softmax|log_softmax|mm|bmm|matmul|addmm|cat|gather|scatter|index_select|sort|topk|cumsum|nn.functional.(linear|conv[123]d|conv_transpose2d|scaled_dot_product_attention|relu|gelu|layer_norm|batch_norm|embedding|max_pool2d|cross_entropy|dropout))$'
 }
-models() { "$python" -m pytest -q -x "$root/tests/test_models.py" -k as_on_cpu; }
+models() { exactly "$python" -m pytest -q -x "$root/tests/test_models.py" -k as_on_cpu; }
 times() {
   "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
     --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,gpt2,resnet18
 }
+# What each way of computing brings: beside the table of `times`, the same without it.
+without() {  # WAY
+  LTC_CUDA_WITHOUT=$1 "$python" "$root/bench/run.py" --quick --against cuda --sides ltc --workloads mlp,mnist4,enc,chain4m,gpt2,resnet18
+}
+without_blocks() { without blocks; }
+without_pieces() { without pieces; }
+without_attention() { without attention; }
+without_cudnn() { without cudnn; }
+without_cublas() { without cublas; }
 
 # ---- running them
 

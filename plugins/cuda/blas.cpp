@@ -1,6 +1,7 @@
 #include "blas.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/dtype.h"
 
@@ -14,7 +15,6 @@ struct TypeRow {
   lt::DataType scale;
 };
 
-// F32 is computed as F32: what PyTorch's flags allow beyond that does not reach a plugin.
 constexpr TypeRow kTypes[] = {
     {LTC_F32, lt::kR32F, lt::kCompute32F, lt::kR32F},
     {LTC_F64, lt::kR64F, lt::kCompute64F, lt::kR64F},
@@ -80,24 +80,47 @@ bool wants_blas(ltc_dtype dtype, int64_t batch, int64_t rows, int64_t columns, i
 
 BlasCall blas_call(const kernels::Product& product) {
   const int64_t bytes = kernels::bits_of(product.dtype) / 8;
-  const auto& [dtype, batch, rows, columns, length, a, b] = product;
+  const auto& [dtype, batch, rows, columns, length, a, b, result] = product;
   const int64_t result_stride = rows * columns;
   return {dtype,
+          result,
           static_cast<int32_t>(batch),
           operand(b, length, columns, bytes),
           operand(a, rows, length, bytes),
           {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns, result_stride, 0, lt::kAsIs,
-           alignment(bytes, 0, result_stride)}};
+           alignment(kernels::bits_of(result) / 8, 0, result_stride)}};
 }
 
-Blas::Blas(const BlasApi& api) : api_(api) { api_.check(api_.cublasLtCreate(&handle_), "cublasLtCreate"); }
+// A product ready to be launched.
+class Blas::Product : public LibraryCall {
+ public:
+  Product(const Blas& blas, const BlasCall& call);
+  void launch(std::span<const CUdeviceptr> buffers, CUstream stream) const override;
+
+ private:
+  template <typename T>
+  using Owned = std::unique_ptr<std::remove_pointer_t<T>, lt::Status (*)(T)>;
+
+  Owned<lt::Layout> layout(const BlasOperand& operand, ltc_dtype dtype) const;
+  void ask();
+
+  const Blas& blas_;
+  const BlasCall call_;
+  Owned<lt::MatmulDesc> desc_;
+  Owned<lt::Layout> first_, second_, result_;
+  lt::Heuristic chosen_{};
+};
+
+Blas::Blas(const BlasApi& api, bool tf32, CUdeviceptr workspace) : api_(api), tf32_(tf32), workspace_(workspace) {
+  api_.check(api_.cublasLtCreate(&handle_), "cublasLtCreate");
+}
 
 Blas::~Blas() {
   products_.clear();
   api_.cublasLtDestroy(handle_);
 }
 
-std::shared_ptr<const Blas::Product> Blas::product(const BlasCall& call) {
+std::shared_ptr<const LibraryCall> Blas::product(const BlasCall& call) {
   const std::lock_guard guard(lock_);
   auto& known = products_[call];
   if (!known) known = std::make_shared<const Product>(*this, call);
@@ -108,13 +131,14 @@ Blas::Product::Product(const Blas& blas, const BlasCall& call)
     : blas_(blas),
       call_(call),
       desc_(nullptr, blas.api_.cublasLtMatmulDescDestroy),
-      first_(layout(call.first)),
-      second_(layout(call.second)),
-      result_(layout(call.result)) {
+      first_(layout(call.first, call.dtype)),
+      second_(layout(call.second, call.dtype)),
+      result_(layout(call.result, call.result_dtype)) {
   const BlasApi& api = blas_.api_;
   const TypeRow& type = *find_type(call.dtype);
   lt::MatmulDesc made = nullptr;
-  api.check(api.cublasLtMatmulDescCreate(&made, type.compute, type.scale), "cublasLtMatmulDescCreate");
+  const lt::ComputeType compute = blas.tf32_ && call.dtype == LTC_F32 ? lt::kComputeFastTf32 : type.compute;
+  api.check(api.cublasLtMatmulDescCreate(&made, compute, type.scale), "cublasLtMatmulDescCreate");
   desc_.reset(made);
   for (const auto& [attribute, operation] :
        {std::pair{lt::kTransA, call.first.operation}, {lt::kTransB, call.second.operation}}) {
@@ -124,10 +148,10 @@ Blas::Product::Product(const Blas& blas, const BlasCall& call)
   ask();
 }
 
-Blas::Product::Owned<lt::Layout> Blas::Product::layout(const BlasOperand& operand) const {
+Blas::Product::Owned<lt::Layout> Blas::Product::layout(const BlasOperand& operand, ltc_dtype dtype) const {
   const BlasApi& api = blas_.api_;
   lt::Layout made = nullptr;
-  api.check(api.cublasLtMatrixLayoutCreate(&made, find_type(call_.dtype)->data, operand.rows, operand.columns, operand.leading),
+  api.check(api.cublasLtMatrixLayoutCreate(&made, find_type(dtype)->data, operand.rows, operand.columns, operand.leading),
             "cublasLtMatrixLayoutCreate");
   Owned<lt::Layout> layout(made, api.cublasLtMatrixLayoutDestroy);
   api.check(api.cublasLtMatrixLayoutSetAttribute(made, lt::kBatchCount, &call_.batch, sizeof call_.batch),
@@ -161,18 +185,18 @@ void Blas::Product::ask() {
   }
 }
 
-void Blas::Product::launch(CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace, CUstream stream) const {
+void Blas::Product::launch(std::span<const CUdeviceptr> buffers, CUstream stream) const {
   const double wide[] = {1, 0};
   const float narrow[] = {1, 0};
   const bool is_wide = call_.dtype == LTC_F64;
   const void* alpha = is_wide ? static_cast<const void*>(&wide[0]) : &narrow[0];
   const void* beta = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
-  void* result = reinterpret_cast<void*>(c);
-  blas_.api_.check(
-      blas_.api_.cublasLtMatmul(blas_.handle_, desc_.get(), alpha, at(b, call_.first, call_.dtype), first_.get(),
-                                at(a, call_.second, call_.dtype), second_.get(), beta, result, result_.get(), result,
-                                result_.get(), &chosen_.algorithm, reinterpret_cast<void*>(workspace), kWorkspaceBytes, stream),
-      "cublasLtMatmul");
+  void* result = reinterpret_cast<void*>(buffers[2]);
+  blas_.api_.check(blas_.api_.cublasLtMatmul(blas_.handle_, desc_.get(), alpha, at(buffers[1], call_.first, call_.dtype),
+                                             first_.get(), at(buffers[0], call_.second, call_.dtype), second_.get(), beta, result,
+                                             result_.get(), result, result_.get(), &chosen_.algorithm,
+                                             reinterpret_cast<void*>(blas_.workspace_), kWorkspaceBytes, stream),
+                   "cublasLtMatmul");
 }
 
 }  // namespace ltc::cuda

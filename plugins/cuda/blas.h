@@ -3,12 +3,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <type_traits>
 #include <vector>
 
 #include "blas_api.h"
 #include "kernels/plan.h"
 #include "library.h"
+#include "library_call.h"
 
 namespace ltc::cuda {
 
@@ -35,7 +35,7 @@ struct BlasOperand {
   auto operator<=>(const BlasOperand&) const = default;
 };
 struct BlasCall {
-  ltc_dtype dtype;
+  ltc_dtype dtype, result_dtype;
   int32_t batch;
   BlasOperand first, second, result;  // b, a, c of the product
   auto operator<=>(const BlasCall&) const = default;
@@ -45,41 +45,26 @@ BlasCall blas_call(const kernels::Product& product);
 // The handle of one device, and what its heuristics said. Any thread, with the device's context current.
 class Blas {
  public:
-  explicit Blas(const BlasApi& api);
+  // tf32: products of F32 may round their operands to 10 bits behind the point. workspace: kWorkspaceBytes of the device.
+  Blas(const BlasApi& api, bool tf32, CUdeviceptr workspace);
   ~Blas();
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
   static constexpr size_t kWorkspaceBytes = 32 << 20;
 
-  // A product ready to be launched; asks the heuristics once per form. Throws UNSUPPORTED where they know no way.
-  class Product {
-   public:
-    Product(const Blas& blas, const BlasCall& call);
-
-    // The addresses of the buffers that the product names, of the workspace too.
-    void launch(CUdeviceptr a, CUdeviceptr b, CUdeviceptr c, CUdeviceptr workspace, CUstream stream) const;
-
-   private:
-    template <typename T>
-    using Owned = std::unique_ptr<std::remove_pointer_t<T>, lt::Status (*)(T)>;
-
-    Owned<lt::Layout> layout(const BlasOperand& operand) const;
-    void ask();
-
-    const Blas& blas_;
-    const BlasCall call_;
-    Owned<lt::MatmulDesc> desc_;
-    Owned<lt::Layout> first_, second_, result_;
-    lt::Heuristic chosen_{};
-  };
-  std::shared_ptr<const Product> product(const BlasCall& call);
+  // A product of buffers a, b, c. Asks the heuristics once per form; throws UNSUPPORTED where they know no way.
+  std::shared_ptr<const LibraryCall> product(const BlasCall& call);
 
  private:
+  class Product;
+
   const BlasApi& api_;
+  const bool tf32_;
+  const CUdeviceptr workspace_;
   lt::Handle handle_ = nullptr;
   std::mutex lock_;
-  std::map<BlasCall, std::shared_ptr<const Product>> products_;
+  std::map<BlasCall, std::shared_ptr<const LibraryCall>> products_;
 };
 
 }  // namespace ltc::cuda

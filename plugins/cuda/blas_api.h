@@ -29,7 +29,7 @@ struct Heuristic {
 static_assert(sizeof(Heuristic) == 96);
 
 enum DataType : int { kR32F = 0, kR64F = 1, kR16F = 2, kR16BF = 14 };
-enum ComputeType : int { kCompute32F = 68, kCompute64F = 70 };
+enum ComputeType : int { kCompute32F = 68, kCompute64F = 70, kComputeFastTf32 = 77 };
 enum Operation : int32_t { kAsIs = 0, kTransposed = 1 };
 enum DescAttribute : int { kTransA = 3, kTransB = 4 };
 enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };

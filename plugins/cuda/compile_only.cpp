@@ -8,6 +8,7 @@
 #include "blas.h"
 #include "compiler.h"
 #include "device/driver.h"
+#include "lowering.h"
 
 namespace ltc::cuda {
 namespace {
@@ -73,7 +74,7 @@ class Driver : public device::Driver {
       }
     }
     if (!fresh.empty()) compiler_.compile(joined(fresh), capability_);
-    for (const kernels::Product& product : recipe->products) blas_call(product);
+    for (const device::LibraryWork& work : recipe->library) blas_call(std::get<kernels::Product>(work));
     return std::make_unique<Zeros>(std::move(recipe));
   }
 
@@ -86,10 +87,7 @@ class Driver : public device::Driver {
   const device::Facts& facts_;
   const Compiler& compiler_;
   const int capability_;
-  const device::Lowering lowering_{.dialect = kernels::cuda_dialect(),
-                                   .options = {.abilities = {}, .library_product = wants_blas, .blas_operands = true},
-                                   .elements_local = 256,
-                                   .rows_local = 32};
+  const device::Lowering lowering_ = lowering_for({.cudnn = false});
   std::mutex lock_;
   std::set<std::string> compiled_;
 };

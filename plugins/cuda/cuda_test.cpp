@@ -10,12 +10,15 @@
 
 #include "compiler.h"
 #include "conformance/ops/cases.h"
+#include "conformance/ops/reference.h"
 #include "core/compile/abi_graph.h"
 #include "core/decompose/decompose.h"
 #include "core/host/plugin.h"
 #include "core/ir/text.h"
 #include "device/recipe.h"
+#include "dnn.h"
 #include "driver_api.h"
+#include "lowering.h"
 
 namespace ltc::cuda {
 namespace {
@@ -64,6 +67,21 @@ TEST(CudaLibraries, folders_of_the_variables_are_searched) {
   EXPECT_THAT(path.then, testing::Contains("/three/lib64"));
 }
 
+TEST(CudaWays, are_left_out_by_name) {
+  const Ways ways = ways_without("blocks,cudnn");
+  EXPECT_FALSE(ways.blocks || ways.cudnn);
+  EXPECT_TRUE(ways.pieces && ways.attention && ways.cublas);
+  EXPECT_EQ(left_out(ways), "blocks,cudnn");
+  EXPECT_EQ(left_out({}), "");
+  try {
+    ways_without("blocks,cuda");
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.error().code, ltc_code{LTC_INVALID_ARGUMENT});
+    EXPECT_THAT(failure.what(), HasSubstr("names 'cuda'; it may name blocks,"));
+  }
+}
+
 // ---- devices
 
 std::string why_no_device(const char* driver_folder) {
@@ -105,13 +123,41 @@ const Compiler* compiler() {
 
 void add_kernels(const ltc::Graph& graph, std::set<std::string>& kernels) {
   for (const bool blas : {false, true}) {
-    kernels::Options options{.abilities = {}, .library_product = {}, .tile_columns = 0, .blas_operands = blas};
-    if (blas) options.library_product = wants_blas;
-    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), options);
+    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for({.cublas = blas, .cudnn = false}).options);
     for (const kernels::Step& step : plan.steps) {
       if (!std::holds_alternative<kernels::Product>(step.work)) kernels.insert(render(step, kernels::cuda_dialect()).text);
     }
   }
+}
+
+// Attention of each type and tile, with its gradients; large and long rows.
+void add_large_kernels(std::set<std::string>& kernels) {
+  for (const std::string dtype : {"f32", "f16", "bf16"}) {
+    for (const std::string width : {"64", "128"}) {
+      for (const std::string mask : {"", "bool[2,1,1,300]", "f32[200,300]", "f16[2,4,200,300]"}) {
+        const std::string q = dtype + "[2,4,200," + width + "]", k = dtype + "[2,2,300," + width + "]", logs = "f32[2,4,200]";
+        const std::string name = mask.empty() ? "none" : "%6", how = "{dropout_p=0.0,is_causal=true,scale=none}";
+        add_kernels(parse("graph(%0: " + q + ", %1: " + q + ", %2: " + k + ", %3: " + k + ", %4: " + q + ", %5: " + logs +
+                          (mask.empty() ? "" : ", %6: " + mask) + ") {\n%10: " + q + ", %11: " + logs +
+                          " = aten::_scaled_dot_product_flash_attention_for_cpu(%1, %2, %3, " + name + ") " + how +
+                          "\n%12: " + q + ", %13: " + k + ", %14: " + k +
+                          " = aten::_scaled_dot_product_flash_attention_for_cpu_backward(%0, %1, %2, %3, %4, %5, " + name + ") " +
+                          how + "\nreturn %10, %11, %12, %13, %14 }"),
+                    kernels);
+      }
+    }
+  }
+  for (const char* text : {R"(graph(%0: f32[8192,4096], %1: f32[4096], %2: bf16[8192,4096], %3: i64[4194304]) {
+         %4: f32[8192,4096] = aten::add.Tensor(%0, %1) {alpha=1}
+         %5: bf16[8192,4096] = aten::_to_copy(%4) {dtype=bf16}
+         %6: f32[8192] = aten::sum.dim_IntList(%4) {dim=[1],keepdim=false,dtype=none}
+         %7: f32[4096] = aten::sum.dim_IntList(%0) {dim=[0],keepdim=false,dtype=none}
+         %8: f32[] = aten::amax(%0) {dim=[0,1],keepdim=false}
+         %9: i64[8192] = aten::argmax(%0) {dim=1,keepdim=false}
+         %10: bool[8192,4096] = aten::lt.Tensor(%0, %1)
+         %11: i64[] = aten::sum.dim_IntList(%3) {dim=[0],keepdim=false,dtype=none}
+         return %5, %6, %7, %8, %9, %10, %11 })"})
+    add_kernels(parse(text), kernels);
 }
 
 // Every op of the conformance suite, and its programs.
@@ -127,6 +173,7 @@ std::vector<std::string> all_kernels() {
       add_kernels(decompose::minimal_form(parse(row.graph)), kernels);
     }
   }
+  add_large_kernels(kernels);
   return {kernels.begin(), kernels.end()};
 }
 
@@ -210,7 +257,7 @@ void check_product(const kernels::Product& product) {
 TEST(CudaProducts, are_described_as_blas_computes_them) {
   using M = kernels::StridedMatrix;
   const auto product = [](int64_t batch, int64_t rows, int64_t columns, int64_t length, M a, M b) {
-    check_product({LTC_F32, batch, rows, columns, length, a, b});
+    check_product({LTC_F32, batch, rows, columns, length, a, b, LTC_F32});
   };
   product(1, 3, 5, 4, {0, 0, 0, 4, 1}, {1, 0, 0, 5, 1});    // as they are
   product(1, 3, 5, 4, {0, 0, 0, 1, 3}, {1, 0, 0, 5, 1});    // the first transposed
@@ -233,16 +280,16 @@ TEST(CudaProducts, operands_that_blas_cannot_take_are_refused) {
 }
 
 TEST(CudaProducts, promise_the_alignment_that_holds_for_each_matrix) {
-  const BlasCall call = blas_call({LTC_F16, 2, 8, 8, 8, {0, 0, 64, 8, 1}, {1, 4, 72, 8, 1}});
+  const BlasCall call = blas_call({LTC_F16, 2, 8, 8, 8, {0, 0, 64, 8, 1}, {1, 4, 72, 8, 1}, LTC_F32});
   EXPECT_EQ(call.second.alignment_bytes, 128u);
   EXPECT_EQ(call.first.alignment_bytes, 8u);
+  EXPECT_EQ(call.result.alignment_bytes, 256u);  // of F32
 }
 
 // A transposed weight is read where it lies; a product of every second column is not.
 TEST(CudaProducts, views_reach_the_library_as_strides) {
   const auto steps_of = [](const std::string& text) {
-    kernels::Options options{.abilities = {}, .library_product = wants_blas, .tile_columns = 0, .blas_operands = true};
-    return kernels::make_plan(*AbiGraph(parse(text)).get(), options).steps;
+    return kernels::make_plan(*AbiGraph(parse(text)).get(), lowering_for({.cudnn = false}).options).steps;
   };
   const auto transposed = steps_of(R"(graph(%0: f32[1,16,32], %1: f32[1,64,32]) {
     %2: f32[1,32,64] = aten::permute(%1) {dims=[0,2,1]}
@@ -257,6 +304,88 @@ TEST(CudaProducts, views_reach_the_library_as_strides) {
     %3: f32[1,16,64] = aten::bmm(%2, %1)
     return %3 })");
   ASSERT_EQ(sparse.size(), 2u);
+}
+
+// A product of halves that were widened is one of halves; its result is narrowed where that is all that is made of it.
+TEST(CudaProducts, of_widened_halves_are_products_of_halves) {
+  const auto product_of = [](const std::string& end) {
+    const std::string text = R"(graph(%0: bf16[16,32], %1: bf16[64,32]) {
+      %2: f32[16,32] = aten::_to_copy(%0) {dtype=f32}
+      %3: f32[64,32] = aten::_to_copy(%1) {dtype=f32}
+      %4: f32[32,64] = aten::permute(%3) {dims=[1,0]}
+      %5: f32[1,16,32] = aten::reshape(%2) {shape=[1,16,32]}
+      %6: f32[1,32,64] = aten::reshape(%4) {shape=[1,32,64]}
+      %7: f32[1,16,64] = aten::bmm(%5, %6)
+      %8: f32[16,64] = aten::reshape(%7) {shape=[16,64]}
+      )";
+    const auto steps = kernels::make_plan(*AbiGraph(parse(text + end)).get(), lowering_for({.cudnn = false}).options).steps;
+    return std::get<kernels::Product>(steps.at(0).work);
+  };
+  const kernels::Product narrowed = product_of("%9: bf16[16,64] = aten::_to_copy(%8) {dtype=bf16}\nreturn %9 }");
+  EXPECT_EQ(narrowed.dtype, ltc_dtype{LTC_BF16});
+  EXPECT_EQ(narrowed.b.value, 1u);
+  const kernels::Product wide = product_of("return %8 }");
+  EXPECT_EQ(wide.dtype, ltc_dtype{LTC_BF16});
+  EXPECT_EQ(wide.result, ltc_dtype{LTC_F32});
+}
+
+// ---- convolutions
+
+CUdeviceptr address_of(std::vector<float>& memory) { return reinterpret_cast<CUdeviceptr>(memory.data()); }
+
+// The steps of the graph, which a stub of cuDNN computes, against the reference's.
+void check_convolutions(const std::string& text) {
+  const auto api = DnnApi::load(only(LTC_STUB_CUDNN_FOLDER));
+  ASSERT_NE(api, nullptr);
+  std::vector<float> workspace(64);
+  Dnn dnn(*api, address_of(workspace));
+  const ltc::Graph graph = parse(text);
+  const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for({}).options);
+  std::vector<std::vector<float>> memory;
+  for (const kernels::Value& value : plan.graph.values) memory.emplace_back(static_cast<size_t>(value.count));
+  std::vector<conformance::Array> inputs;
+  for (const ltc::Param& param : graph.params) {
+    conformance::Array& array = inputs.emplace_back(DType::kF32, graph.type(param.value).sizes);
+    for (int64_t i = 0; i < array.count(); ++i) {
+      const auto value = static_cast<float>((i * 7 + param.value * 3) % 11 - 5);
+      array.set_real(i, memory[param.value][static_cast<size_t>(i)] = value);
+    }
+  }
+  for (const kernels::Step& step : plan.steps) {
+    std::vector<CUdeviceptr> buffers;
+    for (const kernels::KernelBuffer& buffer : step.buffers) buffers.push_back(address_of(memory[buffer.value]));
+    const auto call = dnn.convolution(std::get<kernels::LibraryConvolution>(step.work));
+    call->launch(buffers, reinterpret_cast<CUstream>(&workspace));
+  }
+  const auto expected = conformance::evaluate(decompose::minimal_form(graph), inputs, {});
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const std::vector<float>& got = memory[graph.outputs[i]];
+    for (size_t k = 0; k < got.size(); ++k) ASSERT_EQ(got[k], expected[i].real(static_cast<int64_t>(k))) << i << " of " << text;
+  }
+}
+
+std::string convolution_graph(const std::string& x, const std::string& w, const std::string& y, const std::string& how) {
+  const std::string dims = how + "}\n", channels = "[" + y.substr(3, 1) + "]";
+  return "graph(%0: f32" + x + ", %1: f32" + w + ", %2: f32" + y + ") {\n%3: f32" + y + " = aten::convolution(%0, %1, none) {" +
+         dims + "%4: f32" + x + ", %5: f32" + w + ", %6: f32" + channels +
+         " = aten::convolution_backward(%2, %0, %1) {bias_sizes=none," + how + ",output_mask=[1,1,0]}\nreturn %3, %4, %5 }";
+}
+
+TEST(CudaConvolutions, are_put_to_the_library_as_it_defines_them) {
+  check_convolutions(
+      convolution_graph("[2,3,8,9]", "[4,3,3,2]", "[2,4,4,5]",
+                        "stride=[2,2],padding=[1,1],dilation=[1,2],transposed=false,output_padding=[0,0],groups=1"));
+  check_convolutions(
+      convolution_graph("[2,4,7,6]", "[6,2,3,3]", "[2,6,5,4]",
+                        "stride=[1,1],padding=[0,0],dilation=[1,1],transposed=false,output_padding=[0,0],groups=2"));
+  check_convolutions(convolution_graph("[1,2,10]", "[3,2,4]", "[1,3,5]",
+                                       "stride=[2],padding=[1],dilation=[1],transposed=false,output_padding=[0],groups=1"));
+  check_convolutions(
+      convolution_graph("[2,4,5,4]", "[4,3,3,2]", "[2,6,10,9]",
+                        "stride=[2,2],padding=[1,0],dilation=[1,2],transposed=true,output_padding=[1,0],groups=2"));
+  check_convolutions(
+      convolution_graph("[1,2,4,5,3]", "[2,2,2,3,2]", "[1,2,3,5,4]",
+                        "stride=[1,1,1],padding=[0,1,1],dilation=[1,1,1],transposed=false,output_padding=[0,0,0],groups=1"));
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 #include "driver.h"
 
-#include <cstdlib>
-#include <cstring>
-
+#include "lowering.h"
 #include "prepared.h"
 
 namespace ltc::cuda {
@@ -34,17 +32,6 @@ class StreamEvent : public device::Event {
 };
 
 namespace {
-
-device::Lowering lowering_for(const Libraries& libraries) {
-  kernels::Options options{.abilities = {.fp64 = true}, .library_product = {}, .tile_columns = 0, .blas_operands = true};
-  if (libraries.blas) options.library_product = wants_blas;
-  return {.dialect = kernels::cuda_dialect(), .options = std::move(options), .elements_local = 256, .rows_local = 32};
-}
-
-bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value && *value && std::strcmp(value, "0") != 0;
-}
 
 CUdeviceptr address(device::Memory memory, uint64_t offset = 0) { return reinterpret_cast<CUdeviceptr>(memory) + offset; }
 
@@ -99,13 +86,13 @@ Module::~Module() {
 Driver::Driver(const Libraries& libraries, const DeviceFacts& facts)
     : libraries_(libraries),
       facts_(facts),
-      lowering_(lowering_for(libraries)),
+      lowering_(lowering_for(libraries.ways)),
       blocks_launches_(is_set("CUDA_LAUNCH_BLOCKING")),
       queue_(libraries.api, facts.id) {
   if (!libraries_.blas) return;
   const Current current(api(), queue_.context);
-  blas_ = std::make_unique<Blas>(*libraries_.blas);
-  workspace_ = address(allocate(Blas::kWorkspaceBytes));
+  blas_workspace_ = address(allocate(Blas::kWorkspaceBytes));
+  blas_ = std::make_unique<Blas>(*libraries_.blas, allows_tf32(), blas_workspace_);
 }
 
 Driver::~Driver() {
@@ -113,8 +100,11 @@ Driver::~Driver() {
   const Current current(api(), queue_.context);
   destroy_retired(true);
   for (const CUevent event : events_) api().cuEventDestroy_v2(event);
-  if (workspace_) api().cuMemFreeAsync(workspace_, queue_.stream);
+  for (const CUdeviceptr workspace : {blas_workspace_, dnn_workspace_}) {
+    if (workspace) api().cuMemFreeAsync(workspace, queue_.stream);
+  }
   blas_.reset();
+  dnn_.reset();
 }
 
 // Memory that was given back but lies in the pool goes to the device first.
@@ -226,8 +216,13 @@ ModuleRef Driver::module(const std::string& source, const std::string& binary) {
   });
 }
 
-std::shared_ptr<const Blas::Product> Driver::product(const kernels::Product& product) {
-  return blas_->product(blas_call(product));
+std::shared_ptr<const LibraryCall> Driver::library_call(const device::LibraryWork& work) {
+  if (const auto* product = std::get_if<kernels::Product>(&work)) return blas_->product(blas_call(*product));
+  std::call_once(convolves_, [&] {
+    dnn_workspace_ = address(allocate(Dnn::kWorkspaceBytes));
+    dnn_ = std::make_unique<Dnn>(*libraries_.dnn, dnn_workspace_);
+  });
+  return dnn_->convolution(std::get<kernels::LibraryConvolution>(work));
 }
 
 void Driver::retire(CUgraphExec graph) noexcept {

@@ -86,11 +86,10 @@ class Driver : public device::Driver {
 
   const DriverApi& api() const { return libraries_.api; }
   const Queue& queue() const { return queue_; }
-  CUdeviceptr workspace() const { return workspace_; }
   // An event for all that was submitted. `what`: of which work its errors speak.
   device::EventRef record(std::string what);
   ModuleRef module(const std::string& source, const std::string& binary);
-  std::shared_ptr<const Blas::Product> product(const kernels::Product& product);
+  std::shared_ptr<const LibraryCall> library_call(const device::LibraryWork& work);
   // Destroys the graph once what was submitted is over.
   void retire(CUgraphExec graph) noexcept;
   // Whether each launch ends before the next begins, so that its error is known to be its own.
@@ -107,8 +106,10 @@ class Driver : public device::Driver {
   const device::Lowering lowering_;
   const bool blocks_launches_;
   const Queue queue_;
-  CUdeviceptr workspace_ = 0;
+  CUdeviceptr blas_workspace_ = 0, dnn_workspace_ = 0;
   std::unique_ptr<Blas> blas_;  // null: no cuBLASLt
+  std::once_flag convolves_;
+  std::unique_ptr<Dnn> dnn_;  // once there was a convolution for it
   device::CompiledSources<Module> modules_;
   std::mutex lock_;
   std::vector<CUevent> events_;  // to be used again

@@ -1,5 +1,8 @@
 #include "platform.h"
 
+#include <cstdlib>
+#include <cstring>
+
 #include "driver.h"
 
 namespace ltc::cuda {
@@ -35,9 +38,14 @@ DeviceFacts facts_of(const Libraries& libraries, int ordinal) {
 
 }  // namespace
 
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value && std::strcmp(value, "0") != 0;
+}
+
 Platform::Platform(SearchPath path) : path_(std::move(path)) {
   try {
-    auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path_), 0, nullptr, nullptr});
+    auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path_), 0, nullptr, nullptr, nullptr, {}});
     const DriverApi& api = libraries->api;
     api.check(api.cuInit(0), "cuInit");
     api.check(api.cuDriverGetVersion(&libraries->driver_version), "cuDriverGetVersion");
@@ -58,10 +66,15 @@ Platform::Platform(SearchPath path) : path_(std::move(path)) {
 }
 
 std::unique_ptr<device::Driver> Platform::open(size_t ordinal) {
-  // Saved executables depend on what computes products.
+  // Saved executables depend on what computes products and convolutions.
   std::call_once(opened_, [&] {
-    libraries_->blas = BlasApi::load(path_, libraries_->driver_version / 1000);
-    for (DeviceFacts& facts : devices_) facts.fingerprint += libraries_->blas ? ", cuBLASLt" : ", no cuBLASLt";
+    Ways ways = chosen_ways();
+    if (ways.cublas) libraries_->blas = BlasApi::load(path_, libraries_->driver_version / 1000);
+    if (ways.cudnn) libraries_->dnn = DnnApi::load(path_);
+    ways.cublas = libraries_->blas != nullptr;
+    ways.cudnn = libraries_->dnn != nullptr;
+    libraries_->ways = ways;
+    for (DeviceFacts& facts : devices_) facts.fingerprint += ", without: " + left_out(ways);
   });
   return std::make_unique<Driver>(*libraries_, devices_[ordinal]);
 }

@@ -7,17 +7,27 @@
 #include "blas.h"
 #include "compiler.h"
 #include "device/driver.h"
+#include "dnn.h"
 #include "driver_api.h"
+#include "lowering.h"
 
 namespace ltc::cuda {
 
-// Loaded once per instance of the plugin: cuBLASLt, the largest by far, when a device is opened, the others to count devices.
+// Loaded once per instance of the plugin: cuBLASLt and cuDNN, the largest by far, when a device is opened, the others to count
+// devices.
 struct Libraries {
   DriverApi api;
   int driver_version;  // 13000: CUDA 13.0
   std::unique_ptr<const Compiler> compiler;
   std::unique_ptr<const BlasApi> blas;  // null: no cuBLASLt, the generated kernels compute products
+  std::unique_ptr<const DnnApi> dnn;    // null: no cuDNN, convolutions are products
+  Ways ways = {};                       // of those that were chosen, what the libraries allow
 };
+
+// Whether an environment variable is set, and not to 0.
+bool is_set(const char* name);
+// As PyTorch where the user overrides its default: the flags that a program sets do not reach a plugin.
+inline bool allows_tf32() { return is_set("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"); }
 
 struct DeviceFacts : device::Facts {
   CUdevice id;

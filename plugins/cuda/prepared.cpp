@@ -58,7 +58,7 @@ Prepared::Prepared(Driver& driver, std::shared_ptr<const device::Recipe> recipe,
   for (size_t i = 0; i < recipe_->sources.size(); ++i) {
     modules_.push_back(driver_.module(recipe_->sources[i], binaries.empty() ? "" : binaries[i]));
   }
-  for (const kernels::Product& product : recipe_->products) products_.push_back(driver_.product(product));
+  for (const device::LibraryWork& work : recipe_->library) calls_.push_back(driver_.library_call(work));
   for (const Launch& launch : recipe_->launches) arguments_.emplace_back(launch);
 }
 
@@ -95,8 +95,8 @@ void Prepared::launch(size_t i, const device::Run& run) {
   const Launch& launch = recipe_->launches[i];
   const DriverApi& api = driver_.api();
   CUresult result = CUDA_SUCCESS;
-  if (launch.product != LTC_NONE) {
-    result = launch_product_now(i, run);
+  if (launch.library != LTC_NONE) {
+    result = launch_library_now(i, run);
   } else {
     Arguments& arguments = arguments_[i];
     arguments.set_buffers(launch, run);
@@ -111,12 +111,12 @@ void Prepared::launch(size_t i, const device::Run& run) {
                 launch.node);
 }
 
-// cuBLASLt does not tell an error of the device, which is sticky, from its own.
-CUresult Prepared::launch_product_now(size_t i, const device::Run& run) const {
+// Libraries do not tell an error of the device, which is sticky, from their own.
+CUresult Prepared::launch_library_now(size_t i, const device::Run& run) const {
   const DriverApi& api = driver_.api();
   const CUstream stream = driver_.queue().stream;
   try {
-    launch_product(i, run, stream);
+    launch_library(i, run, stream);
   } catch (const Failure&) {
     const CUresult result = api.cuStreamSynchronize(stream);
     if (result == CUDA_SUCCESS) throw;
@@ -132,10 +132,11 @@ uint32_t Prepared::blocks(const Launch& launch) const {
                 launch.node);
 }
 
-void Prepared::launch_product(size_t i, const device::Run& run, CUstream stream) const {
+void Prepared::launch_library(size_t i, const device::Run& run, CUstream stream) const {
   const Launch& launch = recipe_->launches[i];
   const auto buffer = [&](size_t which) { return address(run.at(launch.buffers[which])); };
-  products_[launch.product]->launch(buffer(0), buffer(1), buffer(2), driver_.workspace(), stream);
+  const CUdeviceptr buffers[] = {buffer(0), buffer(1), buffer(2)};
+  calls_[launch.library]->launch(buffers, stream);
 }
 
 // ---- as a graph
@@ -172,8 +173,8 @@ void Prepared::make_graph(std::vector<device::Memory> memory, const device::Run&
   for (size_t i = 0; i < recipe_->launches.size(); ++i) {
     const Launch& launch = recipe_->launches[i];
     Arguments& arguments = made.arguments.emplace_back(launch);
-    if (launch.product != LTC_NONE) {
-      last = add_product(chain, last ? &last : nullptr, i, run);
+    if (launch.library != LTC_NONE) {
+      last = add_library(chain, last ? &last : nullptr, i, run);
       made.nodes.push_back(nullptr);
     } else {
       arguments.set_buffers(launch, run);
@@ -208,13 +209,13 @@ CUgraphNode Prepared::add_kernel(CUgraph graph, const CUgraphNode* after, size_t
 }
 
 // The library's own launches are only known by capturing them.
-CUgraphNode Prepared::add_product(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const {
+CUgraphNode Prepared::add_library(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const {
   const DriverApi& api = driver_.api();
   const CUstream stream = driver_.queue().capture_stream;
   api.check(api.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
   CUgraph captured = nullptr;
   try {
-    launch_product(i, run, stream);
+    launch_library(i, run, stream);
   } catch (...) {
     api.cuStreamEndCapture(stream, &captured);
     if (captured) api.cuGraphDestroy(captured);

@@ -1,4 +1,5 @@
-// A recipe's kernels and products, ready to run on a device; a step that comes again with the same memory is one launch.
+// A recipe's kernels and calls of libraries, ready to run on a device; a step that comes again with the same memory is one
+// launch.
 #pragma once
 #include <list>
 #include <vector>
@@ -35,30 +36,30 @@ class Prepared : public device::Prepared {
   struct Graph {
     std::vector<device::Memory> memory;  // inputs, outputs, slots
     CUgraphExec executable;
-    std::vector<CUgraphNode> nodes;    // by launch; null: a product
+    std::vector<CUgraphNode> nodes;    // by launch; null: a library's
     std::vector<Arguments> arguments;  // by launch, as the nodes have them
   };
 
   void launch_each(const device::Run& run);
   void launch(size_t i, const device::Run& run);
-  CUresult launch_product_now(size_t i, const device::Run& run) const;
+  CUresult launch_library_now(size_t i, const device::Run& run) const;
   // The graph of the run's memory, if there is one, or if it is worth making one.
   Graph* graph_for(const device::Run& run);
   void make_graph(std::vector<device::Memory> memory, const device::Run& run);
   CUgraphNode add_kernel(CUgraph graph, const CUgraphNode* after, size_t i, Arguments& arguments) const;
-  CUgraphNode add_product(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const;
+  CUgraphNode add_library(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const;
   void launch_graph(Graph& graph, const device::Run& run);
-  void launch_product(size_t i, const device::Run& run, CUstream stream) const;
+  void launch_library(size_t i, const device::Run& run, CUstream stream) const;
   CUDA_KERNEL_NODE_PARAMS node_params(size_t i, Arguments& arguments) const;
   uint32_t blocks(const device::Launch& launch) const;
 
   Driver& driver_;
   const std::shared_ptr<const device::Recipe> recipe_;
-  std::vector<ModuleRef> modules_;                              // by source
-  std::vector<std::shared_ptr<const Blas::Product>> products_;  // of the recipe
-  std::vector<Arguments> arguments_;                            // by launch
-  std::list<Graph> graphs_;                                     // the one used last first
-  std::list<std::vector<device::Memory>> seen_;                 // memory of late runs without a graph, the last first
+  std::vector<ModuleRef> modules_;                         // by source
+  std::vector<std::shared_ptr<const LibraryCall>> calls_;  // of the recipe
+  std::vector<Arguments> arguments_;                       // by launch
+  std::list<Graph> graphs_;                                // the one used last first
+  std::list<std::vector<device::Memory>> seen_;            // memory of late runs without a graph, the last first
 };
 
 }  // namespace ltc::cuda

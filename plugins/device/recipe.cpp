@@ -88,7 +88,10 @@ class Maker {
 
   void add_launch(const kernels::Step& step) {
     const auto* product = std::get_if<kernels::Product>(&step.work);
-    Launch launch = product && !lowering_.product ? library_launch(*product) : kernel_launch(step, product);
+    const auto* convolution = std::get_if<kernels::LibraryConvolution>(&step.work);
+    Launch launch = convolution                     ? library_launch(*convolution)
+                    : product && !lowering_.product ? library_launch(*product)
+                                                    : kernel_launch(step, product);
     launch.node = step.source;
     launch.label = step.label;
     for (const auto& buffer : step.buffers) launch.buffers.push_back(places_[buffer.value]);
@@ -96,9 +99,9 @@ class Maker {
     recipe_.launches.push_back(std::move(launch));
   }
 
-  Launch library_launch(const kernels::Product& product) {
-    recipe_.products.push_back(product);
-    return {.source = LTC_NONE, .product = static_cast<uint32_t>(recipe_.products.size() - 1), .local_size = 1};
+  Launch library_launch(LibraryWork work) {
+    recipe_.library.push_back(std::move(work));
+    return {.source = LTC_NONE, .library = static_cast<uint32_t>(recipe_.library.size() - 1), .local_size = 1};
   }
 
   // Kernels that loop do much in each work item, so that few of them make a group; those that do most, one.
@@ -107,9 +110,12 @@ class Maker {
     const auto* kernel = std::get_if<kernels::Kernel>(&step.work);
     const bool loops = !kernel || kernel->blocks.size() > 1;
     const bool does_most = product || std::holds_alternative<kernels::WindowsKernel>(step.work);
-    const uint64_t local_size = does_most ? 1 : loops ? lowering_.rows_local : lowering_.elements_local;
+    const uint64_t local_size = does_most           ? 1
+                                : source.local_size ? static_cast<uint64_t>(source.local_size)
+                                : loops             ? lowering_.rows_local
+                                                    : lowering_.elements_local;
     return {.source = source_index(kernels::program_text({&source.text, 1}, lowering_.dialect)),
-            .product = LTC_NONE,
+            .library = LTC_NONE,
             .integers = std::move(source.integers),
             .long_index = source.long_index,
             .local_size = local_size};
@@ -143,15 +149,25 @@ std::string TensorType::text() const { return kernels::type_text({dtype, sizes, 
 
 TensorType type_of(const ltc_type& type) { return {type.dtype, {type.sizes, type.sizes + type.rank}}; }
 
+namespace {
+
+std::string work_text(const LibraryWork& work) {
+  const auto sizes = [](std::vector<int64_t> all) { return TensorType{0, std::move(all)}.text().substr(1); };
+  if (const auto* c = std::get_if<kernels::LibraryConvolution>(&work)) {
+    return sizes(c->x) + " with " + sizes(c->w) + " to " + sizes(c->y);
+  }
+  const auto& product = std::get<kernels::Product>(work);
+  return sizes({product.batch, product.rows, product.length}) + " by " + sizes({product.batch, product.length, product.columns});
+}
+
+}  // namespace
+
 std::string Recipe::text() const {
   std::string text;
   for (const Launch& launch : launches) {
     text += "\n// " + launch.label;
-    if (launch.product != LTC_NONE) {
-      const kernels::Product& product = products[launch.product];
-      text += ": [" + std::to_string(product.batch) + "," + std::to_string(product.rows) + "," + std::to_string(product.length) +
-              "] by [" + std::to_string(product.batch) + "," + std::to_string(product.length) + "," +
-              std::to_string(product.columns) + "], by the library\n";
+    if (launch.library != LTC_NONE) {
+      text += ": " + work_text(library[launch.library]) + ", by the library\n";
     } else {
       text += ": " + std::to_string(launch.integers[0]) + " items\n" + sources[launch.source];
     }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "kernels/plan.h"
@@ -32,10 +33,14 @@ struct ScalarBinding {
   ltc_dtype dtype;  // what the kernel takes
 };
 
-// One kernel to be enqueued, its arguments in the order of kernels/render.h; or a product that a library computes.
+// What a library computes.
+using LibraryWork = std::variant<kernels::Product, kernels::LibraryConvolution>;
+
+// One kernel to be enqueued, its arguments in the order of kernels/render.h; or what a library computes, from two buffers into a
+// third.
 struct Launch {
-  uint32_t source;   // LTC_NONE: a product
-  uint32_t product;  // LTC_NONE: a kernel
+  uint32_t source;   // LTC_NONE: a library's
+  uint32_t library;  // LTC_NONE: a kernel
   std::vector<Binding> buffers;
   std::vector<ScalarBinding> scalars;
   std::vector<int64_t> integers;
@@ -52,7 +57,7 @@ struct Recipe {
   std::vector<bool> is_scalar;       // by param of the graph
   std::vector<uint64_t> slots;       // bytes of memory that a run needs for what lies between
   std::vector<std::string> sources;  // distinct
-  std::vector<kernels::Product> products;
+  std::vector<LibraryWork> library;
   std::vector<Launch> launches;
 
   std::string text() const;  // the launches, for people

@@ -88,7 +88,7 @@ void type(Archive& io, TensorType& type) {
 template <typename Archive>
 void launch(Archive& io, Launch& launch) {
   io.number(launch.source);
-  io.number(launch.product);
+  io.number(launch.library);
   io.list(launch.buffers, [&](Binding& binding) { io.number(binding.place), io.number(binding.index); });
   io.list(launch.scalars, [&](ScalarBinding& binding) { io.number(binding.index), io.number(binding.dtype); });
   io.list(launch.integers, [&](int64_t& integer) { io.number(integer); });
@@ -101,11 +101,31 @@ void launch(Archive& io, Launch& launch) {
 template <typename Archive>
 void product(Archive& io, kernels::Product& product) {
   io.number(product.dtype);
+  io.number(product.result);
   for (int64_t* size : {&product.batch, &product.rows, &product.columns, &product.length}) io.number(*size);
   for (kernels::StridedMatrix* matrix : {&product.a, &product.b}) {
     io.number(matrix->value);
     for (int64_t* number : {&matrix->offset, &matrix->batch, &matrix->row, &matrix->column}) io.number(*number);
   }
+}
+
+template <typename Archive>
+void convolution(Archive& io, kernels::LibraryConvolution& c) {
+  io.number(c.pass);
+  io.number(c.dtype);
+  for (kernels::Sizes* sizes : {&c.x, &c.w, &c.y, &c.stride, &c.padding, &c.dilation}) {
+    io.list(*sizes, [&](int64_t& size) { io.number(size); });
+  }
+  io.number(c.groups);
+}
+
+template <typename Archive>
+void library(Archive& io, LibraryWork& work) {
+  size_t kind = work.index();
+  io.number(kind);
+  if (kind != work.index()) work = kernels::LibraryConvolution{};
+  if (auto* c = std::get_if<kernels::LibraryConvolution>(&work)) return convolution(io, *c);
+  product(io, std::get<kernels::Product>(work));
 }
 
 template <typename Archive>
@@ -117,7 +137,7 @@ void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std
   io.list(is_scalar, [&](uint8_t& flag) { io.number(flag); });
   io.list(recipe.slots, [&](uint64_t& bytes) { io.number(bytes); });
   io.list(recipe.sources, [&](std::string& text) { io.text(text); });
-  io.list(recipe.products, [&](kernels::Product& value) { product(io, value); });
+  io.list(recipe.library, [&](LibraryWork& value) { library(io, value); });
   io.list(binaries, [&](std::string& text) { io.text(text); });
   io.list(recipe.launches, [&](Launch& value) { launch(io, value); });
 }
@@ -130,9 +150,9 @@ void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
     good = input == LTC_NONE || (input < recipe.inputs.size() && recipe.inputs[input].bytes() == recipe.outputs[i].bytes());
   }
   for (const Launch& launch : recipe.launches) {
-    const bool is_kernel = launch.product == LTC_NONE;
+    const bool is_kernel = launch.library == LTC_NONE;
     good = good && (is_kernel ? launch.source < recipe.sources.size() && !launch.integers.empty() && launch.local_size > 0
-                              : launch.product < recipe.products.size() && launch.buffers.size() == 3);
+                              : launch.library < recipe.library.size() && launch.buffers.size() == 3);
     for (const Binding& binding : launch.buffers) {
       const size_t count = binding.place == Binding::Place::kInput    ? recipe.inputs.size()
                            : binding.place == Binding::Place::kOutput ? recipe.outputs.size()

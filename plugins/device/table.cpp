@@ -94,7 +94,10 @@ ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cl
     const ltc_graph& graph = *args->graph;
     const auto scalars = kernels::scalar_params(graph);
     const bool known = knows(graph);
-    for (size_t i = 0; i < graph.node_count; ++i) cluster[i] = known && kernels::can_compute(graph, scalars, *graph.nodes[i]);
+    const kernels::Extras& extras = device->driver->lowering().options.extras;
+    for (size_t i = 0; i < graph.node_count; ++i) {
+      cluster[i] = known && kernels::can_compute(graph, scalars, *graph.nodes[i], extras);
+    }
   });
 }
 
@@ -104,14 +107,14 @@ ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** 
     check_extensions(args->graph->ext);
     const ltc_graph& graph = *args->graph;
     const auto scalars = kernels::scalar_params(graph);
+    const Lowering& lowering = device->driver->lowering();
     for (size_t i = 0; i < graph.node_count; ++i) {
-      if (knows(graph) && kernels::can_compute(graph, scalars, *graph.nodes[i])) continue;
+      if (knows(graph) && kernels::can_compute(graph, scalars, *graph.nodes[i], lowering.options.extras)) continue;
       const ltc_string& name = graph.nodes[i]->name;
       throw Failure(LTC_UNSUPPORTED, "not in the table of ops in this form: " + std::string(name.data, name.size),
                     static_cast<uint32_t>(i));
     }
     if (!knows(graph)) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
-    const Lowering& lowering = device->driver->lowering();
     const kernels::Plan plan = kernels::make_plan(graph, lowering.options);
     auto recipe = std::make_shared<const Recipe>(make_recipe(plan, lowering));
     *program = new ltc_program{device, recipe, plan.fusion.text(plan.graph) + recipe->text()};

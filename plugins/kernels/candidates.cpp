@@ -15,6 +15,11 @@ constexpr int kCheapNumber = 16;
 bool is_movement(Kind kind) { return kind >= Kind::kReshape && kind <= Kind::kWindows; }
 bool computes(Kind kind) { return kind == Kind::kMap || kind == Kind::kCast || kind == Kind::kBits || kind == Kind::kPhilox; }
 
+// Whether the node's operands lie in buffers of their own.
+bool reads_buffers(const Node& node) {
+  return node.kind == Kind::kSort || node.kind == Kind::kAttention || node.kind == Kind::kLibraryConvolution;
+}
+
 class Finder {
  public:
   Finder(const Graph& graph, const Options& options) : graph_(graph), options_(options) {
@@ -75,7 +80,7 @@ class Finder {
       if (operand == kNone) continue;
       if (alone && node.kind == Kind::kProduct) {
         force_matrix(operand);
-      } else if (node.kind == Kind::kSort || reads_other_size(graph_, node)) {
+      } else if (reads_buffers(node) || reads_other_size(graph_, node)) {
         force(operand);
       }
       if (repeats(node, operand)) stop_recomputing(operand);
@@ -127,7 +132,9 @@ bool is_alone(const Graph& graph, const Node& node, const Options& options) {
     case Kind::kScatter:
     case Kind::kScatterAdd:
     case Kind::kStridedScatter:
-    case Kind::kSort: return true;
+    case Kind::kSort:
+    case Kind::kAttention:
+    case Kind::kLibraryConvolution: return true;
     case Kind::kProduct: {
       const Sizes &x = graph.values[node.in[0]].sizes, &z = graph.values[node.out[0]].sizes;
       return options.library_product && options.library_product(graph.values[node.in[0]].dtype, x[0], x[1], z[2], x[2]);

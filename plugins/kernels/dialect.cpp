@@ -80,6 +80,21 @@ FN f32 f32_of_u32(u32 x) { return __uint_as_float(x); }
 FN u32 u32_of_f32(f32 x) { return __float_as_uint(x); }
 FN f64 f64_of_u64(u64 x) { return __longlong_as_double((i64)x); }
 FN u64 u64_of_f64(f64 x) { return (u64)__double_as_longlong(x); }
+template <typename T, int N>
+struct alignas(N * sizeof(T)) ltc_pack {
+  T x[N];
+};
+// What the thread has whose number differs in the bit `step`; called by all threads of a block of 256 or fewer.
+template <typename T>
+FN T ltc_partner(T x, i32 step) {
+  if (step < 32) return (T)__shfl_xor_sync(0xffffffffu, x, step);
+  __shared__ T all[256];
+  all[threadIdx.x] = x;
+  __syncthreads();
+  const T other = all[(i32)threadIdx.x ^ step];
+  __syncthreads();
+  return other;
+}
 )",
     .prelude_f64 = "",
     .suffixed = true,
@@ -87,6 +102,7 @@ FN u64 u64_of_f64(f64 x) { return (u64)__double_as_longlong(x); }
     .body = ") {\n  const ix i0 = (ix)blockIdx.x * (ix)blockDim.x + (ix)threadIdx.x;\n  if (i0 >= items) return;\n",
     .close = "}\n",
     .vectors = false,
+    .device_threads = 1 << 18,
     .arguments_in_array = false,
 };
 

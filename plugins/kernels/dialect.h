@@ -1,5 +1,6 @@
 // The languages that kernels are printed in. All are C; what differs is in these tables.
 #pragma once
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ struct Dialect {
   std::span<const std::string_view> maths;  // the functions of F32 that come from maths.h
   std::span<const MathsForm> maths_forms;
   bool vectors;  // has float16, vload16 and their like
+  // Above 0: threads meet in blocks (blocks.h) and load several elements at once (packs.h); so many keep a device busy.
+  int64_t device_threads = 0;
   // Whether arguments arrive in an array; else they are parameters of the kernel.
   bool arguments_in_array;
 };

@@ -196,6 +196,7 @@ Ref Emitter::folded(const Node& node, const Coords& coords) {
       loop, {.code = Code::kFormula, .dtype = in, .args = {element, sum}, .of = in, .formula = both.substr(initial.size() + 1)});
   builder_.add_in(loop, {.code = Code::kAssign, .dtype = in, .args = {sum, next}});
   builder_.close_loop(loop);
+  kernel_.folds.push_back({loop, sum, kNoRef, both.substr(initial.size() + 1)});
   return cast(sum, dtype);
 }
 
@@ -218,6 +219,7 @@ Ref Emitter::position_of_largest(const Node& node, const Coords& coords) {
   builder_.add_in(loop, {.code = Code::kAssign, .dtype = dtype, .args = {best, next_best}});
   builder_.add_in(loop, {.code = Code::kAssign, .dtype = LTC_I64, .args = {place, next_place}});
   builder_.close_loop(loop);
+  kernel_.folds.push_back({loop, best, place, formula(*node.op, dtype)});
   return place;
 }
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "attention.h"
 #include "convolution.h"
 #include "dtype.h"
+#include "library_convolution.h"
 
 namespace ltc::kernels {
 namespace {
@@ -102,6 +104,15 @@ Node import_node(const ltc_node& node, uint32_t source) {
   return copy;
 }
 
+// What the generator computes in no other way.
+bool needs_library(const ltc_graph& graph, const OpRow& row, const ltc_node& node) {
+  return row.kind == Kind::kConvolutionBackward ||
+         (row.kind == Kind::kConvolution && is_half(graph.types[node.inputs[0]]->dtype));
+}
+bool for_library(const ltc_graph& graph, const ltc_node& node, const Extras& extras) {
+  return extras.convolution && is_library_convolution(graph, node);
+}
+
 }  // namespace
 
 const Attr* Node::find(std::string_view name) const {
@@ -147,16 +158,17 @@ std::vector<bool> scalar_params(const ltc_graph& graph) {
   return is_scalar;
 }
 
-bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node) {
+bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node, const Extras& extras) {
   const OpRow* row = find_op(view(node.name));
   if (!row) return false;
+  if (row->kind == Kind::kAttention) return extras.attention && is_attention(graph, is_scalar, node);
   const size_t colon = row->types.find(':');
   Matcher matcher(graph, is_scalar, *row);
   return matcher.operands(row->types.substr(0, colon), node) && matcher.results(row->types.substr(colon + 1), node) &&
-         is_canonical(*row, graph, node);
+         is_canonical(*row, graph, node) && (!needs_library(graph, *row, node) || for_library(graph, node, extras));
 }
 
-Graph import_graph(const ltc_graph& graph, int64_t points_by_image) {
+Graph import_graph(const ltc_graph& graph, const Extras& extras, int64_t points_by_image) {
   Graph copy;
   for (size_t i = 0; i < graph.value_count; ++i) {
     const ltc_type& type = *graph.types[i];
@@ -168,8 +180,9 @@ Graph import_graph(const ltc_graph& graph, int64_t points_by_image) {
   }
   for (size_t i = 0; i < graph.node_count; ++i) {
     Node node = import_node(*graph.nodes[i], static_cast<uint32_t>(i));
-    if (node.kind == Kind::kConvolution) {
-      expand_convolution(copy, node, points_by_image);
+    if (node.kind == Kind::kConvolution || node.kind == Kind::kConvolutionBackward) {
+      for_library(graph, *graph.nodes[i], extras) ? add_library_convolutions(copy, node)
+                                                  : expand_convolution(copy, node, points_by_image);
       continue;
     }
     for (const ValueId value : node.out) {

@@ -60,12 +60,18 @@ struct Graph {
   bool is_scalar_param(ValueId value) const;
 };
 
+// What a device computes besides what the generator can for all.
+struct Extras {
+  bool attention = false;
+  bool convolution = false;  // a library's
+};
+
 // Whether a row of the table computes the node as it stands there.
-bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node);
+bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node, const Extras& extras);
 std::vector<bool> scalar_params(const ltc_graph& graph);
 
 // Every node must be one that can be computed. points_by_image: see Options.
-Graph import_graph(const ltc_graph& graph, int64_t points_by_image);
+Graph import_graph(const ltc_graph& graph, const Extras& extras, int64_t points_by_image);
 
 std::string op_name(const Node& node);
 // "f32[2,3]".

@@ -19,6 +19,7 @@
 #include "core/compile/abi_graph.h"
 #include "core/decompose/decompose.h"
 #include "core/ir/text.h"
+#include "kernels/emulation.h"
 #include "kernels/plan.h"
 #include "kernels/windows.h"
 
@@ -84,10 +85,15 @@ std::string difference(const Array& got, const Array& expected, Tolerance tolera
 // ---- compiling and running
 
 using KernelFunction = void(void* const*, int64_t, int64_t);
+using EmulatedFunction = bool(void* const*, int64_t, int64_t);
 
 // Kernels compiled together: starting the compiler costs more than a kernel does.
 class Library {
  public:
+  explicit Library(const Dialect& dialect = host_dialect()) : dialect_(dialect) {}
+  const Dialect& dialect() const { return dialect_; }
+  bool is_emulated() const { return !dialect_.arguments_in_array; }
+
   size_t add(const std::string& kernel) {
     const auto [found, is_new] = index_.emplace(kernel, kernels_.size());
     if (is_new) kernels_.push_back(kernel);
@@ -99,9 +105,9 @@ class Library {
     const std::filesystem::path folder = std::filesystem::temp_directory_path() / name;
     std::filesystem::create_directories(folder);
     const std::string source = folder / "kernels.cpp", library = folder / "kernels.so";
-    std::ofstream(source) << program_text(kernels_, host_dialect());
-    const std::string command = "c++ -std=c++17 -Wall -Werror -Wno-unused-function -ffp-contract=off " + flags +
-                                " -shared -fPIC -o " + library + " " + source + " -lm";
+    std::ofstream(source) << text();
+    const std::string command = "c++ -std=c++17 -Werror -Wno-unused-function -ffp-contract=off " + flags +
+                                (is_emulated() ? " -w" : " -Wall") + " -shared -fPIC -o " + library + " " + source + " -lm";
     ASSERT_EQ(std::system(command.c_str()), 0) << command;
     handle_ = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     ASSERT_NE(handle_, nullptr) << dlerror();
@@ -110,8 +116,19 @@ class Library {
   KernelFunction* function(size_t i) const {
     return reinterpret_cast<KernelFunction*>(dlsym(handle_, ("ltc_kernel_" + std::to_string(i)).c_str()));
   }
+  EmulatedFunction* emulated(size_t i) const {
+    return reinterpret_cast<EmulatedFunction*>(dlsym(handle_, ("emulated_" + std::to_string(i)).c_str()));
+  }
 
  private:
+  std::string text() const {
+    if (!is_emulated()) return program_text(kernels_, dialect_);
+    std::string text = kEmulation + program_text(kernels_, dialect_);
+    for (size_t i = 0; i < kernels_.size(); ++i) text += emulated_launch(i, kernels_[i]);
+    return text;
+  }
+
+  const Dialect& dialect_;
   std::map<std::string, size_t> index_;
   std::vector<std::string> kernels_;
   void* handle_ = nullptr;
@@ -121,7 +138,7 @@ struct Prepared {
   Prepared(const ltc::Graph& from, Tolerance how_close, std::string_view letters, Library& library, const Options& options)
       : graph(from), tolerance(how_close), fills(letters), plan(make_plan(*AbiGraph(graph).get(), options)) {
     for (const Step& step : plan.steps) {
-      sources.push_back(render(step, host_dialect()));
+      sources.push_back(render(step, library.dialect()));
       functions.push_back(library.add(sources.back().text));
     }
   }
@@ -133,8 +150,8 @@ struct Prepared {
   std::vector<size_t> functions;
 };
 
-void run_step(const Step& step, const Source& source, KernelFunction* function, std::vector<std::vector<std::byte>>& memory,
-              const std::map<uint32_t, Scalar>& scalars) {
+void run_step(const Step& step, const Source& source, const Library& library, size_t function,
+              std::vector<std::vector<std::byte>>& memory, const std::map<uint32_t, Scalar>& scalars) {
   std::vector<void*> args;
   for (const KernelBuffer& buffer : step.buffers) args.push_back(memory[buffer.value].data());
   std::vector<std::vector<std::byte>> numbers;
@@ -151,10 +168,15 @@ void run_step(const Step& step, const Source& source, KernelFunction* function, 
     std::memcpy(bytes.data(), &integer, source.long_index ? 8 : 4);  // little-endian
     args.push_back(numbers.emplace_back(bytes).data());
   }
-  // Two ranges, since items run in any order.
   const int64_t items = source.integers[0];
-  function(args.data(), items / 2, items);
-  function(args.data(), 0, items / 2);
+  if (library.is_emulated()) {
+    const int64_t local = source.local_size ? source.local_size : 64;
+    EXPECT_TRUE(library.emulated(function)(args.data(), items, local)) << "threads part:\n" << source.text;
+    return;
+  }
+  // Two ranges, since items run in any order.
+  library.function(function)(args.data(), items / 2, items);
+  library.function(function)(args.data(), 0, items / 2);
 }
 
 void check(const Prepared& prepared, const ltc::Graph& reference, const Library& library) {
@@ -180,7 +202,7 @@ void check(const Prepared& prepared, const ltc::Graph& reference, const Library&
   }
   const std::vector<Array> expected = conformance::evaluate(reference, inputs, scalars);
   for (size_t i = 0; i < prepared.plan.steps.size(); ++i) {
-    run_step(prepared.plan.steps[i], prepared.sources[i], library.function(prepared.functions[i]), memory, scalar_of);
+    run_step(prepared.plan.steps[i], prepared.sources[i], library, prepared.functions[i], memory, scalar_of);
   }
   for (size_t i = 0; i < expected.size(); ++i) {
     const ValueId output = prepared.graph.outputs[i];
@@ -201,8 +223,8 @@ std::vector<std::pair<const conformance::OpCase*, std::string>> convolutions(DTy
   return found;
 }
 
-void check_ops(const Options& options, const std::string& flags) {
-  Library library;
+void check_ops(const Options& options, const std::string& flags, const Dialect& dialect = host_dialect()) {
+  Library library(dialect);
   std::vector<Prepared> all;
   for (const conformance::OpCase& row : conformance::op_cases()) {
     for (const DType dtype : conformance::dtypes_of(row.dtypes)) {
@@ -218,7 +240,7 @@ void check_ops(const Options& options, const std::string& flags) {
 TEST(HostDialect, ops_agree_with_the_reference) { check_ops({}, "-O1"); }
 
 TEST(HostDialect, convolutions_by_image_agree_with_the_reference) {
-  Library library;
+  Library library(host_dialect());
   std::vector<Prepared> all;
   Options options;
   options.points_by_image = 1;
@@ -261,7 +283,7 @@ TEST(HostDialect, windows_are_packed_as_by_the_general_kernel) {
   Options options;
   options.library_product = [](ltc_dtype, int64_t, int64_t, int64_t, int64_t) { return true; };
   options.tile_columns = 16;
-  Library library;
+  Library library(host_dialect());
   std::vector<Plan> plans;
   for (const int64_t points_by_image : {INT64_MAX, int64_t{1}}) {
     options.points_by_image = points_by_image;
@@ -303,22 +325,160 @@ TEST(HostDialect, windows_are_packed_as_by_the_general_kernel) {
   }
 }
 
+void check_programs(const Options& options, const Dialect& dialect = host_dialect()) {
+  Library library(dialect);
+  std::vector<Prepared> all;
+  std::vector<ltc::Graph> references;
+  for (const auto& cases : {conformance::program_cases(), conformance::derived_cases()}) {
+    for (const conformance::ProgramCase& row : cases) {
+      const ltc::Graph graph = decompose::minimal_form(parse(row.graph));
+      references.push_back(graph);
+      all.emplace_back(graph, row.tolerance, row.fills, library, options);
+    }
+  }
+  ASSERT_NO_FATAL_FAILURE(library.build("-O1"));
+  for (size_t i = 0; i < all.size(); ++i) check(all[i], references[i], library);
+}
+
 // What a device without fp64 runs. Only F32: such a device has no F64 tensors.
 TEST(HostDialect, programs_agree_with_the_reference) {
-  for (const bool fp64 : {true, false}) {
-    Library library;
-    std::vector<Prepared> all;
-    std::vector<ltc::Graph> references;
-    for (const auto& cases : {conformance::program_cases(), conformance::derived_cases()}) {
-      for (const conformance::ProgramCase& row : cases) {
-        const ltc::Graph graph = decompose::minimal_form(parse(row.graph));
-        references.push_back(graph);
-        all.emplace_back(graph, row.tolerance, row.fills, library, Options{{fp64}, {}});
-      }
-    }
-    ASSERT_NO_FATAL_FAILURE(library.build("-O1"));
-    for (size_t i = 0; i < all.size(); ++i) check(all[i], references[i], library);
+  for (const bool fp64 : {true, false}) check_programs(Options{{fp64}, {}});
+}
+
+// The same kernels as blocks of threads and packs of elements, which a dialect takes that needs few threads to be busy.
+Dialect busy_with(int64_t threads) {
+  Dialect dialect = cuda_dialect();
+  dialect.device_threads = threads;
+  return dialect;
+}
+
+TEST(CudaDialect, ops_agree_with_the_reference) {
+  const Dialect dialect = busy_with(8);
+  check_ops({}, "-O0", dialect);
+}
+
+TEST(CudaDialect, programs_agree_with_the_reference) {
+  const Dialect dialect = busy_with(4096);
+  check_programs({}, dialect);
+}
+
+// As the dialect is: blocks and packs as large as on a device.
+constexpr conformance::ProgramCase kLargeCases[] = {
+    {"softmax", {64}, "u", R"(graph(%0: f32[3,5000]) {
+      %1: f32[3,5000] = aten::_softmax(%0) {dim=1,half_to_float=false}
+      return %1 })"},
+    {"rows_of_all_lengths", {64}, "a", R"(graph(%0: f32[37,33], %1: f32[700,3], %2: f32[5,1000]) {
+      %3: f32[37] = aten::amax(%0) {dim=[1],keepdim=false}
+      %4: i64[37] = aten::argmax(%0) {dim=1,keepdim=false}
+      %5: f32[700] = aten::sum.dim_IntList(%1) {dim=[1],keepdim=false,dtype=none}
+      %6: i64[5] = aten::argmax(%2) {dim=1,keepdim=false}
+      %7: f32[5] = aten::amax(%2) {dim=[1],keepdim=false}
+      return %3, %4, %5, %6, %7 })"},
+    {"first_of_equals", {}, "c", R"(graph(%0: f32[9,777], %1: i64[300,41]) {
+      %2: i64[9] = aten::argmax(%0) {dim=1,keepdim=false}
+      %3: i64[41] = aten::argmax(%1) {dim=0,keepdim=false}
+      return %2, %3 })"},
+    {"columns", {64}, "u", R"(graph(%0: f32[600,70], %1: f32[600,70]) {
+      %2: f32[600,70] = aten::mul.Tensor(%0, %1)
+      %3: f32[70] = aten::sum.dim_IntList(%2) {dim=[0],keepdim=false,dtype=none}
+      %4: f32[70] = aten::amax(%0) {dim=[0],keepdim=false}
+      return %3, %4 })"},
+    {"layer_norm", {64, 1}, "uup", R"(graph(%0: f32[40,768], %1: f32[768], %2: f32[768]) {
+      %3: f32[40,768], %4: f32[40,1], %5: f32[40,1] = aten::native_layer_norm(%0, %1, %2) {normalized_shape=[768],eps=1e-05}
+      return %3, %4, %5 })"},
+    {"packs", {64}, "u", R"(graph(%0: f32[2,131077], %1: f32[131077], %2: f32[2,1], %3: bool[2,131077]) {
+      %4: f32[2,131077] = aten::add.Tensor(%0, %1) {alpha=1}
+      %5: f32[2,131077] = aten::mul.Tensor(%4, %2)
+      %6: f32[2,131077] = aten::where.self(%3, %5, %0)
+      return %6 })"},
+    {"packs_of_rows", {64}, "u", R"(graph(%0: f32[1024,260], %1: f32[260], %2: f32[260,1024]) {
+      %3: f32[1024,260] = aten::add.Tensor(%0, %1) {alpha=1}
+      %4: f32[1024,260] = aten::permute(%2) {dims=[1,0]}
+      %5: f32[1024,260] = aten::mul.Tensor(%3, %4)
+      return %5 })"},
+    {"packs_of_halves", {64}, "u", R"(graph(%0: f16[262144], %1: bf16[262144]) {
+      %2: f32[262144] = aten::_to_copy(%0) {dtype=f32}
+      %3: bf16[262144] = aten::_to_copy(%2) {dtype=bf16}
+      return %3 })"},
+};
+
+void check_graphs(std::span<const conformance::ProgramCase> cases, const Options& options) {
+  Library library(cuda_dialect());
+  std::vector<Prepared> all;
+  std::vector<ltc::Graph> references;
+  for (const conformance::ProgramCase& row : cases) {
+    const ltc::Graph graph = parse(row.graph);
+    references.push_back(decompose::minimal_form(graph));
+    all.emplace_back(options.extras.attention ? graph : references.back(), row.tolerance, row.fills, library, options);
   }
+  ASSERT_NO_FATAL_FAILURE(library.build("-O1"));
+  for (size_t i = 0; i < all.size(); ++i) check(all[i], references[i], library);
+}
+
+TEST(CudaDialect, large_kernels_agree_with_the_reference) { check_graphs(kLargeCases, {}); }
+
+// Few long rows, in pieces.
+constexpr conformance::ProgramCase kLongCases[] = {
+    {"all", {8}, "u", R"(graph(%0: f32[100000]) {
+      %1: f32[] = aten::sum.dim_IntList(%0) {dim=[0],keepdim=false,dtype=none}
+      %2: f32[] = aten::amax(%0) {dim=[0],keepdim=false}
+      return %1, %2 })"},
+    {"columns", {8}, "u", R"(graph(%0: f32[6000,7], %1: i32[6000,7]) {
+      %2: f32[7] = aten::sum.dim_IntList(%0) {dim=[0],keepdim=false,dtype=none}
+      %3: i32[1,7] = aten::sum.dim_IntList(%1) {dim=[0],keepdim=true,dtype=i32}
+      return %2, %3 })"},
+    {"channels", {8}, "u", R"(graph(%0: f32[8,3,40,50]) {
+      %1: f32[8,3,40,50] = aten::mul.Tensor(%0, %0)
+      %2: f32[1,3,1,1] = aten::sum.dim_IntList(%1) {dim=[0,2,3],keepdim=true,dtype=none}
+      %3: f32[8,3,40,50] = aten::add.Tensor(%0, %2) {alpha=1}
+      return %3 })"},
+    {"in_the_middle", {256, 1}, "u", R"(graph(%0: f64[2,9000,1,3]) {
+      %1: f64[2,1,3] = aten::sum.dim_IntList(%0) {dim=[1],keepdim=false,dtype=none}
+      %2: f64[2,9000,1,3] = aten::abs(%0)
+      %3: f64[2,1,3] = aten::amax(%2) {dim=[1],keepdim=false}
+      return %1, %3 })"},
+};
+
+TEST(CudaDialect, long_rows_in_pieces_agree_with_the_reference) {
+  const Options options{.split_threads = 1 << 18};
+  for (const conformance::ProgramCase& row : kLongCases) {
+    const Plan plan = make_plan(*AbiGraph(parse(row.graph)).get(), options);
+    EXPECT_GT(plan.steps.size(), make_plan(*AbiGraph(parse(row.graph)).get(), {}).steps.size()) << row.name << " is not split";
+  }
+  check_graphs(kLongCases, options);
+}
+
+// ---- attention
+
+std::string attention_graph(const char* dtype, const char* sizes_q, const char* sizes_k, const char* sizes_v,
+                            const char* sizes_out, const char* rows, const std::string& mask, bool causal) {
+  const std::string t(dtype), q = t + sizes_q, k = t + sizes_k, v = t + sizes_v, out = t + sizes_out,
+                              logs = "f32" + std::string(rows);
+  const std::string flags = std::string("dropout_p=0.0,is_causal=") + (causal ? "true" : "false") + ",scale=0.3";
+  const std::string param = mask.empty() ? "" : ", %6: " + mask, name = mask.empty() ? "none" : "%6";
+  return "graph(%0: " + out + ", %1: " + q + ", %2: " + k + ", %3: " + v + ", %4: " + out + ", %5: " + logs + param + ") {\n" +
+         "%10: " + out + ", %11: " + logs + " = aten::_scaled_dot_product_flash_attention_for_cpu(%1, %2, %3, " + name + ") {" +
+         flags + "}\n%12: " + q + ", %13: " + k + ", %14: " + v +
+         " = aten::_scaled_dot_product_flash_attention_for_cpu_backward(%0, %1, %2, %3, %4, %5, " + name + ") {" + flags +
+         "}\nreturn %10, %11, %12, %13, %14 }";
+}
+
+TEST(CudaDialect, attention_agrees_with_its_decomposition) {
+  const std::string graphs[] = {
+      attention_graph("f32", "[2,3,37,8]", "[2,3,45,8]", "[2,3,45,8]", "[2,3,37,8]", "[2,3,37]", "", false),
+      attention_graph("f32", "[1,2,70,20]", "[1,2,70,20]", "[1,2,70,9]", "[1,2,70,9]", "[1,2,70]", "", true),
+      attention_graph("f32", "[2,4,33,64]", "[2,2,40,64]", "[2,2,40,64]", "[2,4,33,64]", "[2,4,33]", "bool[2,1,33,40]", false),
+      attention_graph("f32", "[1,2,40,128]", "[1,2,50,128]", "[1,2,50,72]", "[1,2,40,72]", "[1,2,40]", "f32[40,50]", false),
+      attention_graph("f32", "[2,2,1,65]", "[2,2,90,65]", "[2,2,90,65]", "[2,2,1,65]", "[2,2,1]", "f32[2,1,1,90]", false),
+  };
+  const std::string halves[] = {
+      attention_graph("f16", "[1,2,40,64]", "[1,2,40,64]", "[1,2,40,64]", "[1,2,40,64]", "[1,2,40]", "", true),
+      attention_graph("bf16", "[1,2,40,64]", "[1,1,44,64]", "[1,1,44,64]", "[1,2,40,64]", "[1,2,40]", "bf16[1,44]", false),
+  };
+  std::vector<conformance::ProgramCase> cases;
+  for (const std::string& graph : graphs) cases.push_back({"attention", {2048, 1}, "uuuuuuu", graph.c_str()});
+  for (const std::string& graph : halves) cases.push_back({"attention", {0x1p16, 1}, "uuuuuuu", graph.c_str()});
+  check_graphs(cases, Options{.extras = {.attention = true}});
 }
 
 }  // namespace

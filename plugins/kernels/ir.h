@@ -63,6 +63,14 @@ struct KernelScalar {
   ltc_dtype dtype;
 };
 
+// A loop folds into the accumulator `sum` by a formula of another such sum and it. Or, with `place`, the formula says whether
+// another element is better than the one in `sum`, and `place` is where that was found first.
+struct Fold {
+  BlockId loop;
+  Ref sum, place;
+  std::string_view formula;
+};
+
 // What a variable is called in text: i0, i1, ..., and i8_, i16_, i32_, i64_, as without the line these are types.
 std::string variable_name(VarId var);
 
@@ -74,6 +82,8 @@ struct Kernel {
   std::vector<Block> blocks;  // the first: a work item
   std::vector<KernelBuffer> buffers;
   std::vector<KernelScalar> scalars;
+  std::vector<Fold> folds = {};
+  bool loops_in_any_order = false;  // also of a loop the values in any order, but for folds
 
   int64_t item_count() const { return space.var(item).extent; }
 };

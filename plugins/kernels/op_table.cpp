@@ -78,8 +78,13 @@ constexpr OpRow kOps[] = {
     {"aten::scatter_add", kScatterAdd, "TiT:T", "fib", "$0 + $1", "(T)((U)$0 + (U)$1)", "(T)($0 | $1)"},
     {"aten::as_strided_scatter", kStridedScatter, "TT:T", "fibh"},
     {"aten::sort.stable", kSort, "T:Ti", "fib"},
+    // of a device with kernels for it, see attention.h
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", kAttention, {}, {}},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", kAttention, {}, {}},
     {"aten::bmm", kProduct, "TT:T", "fi", "0;$a + $0", "0;(T)((U)$a + (U)$0)"},
-    {"aten::convolution", kConvolution, "TT-:T", "fi"},
+    {"aten::convolution", kConvolution, "TT-:T", "fih"},
+    // of a device with a library for it, see library_convolution.h
+    {"aten::convolution_backward", kConvolutionBackward, "TTT:TTT", "fh"},
 };
 
 }  // namespace

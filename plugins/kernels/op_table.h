@@ -33,8 +33,11 @@ enum class Kind : uint8_t {
   kScatterAdd,
   kStridedScatter,
   kSort,
+  kAttention,    // and its gradients
   kProduct,      // batched matrix product
-  kConvolution,  // becomes kWindows and kProduct
+  kConvolution,  // becomes kWindows and kProduct, or of a library the last
+  kConvolutionBackward,
+  kLibraryConvolution,
 };
 
 // Types: operands, a colon, results, as in struct OpRow.

@@ -6,6 +6,7 @@
 #include "in_place.h"
 #include "reads.h"
 #include "sort.h"
+#include "split.h"
 #include "windows.h"
 
 namespace ltc::kernels {
@@ -73,6 +74,7 @@ class Planner {
     if (empty || cluster.items == 0) return;
     Workshop shop(*this, cluster, cluster.items);
     const bool rows = cluster.form == Cluster::Form::kRows;
+    shop.kernel.loops_in_any_order = true;
     BlockId loop = kNone;  // over the elements of a row
     for (const ValueId value : cluster.stored) {
       const Value& type = graph_.values[value];
@@ -109,6 +111,8 @@ class Planner {
       case Kind::kScatterAdd: return plan_scatter(cluster, node);
       case Kind::kStridedScatter: return plan_strided_scatter(cluster, node);
       case Kind::kSort: return plan_sort(node);
+      case Kind::kAttention: return plan_attention(node);
+      case Kind::kLibraryConvolution: return plan_convolution(node);
       default: return plan_product(node);
     }
   }
@@ -229,16 +233,44 @@ class Planner {
     return graph_.add_value(dtype, sizes);
   }
 
+  // Where the node writes a result, though nobody may want it.
+  ValueId result(const Node& node, size_t i, ltc_dtype dtype, const Sizes& sizes) {
+    const ValueId value = node.out[i];
+    return value != kNone && plan_.fusion.is_stored[value] ? value : work_value(dtype, sizes);
+  }
+
+  void plan_attention(const Node& node) {
+    const bool backward = node.op->name.ends_with("_backward");
+    const size_t count = backward ? 6 : 3, query = backward ? 1 : 0;
+    const std::vector<ValueId> in(node.in.begin(), node.in.begin() + static_cast<ptrdiff_t>(count));
+    const ValueId mask = node.in.size() > count ? node.in[count] : kNone;
+    const auto add = [&](AttentionPass pass, std::vector<ValueId> from, std::vector<ValueId> to, const char* label) {
+      Step step{attention_of(graph_, node, pass), {}, {}, node.source, label};
+      if (mask != kNone) from.push_back(mask);
+      for (const ValueId value : from) step.buffers.push_back({value, graph_.values[value].dtype, false});
+      for (const ValueId value : to) step.buffers.push_back({value, graph_.values[value].dtype, true});
+      plan_.steps.push_back(std::move(step));
+    };
+    const Sizes q = graph_.values[in[query]].sizes, k = graph_.values[in[query + 1]].sizes,
+                v = graph_.values[in[query + 2]].sizes;
+    const ltc_dtype dtype = graph_.values[in[query]].dtype;
+    const Sizes per_row{q[0], q[1], q[2]};
+    if (!backward) {
+      const ValueId output = result(node, 0, dtype, {q[0], q[1], q[2], v[3]}), logs = result(node, 1, LTC_F32, per_row);
+      return add(AttentionPass::kForward, in, {output, logs}, "attention");
+    }
+    const ValueId sums = work_value(LTC_F32, per_row), dq = result(node, 0, dtype, q);
+    add(AttentionPass::kQueryGradient, in, {sums, dq}, "attention_backward (query)");
+    const ValueId dk = result(node, 1, dtype, k), dv = result(node, 2, dtype, v);
+    add(AttentionPass::kKeyGradient, {in[0], in[1], in[2], in[3], sums, in[5]}, {dk, dv}, "attention_backward (key, value)");
+  }
+
   void plan_sort(const Node& node) {
     const Value x = graph_.values[node.in[0]];
     if (x.count == 0) return;
     const size_t dim = x.sizes.empty() ? 0 : dim_of(node, "dim", -1, x.sizes.size());
     const int64_t length = x.sizes.empty() ? 1 : x.sizes[dim], stride = x.sizes.empty() ? 1 : dense_strides(x.sizes)[dim];
-    const auto wanted = [&](size_t i, ltc_dtype dtype) {
-      const ValueId value = node.out[i];
-      return value != kNone && plan_.fusion.is_stored[value] ? value : work_value(dtype, x.sizes);
-    };
-    const ValueId values = wanted(0, x.dtype), positions = wanted(1, LTC_I64);
+    const ValueId values = result(node, 0, x.dtype, x.sizes), positions = result(node, 1, LTC_I64, x.sizes);
     const ValueId order = work_value(LTC_I32, x.sizes), spare = work_value(LTC_I32, x.sizes);
     Step step{
         SortKernel{x.dtype, x.count / length, length, stride, node.integer("descending", 0) != 0}, {}, {}, node.source, "sort"};
@@ -247,6 +279,14 @@ class Planner {
                     {positions, LTC_I64, true},
                     {order, LTC_I32, true},
                     {spare, LTC_I32, true}};
+    plan_.steps.push_back(std::move(step));
+  }
+
+  void plan_convolution(const Node& node) {
+    Step step{library_convolution(graph_, node), {}, {}, node.source, "convolution"};
+    for (const ValueId value : {node.in[0], node.in[1], node.out[0]}) {
+      step.buffers.push_back({value, graph_.values[value].dtype, value == node.out[0]});
+    }
     plan_.steps.push_back(std::move(step));
   }
 
@@ -260,8 +300,8 @@ class Planner {
     if (c.count == 0) return;
     const StridedMatrix left = matrix(node.in[0]);
     const StridedMatrix right = options_.tile_columns ? StridedMatrix{node.in[1], 0, 0, 0, 0} : matrix(node.in[1]);
-    Step step{Product{a.dtype, c.sizes[0], c.sizes[1], c.sizes[2], a.sizes[2], left, right}, {}, {}, node.source, "bmm"};
-    step.buffers = {{left.value, a.dtype, false}, {right.value, a.dtype, false}, {node.out[0], a.dtype, true}};
+    Step step{Product{a.dtype, c.sizes[0], c.sizes[1], c.sizes[2], a.sizes[2], left, right, c.dtype}, {}, {}, node.source, "bmm"};
+    step.buffers = {{left.value, a.dtype, false}, {right.value, a.dtype, false}, {node.out[0], c.dtype, true}};
     plan_.steps.push_back(std::move(step));
   }
 
@@ -273,7 +313,9 @@ class Planner {
 }  // namespace
 
 Plan make_plan(const ltc_graph& graph, const Options& options) {
-  Plan plan{import_graph(graph, options.points_by_image), {}, {}, {}};
+  Plan plan{import_graph(graph, options.extras, options.points_by_image), {}, {}, {}};
+  split_reductions(plan.graph, options);
+  narrow_products(plan.graph, options);
   pack_products(plan.graph, options);
   plan.fusion = fuse(plan.graph, options);
   Planner(plan, options).plan();
@@ -284,6 +326,7 @@ Plan make_plan(const ltc_graph& graph, const Options& options) {
 Source render(const Step& step, const Dialect& dialect) {
   if (const auto* sort = std::get_if<SortKernel>(&step.work)) return render_sort(*sort, dialect);
   if (const auto* windows = std::get_if<WindowsKernel>(&step.work)) return render_windows(*windows, dialect);
+  if (const auto* attention = std::get_if<AttentionKernel>(&step.work)) return render_attention(*attention, dialect);
   return render(std::get<Kernel>(step.work), dialect);
 }
 

@@ -4,10 +4,12 @@
 #include <variant>
 #include <vector>
 
+#include "attention.h"
 #include "convolution.h"
 #include "fuse.h"
 #include "graph.h"
 #include "ir.h"
+#include "library_convolution.h"
 #include "products.h"
 #include "render.h"
 
@@ -25,9 +27,10 @@ struct SortKernel {
 // Options::tile_columns the second is [batch, tiles, length, tile_columns] instead, with anything behind its last column, and `b`
 // says nothing; c is row-major.
 struct Product {
-  ltc_dtype dtype;
+  ltc_dtype dtype;  // of a and b
   int64_t batch, rows, columns, length;
   StridedMatrix a, b;
+  ltc_dtype result;  // of c: the same, or F32 where they are halves
 };
 
 // The columns of a convolution's windows in tiles, as Product wants them: row k of a tile is the place k of the window, for as
@@ -42,7 +45,7 @@ struct WindowsKernel {
 };
 
 struct Step {
-  std::variant<Kernel, SortKernel, WindowsKernel, Product> work;
+  std::variant<Kernel, SortKernel, WindowsKernel, Product, AttentionKernel, LibraryConvolution> work;
   std::vector<KernelBuffer> buffers;
   std::vector<KernelScalar> scalars;
   uint32_t source;    // a node of the graph of the ABI that it computes
@@ -58,7 +61,7 @@ struct Plan {
 
 Plan make_plan(const ltc_graph& graph, const Options& options);
 
-// The text of a step that is no Product.
+// The text of a step that is no library's.
 Source render(const Step& step, const Dialect& dialect);
 
 }  // namespace ltc::kernels

@@ -1,15 +1,16 @@
 #include "products.h"
 
+#include <algorithm>
+
 #include "candidates.h"
+#include "dtype.h"
 #include "reads.h"
 
 namespace ltc::kernels {
-
 namespace {
 
-bool is_view(const Node& node) {
-  return node.kind >= Kind::kReshape && node.kind <= Kind::kStrided && node.kind != Kind::kPad && node.kind != Kind::kCat;
-}
+bool is_view(Kind kind) { return kind >= Kind::kReshape && kind <= Kind::kStrided && kind != Kind::kPad && kind != Kind::kCat; }
+
 
 // Where the variables are the first ones, as many as there are strides.
 std::optional<Sizes> strides_of(const Index& position, size_t count) {
@@ -31,7 +32,7 @@ std::optional<StridedView> strided_view(const Graph& graph, ValueId value) {
   std::optional<StridedView> found;
   while (true) {
     const NodeId producer = graph.values[value].producer;
-    const bool is_end = producer == kNone || !is_view(graph.nodes[producer]);
+    const bool is_end = producer == kNone || !is_view(graph.nodes[producer].kind);
     if (graph.is_scalar_param(value)) return std::nullopt;
     if (is_end || graph.values[value].count <= seen.count) {
       const Index position = space.linear(at, graph.values[value].sizes);
@@ -61,6 +62,96 @@ std::optional<BlasMatrix> blas_matrix(const StridedMatrix& matrix, int64_t rows,
   }
   if ((matrix.row == 1 || rows == 1) && matrix.column >= rows) return BlasMatrix{false, matrix.column};
   return std::nullopt;
+}
+
+namespace {
+
+// Works on a graph whose nodes are in order, and leaves it so.
+class Narrower {
+ public:
+  Narrower(Graph& graph, const Options& options) : old_(graph), new_(graph), options_(options), uses_(graph.values.size(), 0) {
+    new_.nodes.clear();
+    for (const ValueId value : graph.outputs) uses_[value] += 2;  // its dtype stays
+    for (const Node& node : graph.nodes) {
+      for (const ValueId value : node.in) {
+        if (value != kNone) ++uses_[value];
+      }
+    }
+  }
+
+  void narrow() {
+    for (Node node : old_.nodes) {
+      if (node.kind == Kind::kProduct && old_.values[node.out[0]].dtype == LTC_F32) narrow(node);
+      append(std::move(node));
+    }
+    old_ = std::move(new_);
+  }
+
+ private:
+  void append(Node node) {
+    for (const ValueId value : node.out) {
+      if (value != kNone) new_.values[value].producer = static_cast<NodeId>(new_.nodes.size());
+    }
+    new_.nodes.push_back(std::move(node));
+  }
+
+  void narrow(Node& node) {
+    const ltc_dtype half = half_below(node.in[0]);
+    if (half == 0 || half_below(node.in[1]) != half) return;
+    const Sizes &a = old_.values[node.in[0]].sizes, &c = old_.values[node.out[0]].sizes;
+    if (!options_.library_product(half, a[0], a[1], c[2], a[2])) return;
+    for (ValueId& operand : node.in) operand = narrowed(operand, half);
+    narrow_result(node.out[0], half);
+  }
+
+  // The dtype from which the value was widened, below any views; 0: it was not.
+  ltc_dtype half_below(ValueId value) const {
+    while (old_.values[value].producer != kNone) {
+      const Node& node = old_.nodes[old_.values[value].producer];
+      const ltc_dtype from = old_.values[node.in.empty() ? value : node.in[0]].dtype;
+      if (node.kind == Kind::kCast) return is_half(from) && !old_.is_scalar_param(node.in[0]) ? from : 0;
+      if (!is_view(node.kind)) return 0;
+      value = node.in[0];
+    }
+    return 0;
+  }
+
+  ValueId narrowed(ValueId value, ltc_dtype half) {
+    Node node = old_.nodes[old_.values[value].producer];
+    if (node.kind == Kind::kCast) return node.in[0];
+    node.in[0] = narrowed(node.in[0], half);
+    node.out[0] = new_.add_value(half, old_.values[value].sizes);
+    const ValueId result = node.out[0];
+    append(std::move(node));
+    return result;
+  }
+
+  // The cast at the end then has nothing left to do.
+  void narrow_result(ValueId value, ltc_dtype half) {
+    std::vector<ValueId> chain{value};
+    while (uses_[chain.back()] == 1) {
+      const auto reads = [&](const Node& node) { return std::ranges::count(node.in, chain.back()) > 0; };
+      const Node& reader = *std::ranges::find_if(old_.nodes, reads);
+      const bool casts = reader.kind == Kind::kCast;
+      if (casts && old_.values[reader.out[0]].dtype == half) {
+        for (const ValueId inner : chain) new_.values[inner].dtype = half;
+        return;
+      }
+      if (casts || !is_view(reader.kind)) return;
+      chain.push_back(reader.out[0]);
+    }
+  }
+
+  Graph& old_;
+  Graph new_;
+  const Options& options_;
+  std::vector<int> uses_;
+};
+
+}  // namespace
+
+void narrow_products(Graph& graph, const Options& options) {
+  if (options.library_product) Narrower(graph, options).narrow();
 }
 
 void pack_products(Graph& graph, const Options& options) {

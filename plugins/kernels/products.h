@@ -33,6 +33,10 @@ struct BlasMatrix {
 };
 std::optional<BlasMatrix> blas_matrix(const StridedMatrix& matrix, int64_t rows, int64_t columns);
 
+// A product of halves that were widened becomes one of halves, which the library adds up in F32 as before; where its result is
+// only narrowed again, the library does that too.
+void narrow_products(Graph& graph, const Options& options);
+
 // Gives the products that go to the library their second operand in tiles of columns.
 void pack_products(Graph& graph, const Options& options);
 

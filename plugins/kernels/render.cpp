@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "blocks.h"
 #include "dtype.h"
 #include "formula.h"
+#include "packs.h"
 #include "vectors.h"
 
 namespace ltc::kernels {
@@ -31,6 +33,10 @@ class Printer {
 
   Source print() {
     if (dialect_.vectors && kernel_.item_count() >= kManyItems && items_are_lanes(kernel_)) return print_in_vectors();
+    if (dialect_.device_threads) {
+      if (const auto shape = block_shape(kernel_, dialect_.device_threads)) return print_in_blocks(*shape);
+      if (const int64_t pack = pack_of(kernel_, dialect_.device_threads); pack > 1) return print_in_packs(pack);
+    }
     block(kernel_.blocks[0], dialect_.arguments_in_array ? 2 : 1);
     const std::string arguments = dialect_.arguments_in_array ? unpacked() : parameters();
     return {framed(arguments, text_, is_long(), dialect_), std::move(integers_), is_long()};
@@ -50,7 +56,30 @@ class Printer {
     return {framed(parameters(), text_, is_long(), dialect_), std::move(integers_), is_long()};
   }
 
-  bool is_long() const { return largest_ > INT32_MAX; }
+  Source print_in_blocks(const BlockShape& shape) {
+    const int64_t count = kernel_.item_count();
+    text_ = block_statements(kernel_, shape, constant(count), dialect_, scalar_text());
+    integers_[0] = (count + shape.rows - 1) / shape.rows * shape.threads();
+    Dialect frame = dialect_;
+    frame.body = ") {\n";
+    return {framed(parameters(), text_, is_long(), frame), std::move(integers_), is_long(), shape.threads()};
+  }
+
+  // A work item does a pack; the last one does what is left one by one.
+  Source print_in_packs(int64_t pack) {
+    const int64_t count = kernel_.item_count();
+    const std::string all = constant(count), size = std::to_string(pack);
+    block(kernel_.blocks[0], 3);
+    const std::string one_by_one = std::move(text_);
+    text_ = "  const ix begin = i0 * " + size + ";\n  if (begin + " + size + " <= " + all + ") {\n" +
+            pack_statements(kernel_, pack, scalar_text()) + "  } else {\n    for (ix i0 = begin; i0 < " + all + "; ++i0) {\n" +
+            one_by_one + "    }\n  }\n";
+    integers_[0] = (count + pack - 1) / pack;
+    return {framed(parameters(), text_, is_long(), dialect_), std::move(integers_), is_long()};
+  }
+
+  // Threads and steps of loops go a little beyond the last value.
+  bool is_long() const { return largest_ > INT32_MAX - 1024; }
 
   // ---- integers
 
@@ -174,7 +203,7 @@ class Printer {
 
   ScalarText scalar_text() {
     return {[this](Ref ref) { return statement(ref, kernel_.insts[ref]); }, [this](const Index& at) { return index(at); },
-            [this](BlockId id) { return loop_head(id, true); }};
+            [this](BlockId id) { return loop_head(id, true); }, [this](int64_t value) { return constant(value); }};
   }
 
   void block(const Block& block, int depth) {

@@ -24,6 +24,7 @@ struct Source {
   std::string text;               // the function ltc_kernel
   std::vector<int64_t> integers;  // the first is the number of items
   bool long_index;
+  int64_t local_size = 0;  // threads of a block where the text is made for it
 };
 
 Source render(const Kernel& kernel, const Dialect& dialect);

@@ -15,12 +15,6 @@ bool mentions(const Index& index, VarId var) {
   return std::ranges::any_of(index.terms, [&](const Term& term) { return term.digit.var == var; });
 }
 
-// Neighbouring values of the variable are neighbouring elements.
-bool is_side_by_side(const Index& index, VarId var) {
-  return std::ranges::count(index.terms, Term{1, {var, 1, 0}}) == 1 &&
-         std::ranges::count_if(index.terms, [&](const Term& term) { return term.digit.var == var; }) == 1;
-}
-
 // Formulas that mean the same for vectors. Comparisons of F64 give masks of another width.
 bool is_vector_formula(const Inst& inst) {
   const std::string_view formula = inst.formula;
@@ -240,6 +234,11 @@ bool folds_only(const Kernel& kernel, BlockId loop) {
 }
 
 }  // namespace
+
+bool is_side_by_side(const Index& index, VarId var) {
+  return std::ranges::count(index.terms, Term{1, {var, 1, 0}}) == 1 &&
+         std::ranges::count_if(index.terms, [&](const Term& term) { return term.digit.var == var; }) == 1;
+}
 
 bool items_are_lanes(const Kernel& kernel) {
   const Lanes lanes(kernel, kernel.item, 0);

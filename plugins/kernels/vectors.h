@@ -19,7 +19,11 @@ struct ScalarText {
   std::function<std::string(Ref)> statement;
   std::function<std::string(const Index&)> index;
   std::function<std::string(BlockId)> loop;  // "for (...) {"
+  std::function<std::string(int64_t)> constant;
 };
+
+// Neighbouring values of the variable are neighbouring elements.
+bool is_side_by_side(const Index& index, VarId var);
 
 // Whether items can be lanes.
 bool items_are_lanes(const Kernel& kernel);

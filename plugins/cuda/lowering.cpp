@@ -1,0 +1,66 @@
+#include "lowering.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <sstream>
+
+#include "blas.h"
+
+namespace ltc::cuda {
+namespace {
+
+constexpr std::pair<std::string_view, bool Ways::*> kNames[] = {{"blocks", &Ways::blocks},
+                                                                {"pieces", &Ways::pieces},
+                                                                {"attention", &Ways::attention},
+                                                                {"cublas", &Ways::cublas},
+                                                                {"cudnn", &Ways::cudnn}};
+
+const kernels::Dialect& dialect_for(const Ways& ways) {
+  static const kernels::Dialect plain = [] {
+    kernels::Dialect dialect = kernels::cuda_dialect();
+    dialect.device_threads = 0;
+    return dialect;
+  }();
+  return ways.blocks ? kernels::cuda_dialect() : plain;
+}
+
+}  // namespace
+
+Ways ways_without(const std::string& names) {
+  Ways ways;
+  std::istringstream words(names);
+  for (std::string word; std::getline(words, word, ',');) {
+    const auto found = std::ranges::find(kNames, word, [](const auto& row) { return row.first; });
+    if (found == std::end(kNames)) {
+      throw Failure(LTC_INVALID_ARGUMENT,
+                    "LTC_CUDA_WITHOUT names '" + word + "'; it may name blocks, pieces, attention, cublas and cudnn");
+    }
+    ways.*(found->second) = false;
+  }
+  return ways;
+}
+
+std::string left_out(const Ways& ways) {
+  std::string names;
+  for (const auto& [name, way] : kNames) {
+    if (!(ways.*way)) names += (names.empty() ? "" : ",") + std::string(name);
+  }
+  return names;
+}
+
+Ways chosen_ways() {
+  const char* names = std::getenv("LTC_CUDA_WITHOUT");
+  return ways_without(names ? names : "");
+}
+
+device::Lowering lowering_for(const Ways& ways) {
+  const kernels::Dialect& dialect = dialect_for(ways);
+  kernels::Options options{.abilities = {.fp64 = true},
+                           .blas_operands = true,
+                           .split_threads = ways.pieces ? kernels::cuda_dialect().device_threads : 0,
+                           .extras = {.attention = ways.attention, .convolution = ways.cudnn}};
+  if (ways.cublas) options.library_product = wants_blas;
+  return {.dialect = dialect, .options = std::move(options), .elements_local = 256, .rows_local = 32};
+}
+
+}  // namespace ltc::cuda

@@ -1,0 +1,145 @@
+/* A cuDNN for tests, on memory of the host, F32 only: convolutions as its documentation defines them, one term after the other.
+   It refuses what the real one refuses: sizes that do not agree, an algorithm that was not offered, no stream. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kMost = 5, kBad = 3000, kAlgorithm = 7 };
+
+typedef struct {
+  int type, rank, sizes[kMost], strides[kMost];
+} Tensor;
+typedef struct {
+  int dims, padding[kMost], stride[kMost], dilation[kMost], groups, math;
+} How;
+typedef struct {
+  void* stream;
+} Context;
+typedef struct {
+  int algorithm, status;
+  float time;
+  size_t memory;
+  int determinism, math, reserved[3];
+} Found;
+
+int cudnnCreate(Context** handle) { return (*handle = calloc(1, sizeof(Context))) ? 0 : kBad; }
+int cudnnDestroy(Context* handle) { return free(handle), 0; }
+int cudnnSetStream(Context* handle, void* stream) { return handle->stream = stream, 0; }
+const char* cudnnGetErrorString(int status) { return status == 0 ? "success" : "refused by the stub"; }
+
+int cudnnCreateTensorDescriptor(Tensor** tensor) { return (*tensor = calloc(1, sizeof(Tensor))) ? 0 : kBad; }
+int cudnnDestroyTensorDescriptor(Tensor* tensor) { return free(tensor), 0; }
+int cudnnSetTensorNdDescriptor(Tensor* tensor, int type, int rank, const int* sizes, const int* strides) {
+  if (rank < 4 || rank > kMost) return kBad;
+  tensor->type = type;
+  tensor->rank = rank;
+  memcpy(tensor->sizes, sizes, (size_t)rank * sizeof *sizes);
+  memcpy(tensor->strides, strides, (size_t)rank * sizeof *strides);
+  return 0;
+}
+int cudnnCreateFilterDescriptor(Tensor** filter) { return cudnnCreateTensorDescriptor(filter); }
+int cudnnDestroyFilterDescriptor(Tensor* filter) { return free(filter), 0; }
+int cudnnSetFilterNdDescriptor(Tensor* filter, int type, int format, int rank, const int* sizes) {
+  int strides[kMost], stride = 1;
+  if (format != 0 || rank < 4 || rank > kMost) return kBad;
+  for (int i = rank; i-- > 0; stride *= sizes[i]) strides[i] = stride;
+  return cudnnSetTensorNdDescriptor(filter, type, rank, sizes, strides);
+}
+
+int cudnnCreateConvolutionDescriptor(How** how) { return (*how = calloc(1, sizeof(How))) ? 0 : kBad; }
+int cudnnDestroyConvolutionDescriptor(How* how) { return free(how), 0; }
+int cudnnSetConvolutionNdDescriptor(How* how, int dims, const int* padding, const int* stride, const int* dilation, int mode,
+                                    int compute) {
+  if (dims < 2 || dims > 3 || mode != 1 || compute != 0) return kBad;
+  how->dims = dims;
+  how->groups = 1;
+  memcpy(how->padding, padding, (size_t)dims * sizeof *padding);
+  memcpy(how->stride, stride, (size_t)dims * sizeof *stride);
+  memcpy(how->dilation, dilation, (size_t)dims * sizeof *dilation);
+  return 0;
+}
+int cudnnSetConvolutionMathType(How* how, int math) { return how->math = math, 0; }
+int cudnnSetConvolutionGroupCount(How* how, int groups) { return how->groups = groups, 0; }
+
+static int agree(const Tensor* x, const Tensor* w, const How* how, const Tensor* y) {
+  const int rank = how->dims + 2;
+  if (x->type != 0 || w->type != 0 || y->type != 0 || x->rank != rank || w->rank != rank || y->rank != rank) return 0;
+  if (x->sizes[0] != y->sizes[0] || x->sizes[1] != w->sizes[1] * how->groups || y->sizes[1] != w->sizes[0]) return 0;
+  for (int i = 0; i < how->dims; ++i) {
+    const int reach = x->sizes[i + 2] + 2 * how->padding[i] - how->dilation[i] * (w->sizes[i + 2] - 1) - 1;
+    if (reach / how->stride[i] + 1 != y->sizes[i + 2]) return 0;
+  }
+  return 1;
+}
+
+/* The quickest is not deterministic, the next wants too much room. */
+static int offer(int fits, int asked, int* count, Found* found) {
+  if (!fits || asked < 3) return kBad;
+  const Found all[3] = {{1, 0, 1, 0, 0, 0, {0}}, {2, 0, 2, (size_t)1 << 40, 1, 0, {0}}, {kAlgorithm, 0, 3, 64, 1, 3, {0}}};
+  memcpy(found, all, sizeof all);
+  *count = 3;
+  return 0;
+}
+int cudnnGetConvolutionForwardAlgorithm_v7(Context* handle, Tensor* x, Tensor* w, How* how, Tensor* y, int asked, int* count,
+                                           Found* found) {
+  return handle ? offer(agree(x, w, how, y), asked, count, found) : kBad;
+}
+int cudnnGetConvolutionBackwardDataAlgorithm_v7(Context* handle, Tensor* w, Tensor* dy, How* how, Tensor* dx, int asked,
+                                                int* count, Found* found) {
+  return handle ? offer(agree(dx, w, how, dy), asked, count, found) : kBad;
+}
+int cudnnGetConvolutionBackwardFilterAlgorithm_v7(Context* handle, Tensor* x, Tensor* dy, How* how, Tensor* dw, int asked,
+                                                  int* count, Found* found) {
+  return handle ? offer(agree(x, dw, how, dy), asked, count, found) : kBad;
+}
+
+static long elements(const Tensor* t) {
+  long count = 1;
+  for (int i = 0; i < t->rank; ++i) count *= t->sizes[i];
+  return count;
+}
+
+/* For each element of y and of the filter that meet: what is written is a sum of products of the other two. */
+static int convolve(const Context* handle, const Tensor* x, float* xs, const Tensor* w, float* ws, const How* how, int algorithm,
+                    const float* alpha, const float* beta, const Tensor* y, float* ys, char written) {
+  if (!agree(x, w, how, y) || algorithm != kAlgorithm || how->math != 3 || !handle->stream || *alpha != 1 || *beta != 0)
+    return kBad;
+  float* to = written == 'x' ? xs : written == 'w' ? ws : ys;
+  const long count = elements(written == 'x' ? x : written == 'w' ? w : y);
+  memset(to, 0, (size_t)count * sizeof *to);
+  const int dims = how->dims, per_group = w->sizes[0] / how->groups;
+  for (long i = 0; i < elements(y); ++i) {
+    for (long j = 0; j < elements(w) / w->sizes[0]; ++j) {
+      long rest_y = i, rest_w = j, at = 0;
+      int inside = 1;
+      for (int d = dims; d-- > 0;) {
+        const int from = (int)(rest_y % y->sizes[d + 2]) * how->stride[d] - how->padding[d] +
+                         (int)(rest_w % w->sizes[d + 2]) * how->dilation[d];
+        inside = inside && from >= 0 && from < x->sizes[d + 2];
+        at += (long)from * x->strides[d + 2];
+        rest_y /= y->sizes[d + 2];
+        rest_w /= w->sizes[d + 2];
+      }
+      const int out = (int)(rest_y % y->sizes[1]), group = out / per_group;
+      at += rest_y / y->sizes[1] * x->strides[0] + (long)(group * w->sizes[1] + (int)rest_w) * x->strides[1];
+      const long of_w = (long)out * w->strides[0] + j;
+      if (!inside) continue;
+      if (written == 'y') ys[i] += xs[at] * ws[of_w];
+      if (written == 'x') xs[at] += ys[i] * ws[of_w];
+      if (written == 'w') ws[of_w] += ys[i] * xs[at];
+    }
+  }
+  return 0;
+}
+int cudnnConvolutionForward(Context* handle, const float* alpha, Tensor* x, float* xs, Tensor* w, float* ws, How* how,
+                            int algorithm, void* workspace, size_t bytes, const float* beta, Tensor* y, float* ys) {
+  return workspace && bytes >= 64 ? convolve(handle, x, xs, w, ws, how, algorithm, alpha, beta, y, ys, 'y') : kBad;
+}
+int cudnnConvolutionBackwardData(Context* handle, const float* alpha, Tensor* w, float* ws, Tensor* dy, float* ys, How* how,
+                                 int algorithm, void* workspace, size_t bytes, const float* beta, Tensor* dx, float* xs) {
+  return workspace && bytes >= 64 ? convolve(handle, dx, xs, w, ws, how, algorithm, alpha, beta, dy, ys, 'x') : kBad;
+}
+int cudnnConvolutionBackwardFilter(Context* handle, const float* alpha, Tensor* x, float* xs, Tensor* dy, float* ys, How* how,
+                                   int algorithm, void* workspace, size_t bytes, const float* beta, Tensor* dw, float* ws) {
+  return workspace && bytes >= 64 ? convolve(handle, x, xs, dw, ws, how, algorithm, alpha, beta, dy, ys, 'w') : kBad;
+}

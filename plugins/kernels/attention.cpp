@@ -1,0 +1,182 @@
+#include "attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "attention_text.h"
+#include "dtype.h"
+#include "formula.h"
+
+namespace ltc::kernels {
+namespace {
+
+constexpr int64_t kWidest = 128;
+constexpr int64_t kThreads = 128;
+
+std::string_view view(ltc_string text) { return {text.data ? text.data : "", text.size}; }
+
+struct Operands {
+  size_t query, count;  // its place, those without the mask
+};
+Operands operands_of(bool backward) { return backward ? Operands{1, 6} : Operands{0, 3}; }
+
+bool is_held(ltc_dtype dtype) { return dtype == LTC_F32 || is_half(dtype); }
+
+// The sizes that the kernel goes by agree, and it has room for them.
+bool sizes_fit(const ltc_type& q, const ltc_type& k, const ltc_type& v) {
+  if (q.rank != 4 || k.rank != 4 || v.rank != 4) return false;
+  const bool agree = q.sizes[0] == k.sizes[0] && q.sizes[0] == v.sizes[0] && k.sizes[1] == v.sizes[1] &&
+                     k.sizes[2] == v.sizes[2] && q.sizes[3] == k.sizes[3];
+  const bool full = count_of({q.sizes, q.sizes + 4}) > 0 && count_of({k.sizes, k.sizes + 4}) > 0 && v.sizes[3] > 0;
+  return agree && full && q.sizes[1] % k.sizes[1] == 0 && std::max(q.sizes[3], v.sizes[3]) <= kWidest;
+}
+
+bool mask_fits(const ltc_type& mask, const ltc_type& q, const ltc_type& k) {
+  const int64_t whole[] = {q.sizes[0], q.sizes[1], q.sizes[2], k.sizes[2]};
+  if (mask.rank > 4 || (mask.dtype != LTC_BOOL && !is_held(mask.dtype))) return false;
+  for (size_t dim = 0; dim < mask.rank; ++dim) {
+    const int64_t size = mask.sizes[mask.rank - 1 - dim];
+    if (size != 1 && size != whole[3 - dim]) return false;
+  }
+  return true;
+}
+
+// Rows and columns of a tile.
+struct Tile {
+  int64_t rows, columns;
+};
+Tile tile_of(const AttentionKernel& attention) {
+  const bool narrow = std::max(attention.width, attention.value_width) <= 64;
+  if (attention.pass == AttentionPass::kForward) return {narrow ? 64 : 32, 32};
+  return narrow ? Tile{32, 32} : Tile{16, 16};
+}
+
+std::string widened(ltc_dtype dtype) {
+  return dtype == LTC_F16 ? "ltc_f16_to_f32(x)" : dtype == LTC_BF16 ? "ltc_bf16_to_f32(x)" : "(f32)(x)";
+}
+
+std::string constants(const AttentionKernel& attention) {
+  const Tile tile = tile_of(attention);
+  const auto integer = [](const char* name, int64_t value) {
+    return "  constexpr i32 " + std::string(name) + " = " + std::to_string(value) + ";\n";
+  };
+  return integer("kRows", tile.rows) + integer("kColumns", tile.columns) + integer("kWidth", attention.width) +
+         integer("kValueWidth", attention.value_width) + integer("kCausal", attention.causal) +
+         "  const f32 scale = " + real_text(static_cast<float>(attention.scale), LTC_F32) + ";\n";
+}
+
+// Whether a score counts, and what is added to it.
+std::string mask_text(const AttentionKernel& attention) {
+  const std::string at = "mask[batch * mask_batch + head * mask_head + row * mask_row + column * mask_column]";
+  const std::string none = "    return kCausal && column > row ? -INFINITY : s;\n";
+  std::string text =
+      "  const auto masked = [&](f32 s, i64 batch, i64 head, i64 row, i64 column) -> f32 {\n"
+      "    if (row >= rows || column >= columns) return -INFINITY;\n";
+  if (attention.mask == LTC_BOOL) text += "    if (!" + at + ") return -INFINITY;\n";
+  if (is_held(attention.mask)) text += "    { const auto x = " + at + "; s += " + widened(attention.mask) + "; }\n";
+  return text + none + "  };\n";
+}
+
+std::string parameters(const AttentionKernel& attention) {
+  const std::string type(facts(attention.dtype).name);
+  struct Buffer {
+    const char* name;
+    bool written, is_float;
+  };
+  constexpr Buffer kForward[] = {{"q", false, false}, {"k", false, false}, {"v", false, false}};
+  constexpr Buffer kForwardResults[] = {{"out", true, false}, {"logs", true, true}};
+  constexpr Buffer kQuery[] = {{"g", false, false}, {"q", false, false},   {"k", false, false},
+                               {"v", false, false}, {"out", false, false}, {"logs", false, true}};
+  constexpr Buffer kQueryResults[] = {{"sums", true, true}, {"dq", true, false}};
+  constexpr Buffer kKey[] = {{"g", false, false}, {"q", false, false},   {"k", false, false},
+                             {"v", false, false}, {"sums", false, true}, {"logs", false, true}};
+  constexpr Buffer kKeyResults[] = {{"dk", true, false}, {"dv", true, false}};
+  std::string text;
+  const auto add = [&](std::span<const Buffer> buffers) {
+    for (const Buffer& buffer : buffers) {
+      text +=
+          std::string(buffer.written ? "" : "const ") + (buffer.is_float ? "f32" : type) + "* __restrict__ " + buffer.name + ", ";
+    }
+  };
+  const AttentionPass pass = attention.pass;
+  add(pass == AttentionPass::kForward         ? std::span<const Buffer>(kForward)
+      : pass == AttentionPass::kQueryGradient ? kQuery
+                                              : kKey);
+  if (attention.mask) text += "const " + std::string(facts(attention.mask).name) + "* __restrict__ mask, ";
+  add(pass == AttentionPass::kForward         ? std::span<const Buffer>(kForwardResults)
+      : pass == AttentionPass::kQueryGradient ? kQueryResults
+                                              : kKeyResults);
+  return text +
+         "const ix items, const ix heads, const ix key_heads, const ix rows, const ix columns, const ix mask_batch, "
+         "const ix mask_head, const ix mask_row, const ix mask_column";
+}
+
+}  // namespace
+
+bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node) {
+  const bool backward = view(node.name).ends_with("_backward");
+  const auto [query, count] = operands_of(backward);
+  if (node.input_count < count || node.input_count > count + 1) return false;
+  for (size_t i = 0; i < node.input_count; ++i) {
+    const bool is_mask = i == count;
+    if (node.inputs[i] == LTC_NONE ? !is_mask : is_scalar[node.inputs[i]]) return false;
+  }
+  const auto type = [&](size_t i) -> const ltc_type& { return *graph.types[node.inputs[i]]; };
+  const ltc_type &q = type(query), &k = type(query + 1), &v = type(query + 2);
+  if (!is_held(q.dtype) || k.dtype != q.dtype || v.dtype != q.dtype || !sizes_fit(q, k, v)) return false;
+  if (backward && (type(0).dtype != q.dtype || type(4).dtype != q.dtype || type(5).dtype != LTC_F32)) return false;
+  const bool masked = node.input_count > count && node.inputs[count] != LTC_NONE;
+  if (masked && !mask_fits(type(count), q, k)) return false;
+  for (size_t i = 0; i < node.attr_count; ++i) {
+    if (view(node.attrs[i]->name) == "dropout_p" && node.attrs[i]->value.floats[0] != 0) return false;
+  }
+  if (backward) return true;
+  return node.outputs[1] == LTC_NONE || graph.types[node.outputs[1]]->dtype == LTC_F32;
+}
+
+AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass) {
+  const auto [query, count] = operands_of(pass != AttentionPass::kForward);
+  const Value& value = graph.values[node.in[query + 2]];
+  const Sizes &q = graph.values[node.in[query]].sizes, &k = graph.values[node.in[query + 1]].sizes, &v = value.sizes;
+  const Attr* scale = node.find("scale");
+  const double given = !scale                  ? 1 / std::sqrt(static_cast<double>(q[3]))
+                       : scale->floats.empty() ? static_cast<double>(scale->ints[0])
+                                               : scale->floats[0];
+  AttentionKernel made{pass,  value.dtype, q[0], q[1], k[1], q[2], k[2], q[3], v[3], node.integer("is_causal", 0) != 0,
+                       given, 0,           {}};
+  if (node.in.size() <= count || node.in[count] == kNone) return made;
+  const Value& mask = graph.values[node.in[count]];
+  const Sizes strides = dense_strides(mask.sizes);
+  made.mask = mask.dtype;
+  for (size_t dim = 0; dim < mask.sizes.size(); ++dim) {
+    const size_t from_end = mask.sizes.size() - dim;
+    made.mask_strides[4 - from_end] = mask.sizes[dim] == 1 ? 0 : strides[dim];
+  }
+  return made;
+}
+
+Source render_attention(const AttentionKernel& attention, const Dialect& dialect) {
+  const Tile tile = tile_of(attention);
+  const bool by_key = attention.pass == AttentionPass::kKeyGradient;
+  const std::string half = "  const auto widen = [](auto x) -> f32 { return " + widened(attention.dtype) + "; };\n" +
+                           "  const auto narrow = [](f32 x) { return " +
+                           (attention.dtype == LTC_F16    ? "ltc_f32_to_f16(x)"
+                            : attention.dtype == LTC_BF16 ? "ltc_f32_to_bf16(x)"
+                                                          : "x") +
+                           "; };\n";
+  const std::string body = constants(attention) + half + mask_text(attention) + kAttentionCommon +
+                           (attention.pass == AttentionPass::kForward ? kAttentionForward
+                            : by_key                                  ? kAttentionKeyGradient
+                                                                      : kAttentionQueryGradient);
+  Dialect frame = dialect;
+  frame.body = ") {\n";
+  const int64_t tiles = by_key ? attention.key_heads * ((attention.columns + tile.columns - 1) / tile.columns)
+                               : attention.heads * ((attention.rows + tile.rows - 1) / tile.rows);
+  std::vector<int64_t> integers{attention.batch * tiles * kThreads, attention.heads, attention.key_heads, attention.rows,
+                                attention.columns};
+  integers.insert(integers.end(), std::begin(attention.mask_strides), std::end(attention.mask_strides));
+  return {framed(parameters(attention), body, true, frame), std::move(integers), true, kThreads};
+}
+
+}  // namespace ltc::kernels

@@ -1,0 +1,36 @@
+// Attention in one pass over the keys, and its gradients, for devices whose threads meet in blocks: no scores in memory.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "dialect.h"
+#include "graph.h"
+#include "render.h"
+
+namespace ltc::kernels {
+
+// Which of an attention's kernels. A mask, where there is one, stands behind the other operands.
+enum class AttentionPass : uint8_t {
+  kForward,        // query, key, value -> output, logarithm of the sum of exponentials
+  kQueryGradient,  // gradient, query, key, value, output, logarithm -> sums (F32, as many as rows), query's gradient
+  kKeyGradient,    // gradient, query, key, value, sums, logarithm -> key's gradient, value's gradient
+};
+
+// Of [batch, heads, rows, width] by [batch, key_heads, columns, width].
+struct AttentionKernel {
+  AttentionPass pass;
+  ltc_dtype dtype;
+  int64_t batch, heads, key_heads, rows, columns, width, value_width;
+  bool causal;
+  double scale;
+  ltc_dtype mask;           // 0: none
+  int64_t mask_strides[4];  // 0 where it is one for all
+};
+
+// Whether a node of the ABI is such an attention, of a size and type that the kernels take.
+bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node);
+
+AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass);
+Source render_attention(const AttentionKernel& attention, const Dialect& dialect);
+
+}  // namespace ltc::kernels

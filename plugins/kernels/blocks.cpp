@@ -1,0 +1,154 @@
+#include "blocks.h"
+
+#include <algorithm>
+
+#include "dtype.h"
+#include "formula.h"
+
+namespace ltc::kernels {
+namespace {
+
+constexpr int64_t kWarp = 32;
+// Threads of a block, where its rows do not need more. With 256 a thread can have all the registers that it may name.
+constexpr int64_t kBlock = 128;
+constexpr int64_t kMostLanes = 256;
+constexpr int64_t kMostLanesOfColumns = 8;
+// Elements that a lane should have before a row gets more lanes than reading it side by side takes.
+constexpr int64_t kFewElements = 4;
+
+// Whether more of what loops read lies side by side for neighbouring rows than for neighbouring elements of a row.
+bool reads_columns(const Kernel& kernel) {
+  int64_t by_row = 0, by_element = 0;
+  for (size_t id = 1; id < kernel.blocks.size(); ++id) {
+    const Block& block = kernel.blocks[id];
+    for (const Ref ref : block.insts) {
+      const Inst& inst = kernel.insts[ref];
+      if (inst.code != Code::kLoad && inst.code != Code::kStore) continue;
+      by_row += is_side_by_side(inst.index, kernel.item);
+      by_element += is_side_by_side(inst.index, block.var);
+    }
+  }
+  return by_row > by_element || (by_row > 0 && by_row == by_element);
+}
+
+class BlockPrinter {
+ public:
+  BlockPrinter(const Kernel& kernel, const BlockShape& shape, const Dialect& dialect, const ScalarText& scalar)
+      : kernel_(kernel), shape_(shape), dialect_(dialect), scalar_(scalar) {}
+
+  // All threads stay to the end, since they meet: those behind the last row do it again and write nothing.
+  std::string print(const std::string& count) {
+    const std::string rows = std::to_string(shape_.rows), lanes = std::to_string(shape_.lanes);
+    const std::string thread = "(ix)threadIdx.x";
+    line(1, "const ix lane = " + thread + (shape_.columns ? " / " + rows : " % " + lanes) + ";");
+    line(1, "const ix row = (ix)blockIdx.x * " + rows + " + " + thread + (shape_.columns ? " % " + rows : " / " + lanes) + ";");
+    line(1, "const bool live = row < " + count + ";");
+    line(1, "const ix i0 = live ? row : " + count + " - 1;");
+    block(0, 1);
+    return std::move(text_);
+  }
+
+ private:
+  void line(int depth, const std::string& text) { text_ += std::string(static_cast<size_t>(2 * depth), ' ') + text + "\n"; }
+
+  void block(BlockId id, int depth) {
+    for (const Ref ref : kernel_.blocks[id].insts) {
+      const Inst& inst = kernel_.insts[ref];
+      if (inst.code == Code::kLoop) {
+        loop(inst.slot, depth);
+      } else if (inst.code == Code::kStore) {
+        line(depth, (id == 0 ? "if (live && lane == 0) " : "if (live) ") + scalar_.statement(ref));
+      } else {
+        line(depth, scalar_.statement(ref));
+      }
+    }
+  }
+
+  void loop(BlockId id, int depth) {
+    const Block& inner = kernel_.blocks[id];
+    const bool shared = inner.depth == 1;
+    if (shared) {
+      const std::string var = variable_name(inner.var);
+      line(depth, "#pragma unroll 4");
+      line(depth, "for (ix " + var + " = lane; " + var + " < " + scalar_.constant(kernel_.space.var(inner.var).extent) + "; " +
+                      var + " += " + std::to_string(shape_.lanes) + ") {");
+    } else {
+      line(depth, scalar_.loop(id));
+    }
+    block(id, depth + 1);
+    line(depth, "}");
+    if (!shared) return;
+    for (const Fold& fold : kernel_.folds) {
+      if (fold.loop == id) meet(fold, depth);
+    }
+  }
+
+  // Each lane with the one whose number differs in one bit, then in the next: all end with the same, since the lower lane's is
+  // always the first operand.
+  void meet(const Fold& fold, int depth) {
+    const int64_t first = shape_.columns ? shape_.rows : 1;
+    line(depth,
+         "for (i32 step = " + std::to_string(first) + "; step < " + std::to_string(first * shape_.lanes) + "; step *= 2) {");
+    if (fold.place == kNoRef) {
+      meet_sum(fold, depth + 1);
+    } else {
+      meet_place(fold, depth + 1);
+    }
+    line(depth, "}");
+  }
+
+  void meet_sum(const Fold& fold, int depth) {
+    const std::string sum = name(fold.sum), type = this->type(fold.sum);
+    line(depth, "const " + type + " other = ltc_partner(" + sum + ", step);");
+    line(depth, "const bool upper = ((i32)threadIdx.x & step) != 0;");
+    line(depth, "const " + type + " low = upper ? other : " + sum + ", high = upper ? " + sum + " : other;");
+    line(depth, sum + " = " + formula(fold, {"high", "low"}) + ";");
+  }
+
+  // Of two that are as good the first.
+  void meet_place(const Fold& fold, int depth) {
+    const std::string best = name(fold.sum), place = name(fold.place);
+    line(depth, "const " + type(fold.sum) + " other = ltc_partner(" + best + ", step);");
+    line(depth, "const i64 there = ltc_partner(" + place + ", step);");
+    line(depth, "const bool better = " + formula(fold, {"other", best}) + ", worse = " + formula(fold, {best, "other"}) + ";");
+    line(depth, "if (better || (!worse && there < " + place + ")) { " + best + " = other; " + place + " = there; }");
+  }
+
+  static std::string name(Ref ref) { return "v" + std::to_string(ref); }
+  std::string type(Ref ref) const { return std::string(facts(kernel_.insts[ref].dtype).name); }
+  std::string formula(const Fold& fold, const std::vector<std::string>& args) const {
+    return expand(fold.formula, kernel_.insts[fold.sum].dtype, args, dialect_);
+  }
+
+  const Kernel& kernel_;
+  const BlockShape& shape_;
+  const Dialect& dialect_;
+  const ScalarText& scalar_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::optional<BlockShape> block_shape(const Kernel& kernel, int64_t device_threads) {
+  if (!kernel.loops_in_any_order || kernel.blocks.size() == 1) return std::nullopt;
+  int64_t length = 0;
+  for (const Block& block : kernel.blocks) {
+    if (block.depth == 1) length = std::max(length, kernel.space.var(block.var).extent);
+  }
+  const int64_t items = kernel.item_count();
+  const bool columns = reads_columns(kernel);
+  const int64_t most = columns ? kMostLanesOfColumns : kMostLanes;
+  int64_t lanes = 1;
+  while (!columns && lanes < kWarp && 2 * lanes <= length) lanes *= 2;
+  while (lanes < most && 2 * lanes * kFewElements <= length && items * lanes < device_threads) lanes *= 2;
+  if (lanes == 1) return std::nullopt;
+  const int64_t threads = std::max(kBlock, columns ? kWarp * lanes : lanes);
+  return BlockShape{threads / lanes, lanes, columns};
+}
+
+std::string block_statements(const Kernel& kernel, const BlockShape& shape, const std::string& count, const Dialect& dialect,
+                             const ScalarText& scalar) {
+  return BlockPrinter(kernel, shape, dialect, scalar).print(count);
+}
+
+}  // namespace ltc::kernels
