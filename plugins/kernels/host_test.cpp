@@ -311,7 +311,7 @@ TEST(HostDialect, windows_are_packed_as_by_the_general_kernel) {
         auto* elements = reinterpret_cast<float*>(memory[param.value].data());
         for (int64_t at = 0; at < plans[i].graph.values[param.value].count; ++at) elements[at] = static_cast<float>(at + 1);
       }
-      run_step(way ? both.windows : both.general, both.sources[way], library.function(both.functions[way]), memory, {});
+      run_step(way ? both.windows : both.general, both.sources[way], library, both.functions[way], memory, {});
       const auto* begin = reinterpret_cast<const float*>(memory[both.tiles].data());
       results.emplace_back(begin, begin + tiles.count);
     }
