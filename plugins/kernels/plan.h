@@ -30,6 +30,7 @@ struct Product {
   int64_t batch, rows, columns, length;
   StridedMatrix a, b;
   ltc_dtype result;  // of c: the same, or F32 where they are halves
+  bool operator==(const Product&) const = default;
 };
 
 struct Step {

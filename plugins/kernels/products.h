@@ -12,6 +12,7 @@ namespace ltc::kernels {
 struct StridedMatrix {
   ValueId value;
   int64_t offset, batch, row, column;  // strides in elements
+  bool operator==(const StridedMatrix&) const = default;
 };
 // Through views, as far as strides can say them and the library takes them; none: the value needs a buffer of its own.
 std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value, const Options& options);
