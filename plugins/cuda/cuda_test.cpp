@@ -388,5 +388,18 @@ TEST(CudaConvolutions, are_put_to_the_library_as_it_defines_them) {
                         "stride=[1,1,1],padding=[0,1,1],dilation=[1,1,1],transposed=false,output_padding=[0,0,0],groups=1"));
 }
 
+TEST(CudaConvolutions, are_kept_in_saved_executables) {
+  const ltc::Graph graph =
+      parse(convolution_graph("[2,4,5,4]", "[4,3,3,2]", "[2,6,10,9]",
+                              "stride=[2,2],padding=[1,0],dilation=[1,2],transposed=true,output_padding=[1,0],groups=2"));
+  const device::Lowering lowering = lowering_for({});
+  const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering.options);
+  const device::Recipe recipe = device::make_recipe(plan, lowering);
+  ASSERT_EQ(recipe.library.size(), 3u);
+  std::vector<std::string> binaries(recipe.sources.size(), "code");
+  const std::string bytes = device::write_recipe(recipe, binaries, "device");
+  EXPECT_EQ(device::read_recipe(bytes, binaries, "device").library, recipe.library);
+}
+
 }  // namespace
 }  // namespace ltc::cuda

@@ -31,6 +31,7 @@ struct Product {
   int64_t batch, rows, columns, length;
   StridedMatrix a, b;
   ltc_dtype result;  // of c: the same, or F32 where they are halves
+  bool operator==(const Product&) const = default;
 };
 
 // The columns of a convolution's windows in tiles, as Product wants them: row k of a tile is the place k of the window, for as

@@ -12,6 +12,7 @@ namespace ltc::kernels {
 struct StridedMatrix {
   ValueId value;
   int64_t offset, batch, row, column;  // strides in elements
+  bool operator==(const StridedMatrix&) const = default;
 };
 
 // A value of any rank that lies so.
