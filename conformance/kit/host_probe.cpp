@@ -22,6 +22,7 @@ HostProbe::HostProbe() : table_(host::sized<ltc_host_api>()) {
   table_.log_enabled = log_enabled;
   table_.cache_find = cache_find;
   table_.cache_insert = cache_insert;
+  table_.is_awaited = is_awaited;
 }
 
 HostProbe& HostProbe::of(void* host) {
@@ -85,6 +86,13 @@ void HostProbe::cache_insert(void* host, ltc_string key, ltc_string, ltc_string)
   const HostProbe& probe = of(host);
   if (probe.closed_) probe.breach("cache_insert was called after plugin_close had returned");
   if (key.size == 0) probe.breach("cache_insert got no key");
+}
+
+// Every other time: results must not depend on it.
+bool HostProbe::is_awaited(void* host) noexcept {
+  HostProbe& probe = of(host);
+  if (probe.closed_) probe.breach("is_awaited was called after plugin_close had returned");
+  return probe.asked_.fetch_add(1, std::memory_order_relaxed) % 2 == 0;
 }
 
 }  // namespace ltc::conformance

@@ -32,9 +32,11 @@ class HostProbe {
   static bool log_enabled(void* host, int32_t level) noexcept;
   static bool cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept;
   static void cache_insert(void* host, ltc_string key, ltc_string about, ltc_string value) noexcept;
+  static bool is_awaited(void* host) noexcept;
 
   ltc_host_api table_;
   std::atomic<bool> closed_{false};
+  std::atomic<uint32_t> asked_{0};  // is_awaited
   mutable std::mutex mutex_;
   mutable std::vector<std::string> breaches_;
   std::vector<std::string> errors_;

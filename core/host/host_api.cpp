@@ -31,6 +31,7 @@ HostApi::HostApi(std::string plugin_name, DiskCache* cache)
   table_.log_enabled = host::log_enabled;
   table_.cache_find = cache_find;
   table_.cache_insert = cache_insert;
+  table_.is_awaited = is_awaited;
 }
 
 ltc_status* HostApi::create_status(void*, ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
@@ -65,5 +66,7 @@ void HostApi::cache_insert(void* host, ltc_string key, ltc_string about, ltc_str
     // No memory to keep it: it is made again.
   }
 }
+
+bool HostApi::is_awaited(void* host) noexcept { return of(host)->waiting_.load(std::memory_order_relaxed) > 0; }
 
 }  // namespace ltc::host

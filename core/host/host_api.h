@@ -1,6 +1,7 @@
 // What the host offers to a plugin: the ltc_host_api of one plugin instance.
 #pragma once
 
+#include <atomic>
 #include <string>
 
 #include "core/compile/disk_cache.h"
@@ -18,10 +19,15 @@ class HostApi {
 
   const ltc_host_api* table() const { return &table_; }
 
+  // A thread of the program begins or ends to wait for the plugin.
+  void begin_wait() { waiting_.fetch_add(1, std::memory_order_relaxed); }
+  void end_wait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
+
  private:
   std::string prefix_;  // of log lines: "[opencl] "
   DiskCache* cache_;
   ltc_host_api table_;
+  std::atomic<uint32_t> waiting_{0};
 
   std::string cache_key(ltc_string key) const;
   static HostApi* of(void* host) { return static_cast<HostApi*>(host); }
@@ -29,6 +35,7 @@ class HostApi {
   static void log(void* host, int32_t level, const char* message, size_t size) noexcept;
   static bool cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept;
   static void cache_insert(void* host, ltc_string key, ltc_string about, ltc_string value) noexcept;
+  static bool is_awaited(void* host) noexcept;
 };
 
 }  // namespace ltc::host

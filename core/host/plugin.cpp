@@ -203,4 +203,7 @@ std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal, const Option
   return std::unique_ptr<PluginDevice>(new PluginDevice(shared_from_this(), device, std::move(copy)));
 }
 
+Waiting::Waiting(const PluginDevice& device) : plugin_(device.plugin().shared_from_this()) { plugin_->host_->begin_wait(); }
+Waiting::~Waiting() { plugin_->host_->end_wait(); }
+
 }  // namespace ltc::host

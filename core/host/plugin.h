@@ -82,6 +82,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
 
  private:
   friend class PluginDevice;
+  friend class Waiting;
   explicit Plugin(std::string name, std::string path);
   Library open_library() const;
   void negotiate(ltc_plugin_entry_fn* entry);
@@ -172,6 +173,18 @@ class PluginDevice {
   std::shared_ptr<Plugin> plugin_;
   ltc_device* device_;
   DeviceInfo info_;
+};
+
+// While one lives, the plugin can see that a thread of the program waits for it (ltc_host_api::is_awaited).
+class Waiting {
+ public:
+  explicit Waiting(const PluginDevice& device);
+  ~Waiting();
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+ private:
+  const std::shared_ptr<const Plugin> plugin_;
 };
 
 }  // namespace ltc::host

@@ -46,7 +46,10 @@ void Marker::wait() {
   std::shared_ptr<Completion> newest;
   {
     std::unique_lock lock(mutex_);
-    passed_.wait(lock, [&] { return is_passed_; });
+    if (!is_passed_) {
+      host::Waiting waiting(device_);
+      passed_.wait(lock, [&] { return is_passed_; });
+    }
     newest = newest_;
   }
   if (newest) is_over([&] { return newest->wait(), true; });

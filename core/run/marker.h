@@ -8,12 +8,17 @@
 namespace ltc {
 
 class Completion;
+namespace host {
+class PluginDevice;
+}
 
 // Reached when all that was submitted before it is over on the device, well or not: errors stay in the buffers.
 //
 // Threads: all members from any thread, several at once. After a fork they throw in the child.
 class Marker {
  public:
+  explicit Marker(const host::PluginDevice& device) : device_(device) {}
+
   bool reached();  // never waits
   void wait();
 
@@ -25,6 +30,7 @@ class Marker {
   void arrive(std::shared_ptr<Completion> newest);  // the queue has come to it; `newest`: what the device may still be doing
   void announce();                                  // after arrive()
 
+  const host::PluginDevice& device_;  // gone, perhaps, once it is passed
   std::mutex mutex_;
   std::condition_variable passed_;
   bool is_passed_ = false;

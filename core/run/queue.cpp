@@ -42,12 +42,17 @@ void DeviceQueue::refuse_after_stop() const {
   if (stopping_) fail(Code::kCancelled, "the device queue was stopped");
 }
 
+template <typename HasRoom>
+void DeviceQueue::await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room) {
+  if (has_room()) return;
+  host::Waiting waiting(*device_);
+  room_.wait(lock, [&] { return has_room() || stopping_; });
+}
+
 void DeviceQueue::submit(Task task) {
   refuse_after_fork();
   std::unique_lock lock(mutex_);
-  if (task.is_run) {
-    room_.wait(lock, [&] { return runs_ < window_ || stopping_; });
-  }
+  if (task.is_run) await_room(lock, [&] { return runs_ < window_; });
   refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   runs_ += task.is_run;
@@ -121,13 +126,14 @@ bool DeviceQueue::try_here(Work work) {
       if ((!queue.tasks_.empty() || queue.stopping_) && std::exchange(queue.sleeping_, false)) queue.wake_.notify_one();
     }
   } end{*this};
+  host::Waiting waiting(*device_);  // the program's thread has nothing else to do
   work();
   return true;
 }
 
 std::shared_ptr<Marker> DeviceQueue::mark(bool timed) {
   refuse_after_fork();
-  auto marker = std::make_shared<Marker>();
+  auto marker = std::make_shared<Marker>(*device_);
   bool passed = false;
   try_here([&] {
     if (timed && !pending_.empty()) return;  // would be waited for here
@@ -186,7 +192,7 @@ BufferRef DeviceQueue::upload(HostValue value) {
 
 void DeviceQueue::reserve_staging(size_t bytes) {
   std::unique_lock lock(mutex_);
-  room_.wait(lock, [&] { return staged_bytes_ == 0 || staged_bytes_ + bytes <= kStagedBytes || stopping_; });
+  await_room(lock, [&] { return staged_bytes_ == 0 || staged_bytes_ + bytes <= kStagedBytes; });
   refuse_after_stop();
   staged_bytes_ += bytes;
 }
@@ -224,6 +230,7 @@ void DeviceQueue::download(const BufferRef& buffer, void* to) {
     finished = true;
     done.notify_one();
   };
+  host::Waiting waiting(*device_);
   submit({copy, false, announce});
   std::unique_lock lock(mutex);
   done.wait(lock, [&] { return finished; });

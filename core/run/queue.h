@@ -79,6 +79,8 @@ class DeviceQueue {
     std::function<void()> announce = {};  // that it is done; called when the queue no longer counts as busy with it
   };
 
+  template <typename HasRoom>
+  void await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room);  // or that the queue stops
   void submit(Task task);
   void reserve_staging(size_t bytes);
   void release_staging(HostValue sent);

@@ -246,6 +246,34 @@ TEST_F(QueueTest, StoppingAndDrainingFromManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// ---- who waits
+
+TEST_F(QueueTest, ThePluginSeesThatSomebodyWaits) {
+  using Watched = WatchedPlugin<false>;
+  const auto is_awaited = [] { return Watched::host->is_awaited(Watched::host->host); };
+  Gate begun, go_on;
+  watch.on_execute = [&]() -> const char* { return begun.open(), go_on.wait(), nullptr; };
+  open("watched", 1);
+  const ProgramRef neg = program(kNeg);
+  const BufferRef input = upload({1, 2});
+  const BufferRef output = run(neg, input);
+  begun.wait();
+  EXPECT_FALSE(is_awaited());
+  for (const auto& wait : std::vector<std::function<void()>>{[&] { queue().drain(); }, [&] { queue().mark()->wait(); },
+                                                             [&] { download(output); }, [&] { run(neg, input); }}) {
+    std::thread waiting(wait);
+    while (!is_awaited()) std::this_thread::yield();
+    go_on.open();
+    waiting.join();
+    queue().drain();
+    EXPECT_FALSE(is_awaited());
+    begun.close(), go_on.close();
+    run(neg, input);
+    begun.wait();
+  }
+  go_on.open();
+}
+
 // ---- short programs
 
 TEST_F(QueueTest, AShortProgramRunsWhereItIsSubmitted) {

@@ -24,13 +24,17 @@ using Floats = std::vector<float>;
 using host::error_of;
 using host::message_of;
 
-// One way, for any number of waiters. A test that fails must still open it: declare it before what waits.
+// For any number of waiters. A test that fails must still open it: declare it before what waits.
 class Gate {
  public:
   void open() {
     std::lock_guard lock(mutex_);
     open_ = true;
     changed_.notify_all();
+  }
+  void close() {
+    std::lock_guard lock(mutex_);
+    open_ = false;
   }
   void wait() {
     std::unique_lock lock(mutex_);

@@ -48,6 +48,7 @@ class Executable::Compiler {
     Cluster cluster = build_cluster(program_, group);
     Instruction instruction;
     instruction.kind = Kind::kTiles;
+    instruction.threads = threads_for(group.nodes);
     instruction.node = program_.origins.at(group.nodes[0]).node;
     instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
     bind(instruction, cluster.inputs, cluster.outputs);
@@ -79,7 +80,10 @@ class Executable::Compiler {
       instruction.op = origin.op;
       instruction.node = origin.node;
       instruction.layout = operand_layout(origin.op);
-      if (writes(origin.op.schema())) {
+      instruction.threads = threads_for(node, origin.op);
+      if ((instruction.product = find_product(origin.op))) {
+        instruction.kind = Kind::kProduct;
+      } else if (writes(origin.op.schema())) {
         instruction.kind = Kind::kWritingCall;
       } else {
         instruction.twin = plan_in_place(node, origin.op);

@@ -11,7 +11,9 @@
 
 #include "fusion/tile_program.h"
 #include "lower.h"
+#include "products.h"
 #include "schema.h"
+#include "threads.h"
 
 namespace ltc::torchscript {
 
@@ -30,12 +32,12 @@ class Executable {
 
   // In this order per run; after a failure only clear() may follow. run() fails with the node to blame.
   void load(size_t param, c10::IValue value) noexcept { slots_[param] = std::move(value); }
-  void run();
+  void run(Crew& crew);
   at::Tensor take_output(size_t index);
   void clear() noexcept;
 
  private:
-  enum class Kind : uint8_t { kCall, kWritingCall, kTiles, kNumber, kTensorList, kOptionalTensorList, kUnpack };
+  enum class Kind : uint8_t { kCall, kWritingCall, kProduct, kTiles, kNumber, kTensorList, kOptionalTensorList, kUnpack };
   static constexpr uint32_t kUnwanted = UINT32_MAX;  // as a result slot
 
   struct Operand {
@@ -45,10 +47,12 @@ class Executable {
   struct Instruction {
     Kind kind = Kind::kCall;
     OperandLayout layout = OperandLayout::kAny;
+    Threads threads = Threads::kOne;
     uint32_t node = LTC_NONE;  // of the C graph
     uint32_t first_operand = 0, operand_count = 0, first_result = 0, result_count = 0;
     std::optional<c10::OperatorHandle> op, twin;
-    uint32_t tiles = 0;  // of kTiles: which of tiles_
+    Product product = nullptr;  // of kProduct
+    uint32_t tiles = 0;         // of kTiles: which of tiles_
   };
   class Compiler;
 
@@ -56,6 +60,7 @@ class Executable {
   void push_operands(const Instruction& instruction);
   void call(const Instruction& instruction);
   void call_writing(const Instruction& instruction);
+  void multiply(const Instruction& instruction);
   void run_tiles(const Instruction& instruction);
   void make(const Instruction& number);
   void unpack(const Instruction& instruction);

@@ -1,8 +1,6 @@
 #include "execute.h"
 
 #include <ATen/Parallel.h>
-#include <c10/core/InferenceMode.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <c10/util/StringUtil.h>
 
 #include <cstring>
@@ -25,12 +23,6 @@ void arrange(std::vector<c10::IValue>& operands, OperandLayout layout) {
 
 std::string describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_type(), tensor.sizes()); }
 
-// The thread that calls may be in the middle of anything that dispatch could notice.
-struct QuietDispatch {
-  c10::InferenceMode inference;
-  c10::impl::ExcludeDispatchKeyGuard exclude{c10::autocast_dispatch_keyset | c10::python_ks};
-};
-
 }  // namespace
 
 bool is_exclusive(const c10::IValue& operand) {
@@ -40,8 +32,9 @@ bool is_exclusive(const c10::IValue& operand) {
          tensor.is_non_overlapping_and_dense();
 }
 
-void Executable::run() {
+void Executable::run(Crew& crew) {
   for (const Instruction& instruction : instructions_) {
+    crew.prepare(instruction.threads);
     try {
       step(instruction);
     } catch (...) {
@@ -54,6 +47,7 @@ inline void Executable::step(const Instruction& instruction) {
   switch (instruction.kind) {
     case Kind::kCall: return call(instruction);
     case Kind::kWritingCall: return call_writing(instruction);
+    case Kind::kProduct: multiply(instruction); break;
     case Kind::kTiles: run_tiles(instruction); break;
     case Kind::kNumber: make(instruction); break;
     case Kind::kTensorList: make_list<at::Tensor>(instruction); break;
@@ -104,6 +98,13 @@ void Executable::call_writing(const Instruction& instruction) {
   }
   stack_ = std::move(results);
   store_results(instruction);
+}
+
+inline void Executable::multiply(const Instruction& instruction) {
+  push_operands(instruction);
+  at::Tensor result = instruction.product(stack_);
+  stack_.clear();
+  stack_.emplace_back(std::move(result));
 }
 
 inline void Executable::store_results(const Instruction& instruction) {
@@ -272,6 +273,7 @@ void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs) {
   check_arguments(device, executable, args);
   at::init_num_threads();  // a later torch.set_num_threads of another thread binds this one too
+  Crew crew(device->plugin->host);
   QuietDispatch quiet;
   PoolScope pooled;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
@@ -280,7 +282,7 @@ std::optional<Error> submit(ltc_device* device, Executable& executable, const lt
   load_inputs(executable, args);
   std::optional<Error> failure;
   try {
-    executable.run();
+    executable.run(crew);
     for (size_t i = 0; i < results.size(); ++i) results[i]->hold(executable.take_output(i));
   } catch (...) {
     failure = current_error();

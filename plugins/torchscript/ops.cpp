@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "encoder_layer.h"
 #include "max_pool.h"
 #include "philox.h"
 #include "rows.h"
@@ -131,6 +132,12 @@ class Registration {
     add("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
         "Tensor)",
         &native_layer_norm);
+    add("transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor "
+        "proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, "
+        "Tensor "
+        "norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, "
+        "Tensor? mask=None, int? mask_type=None) -> Tensor",
+        &transformer_encoder_layer_fwd);
   }
 
  private:

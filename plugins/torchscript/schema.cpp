@@ -26,6 +26,7 @@ constexpr Rename kRenames[] = {
     {"aten::sum.dim_IntList", "ltc_torchscript::sum"},
     {"aten::mean.dim", "ltc_torchscript::mean"},
     {"aten::native_layer_norm", "ltc_torchscript::native_layer_norm"},
+    {"aten::_transformer_encoder_layer_fwd", "ltc_torchscript::transformer_encoder_layer_fwd"},
     // the row-major contents of their operand, where ATen's own operator would look at its strides
     {"ltc::philox", "ltc_torchscript::philox"},
     {"aten::view", "ltc_torchscript::view"},

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <initializer_list>
@@ -21,6 +22,8 @@ struct ltc_status {
 
 namespace ltc::testing {
 
+inline std::atomic<bool> is_awaited{true};  // what the host answers
+
 inline const ltc_host_api& host_api() {
   static const ltc_host_api api = {
       .struct_size = sizeof(ltc_host_api),
@@ -34,6 +37,7 @@ inline const ltc_host_api& host_api() {
       .log_enabled = [](void*, int32_t) { return true; },
       .cache_find = [](void*, ltc_string, const ltc_sink*) { return false; },
       .cache_insert = [](void*, ltc_string, ltc_string, ltc_string) {},
+      .is_awaited = [](void*) { return is_awaited.load(); },
   };
   return api;
 }

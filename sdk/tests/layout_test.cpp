@@ -38,6 +38,7 @@ SLOT(ltc_host_api, log, void (*)(void*, int32_t, const char*, size_t));
 SLOT(ltc_host_api, log_enabled, bool (*)(void*, int32_t));
 SLOT(ltc_host_api, cache_find, bool (*)(void*, ltc_string, const ltc_sink*));
 SLOT(ltc_host_api, cache_insert, void (*)(void*, ltc_string, ltc_string, ltc_string));
+SLOT(ltc_host_api, is_awaited, bool (*)(void*));
 SLOT(ltc_sink, write, bool (*)(void*, const void*, size_t));
 static_assert(std::is_same<ltc_plugin_entry_fn, bool(ltc_entry_args*)>::value, "entry");
 

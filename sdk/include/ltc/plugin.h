@@ -322,6 +322,11 @@ typedef struct ltc_host_api {
    * find hands the bytes to `value` in one write and answers whether there were any. */
   bool (*cache_find)(void* host, ltc_string key, const ltc_sink* value);
   void (*cache_insert)(void* host, ltc_string key, ltc_string about, ltc_string value);
+
+  /* Whether a thread of the program waits for something that this plugin was given to do. While none does, the program is busy on
+   * the host's processors: a plugin that computes on them, too, leaves it one. Changes at any time; costs no more than a load, so
+   * it may be asked before each kernel. */
+  bool (*is_awaited)(void* host);
 } ltc_host_api;
 
 /* ---- arguments and facts ------------------------------------------------------------------------ */
