@@ -63,9 +63,6 @@ void fill_empty(Recorder& recorder, LazyStorage& storage, const c10::TensorImpl*
   recorder.bind(storage, emit_full(recorder, type, 0), type);
 }
 
-// Conjugation and negation that PyTorch has put off. It resolves them before most ops, but not before products of matrices.
-bool has_lazy_bits(const c10::TensorImpl* tensor) { return tensor->is_conj() || tensor->is_neg(); }
-
 // Both are their own inverse: the same for what is read and what is to be stored.
 ValueId apply_lazy_bits(Recorder& recorder, const c10::TensorImpl* tensor, ValueId value) {
   const TypeId type = recorder.type_of_value(value);
@@ -99,20 +96,27 @@ bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, const Laz
          same(tensor->strides(), type.strides);
 }
 
-ValueId read(Recorder& recorder, const c10::TensorImpl* tensor) {
+ValueId read_as(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry) {
   LazyStorage& storage = lazy_storage(tensor);
   if (recorder.is_empty(storage)) fill_empty(recorder, storage, tensor);
-  if (is_whole(recorder, tensor, storage)) return recorder.read(storage);
-  const TypeId type = geometry_of(tensor);
-  const ViewKey key{recorder.read(storage), type, tensor->storage_offset()};
+  const int64_t offset = tensor->storage_offset();
+  const ValueId value = recorder.read(storage);
+  if (offset == 0 && recorder.type(storage) == geometry) return value;
+  const ViewKey key{value, geometry, offset};
   ValueId view = recorder.find_view(key);
   if (view == kNone) {
     static const OpId as_strided = intern_op("aten::as_strided");
-    const ValueId memory = read_memory(recorder, storage, type_of(type).dtype);
-    view = recorder.node(as_strided, type, view_attrs(type, tensor->storage_offset()), {&memory, 1});
+    const ValueId memory = read_memory(recorder, storage, type_of(geometry).dtype);
+    view = recorder.node(as_strided, geometry, view_attrs(geometry, offset), {&memory, 1});
     recorder.remember_view(key, view);
-    if (holds_bytes(recorder, storage) && covers_storage(tensor, type)) recorder.bind(storage, view, type);
+    if (holds_bytes(recorder, storage) && covers_storage(tensor, geometry)) recorder.bind(storage, view, geometry);
   }
+  return view;
+}
+
+ValueId read(Recorder& recorder, const c10::TensorImpl* tensor) {
+  if (is_whole(recorder, tensor, lazy_storage(tensor))) return recorder.read(lazy_storage(tensor));
+  const ValueId view = read_as(recorder, tensor, geometry_of(tensor));
   return has_lazy_bits(tensor) ? apply_lazy_bits(recorder, tensor, view) : view;
 }
 

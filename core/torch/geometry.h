@@ -9,11 +9,16 @@ namespace ltc {
 // The type that a tensor's geometry has, whether or not it is dense.
 TypeId geometry_of(const c10::TensorImpl* tensor);
 
+// Conjugation and negation that PyTorch has put off. It resolves them before most ops, but not before products of matrices.
+inline bool has_lazy_bits(const c10::TensorImpl* tensor) { return tensor->is_conj() || tensor->is_neg(); }
+
 // Whether the tensor is exactly the value that its storage holds; its geometry is then the value's declared type.
 bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, const LazyStorage& storage);
 
 // The tensor's contents as a value of the current trace: the storage's own value, or a view node on it.
 ValueId read(Recorder& recorder, const c10::TensorImpl* tensor);
+// What the storage holds from the tensor's offset on, through another geometry of the same dtype: a view that needs no tensor.
+ValueId read_as(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry);
 
 // The tensor's storage now holds `value` where the tensor's elements are, and what it held elsewhere. `value` has the tensor's
 // dtype and sizes.

@@ -220,6 +220,13 @@ OpEntry& find_entry(const c10::OperatorHandle& handle, bool as_writing) {
 
 OpEntry& OpEntry::of(const c10::OperatorHandle& handle) { return find_entry(handle, false); }
 
+OpEntry& OpEntry::named(std::string_view name) {
+  const size_t dot = std::min(name.find('.'), name.size());
+  const std::string base = "aten::" + std::string(name.substr(0, dot));
+  const std::string overload(name.substr(std::min(dot + 1, name.size())));
+  return of(c10::Dispatcher::singleton().findSchemaOrThrow(base.c_str(), overload.c_str()));
+}
+
 OpEntry& OpEntry::writing(const c10::OperatorHandle& handle) { return find_entry(handle, true); }
 
 }  // namespace ltc

@@ -41,6 +41,8 @@ struct OpEntry {
 
   // The entry of an op, made at its first use. Any thread.
   static OpEntry& of(const c10::OperatorHandle& handle);
+  // The entry of one of PyTorch's own, "add.Tensor".
+  static OpEntry& named(std::string_view name);
   // The same for an op that is to be recorded as kWriting although it has a functional twin (or as kEager, if it cannot be).
   static OpEntry& writing(const c10::OperatorHandle& handle);
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/stack.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include "core/torch/op_entry.h"
 
@@ -15,6 +16,18 @@ inline bool reaches_device(c10::DispatchKeySet keys) {
   const auto below = (keys & c10::after_autograd_keyset).remove(c10::DispatchKey::ADInplaceOrView);
   return below.highestFunctionalityKey() == c10::DispatchKey::Dense;
 }
+
+inline bool has_forward_gradient(const at::Tensor& tensor) {
+  const auto* meta = static_cast<torch::autograd::AutogradMeta*>(tensor.unsafeGetTensorImpl()->autograd_meta());
+  return meta && meta->fw_grad_;
+}
+// Whether an op of this tensor, which may be undefined, leaves nothing to autograd.
+inline bool needs_no_gradient(const at::Tensor& tensor, bool grad_mode) {
+  const auto* meta = static_cast<torch::autograd::AutogradMeta*>(tensor.unsafeGetTensorImpl()->autograd_meta());
+  return !meta || (!meta->fw_grad_ && !(grad_mode && meta->requires_grad()));
+}
+inline bool has_forward_gradient(const at::Scalar&) { return false; }
+inline bool needs_no_gradient(const at::Scalar&, bool) { return true; }
 
 // The kernel for one op: keeps the op's entry, so that a call looks nothing up.
 class BoxedKernel final : public c10::OperatorKernel {

@@ -37,6 +37,11 @@ void Recording::add_tensor(const c10::TensorImpl* tensor) {
   }
 }
 
+void Recording::add_value(const ValueId& value, TypeId type) {
+  operands_.emplace_back().value = &value;
+  key_.set_type(key_.add_tensor(), type);
+}
+
 void Recording::add_number(const Arg& arg, const c10::IValue& value) {
   if (is_default_number(arg, value)) return key_.add_absent();
   constexpr uint64_t kPlain = 256;  // apart from numbers in tensors, whose kind is their dtype
@@ -67,6 +72,7 @@ ValueId Recording::emit_operand(Recorder& recorder, const Operand& operand) {
   if (operand.whole) return recorder.read(*operand.storage);
   if (operand.storage) return read(recorder, operand.tensor);
   if (operand.number) return emit_number(recorder, operand.number->toScalar());
+  if (operand.value) return *operand.value;
   return operand.tensor ? emit_number(recorder, number_of(operand.tensor)) : kNone;
 }
 
@@ -77,6 +83,13 @@ ValueId Recording::emit(Recorder& recorder, const Signature& signature) const {
   const ValueId node = recorder.node(entry_.id, types[0], signature.attrs, {inputs.data(), inputs.size()});
   for (size_t i = 1; i < types.size(); ++i) recorder.result(node, static_cast<uint32_t>(i), types[i]);
   return node;
+}
+
+bool Recording::rewrite_first(Recorder& recorder, const Signature& signature) const {
+  const Operand& first = operands_[0];
+  if (!first.whole || recorder.type(*first.storage) != signature.outputs[0]) return false;
+  recorder.bind(*first.storage, emit(recorder, signature), signature.outputs[0]);
+  return true;
 }
 
 at::Tensor Recording::bind_fresh(Recorder& recorder, ValueId value, TypeId type) const {
