@@ -111,6 +111,26 @@ std::vector<Function> all_functions(const Dialect& dialect) {
   return functions;
 }
 
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
+
+std::string call_of(std::string_view name) { return "NAME(" + std::string(name) + ")("; }
+
+// maths.h without the functions that neither `called` nor one that stays calls; a function calls only those before it.
+std::string maths_with(std::string called) {
+  constexpr std::string_view kBegin = "static inline F NAME(", kEnd = "\n}\n";
+  std::string_view left = kMathsText;
+  std::string kept;
+  for (size_t begin; (begin = left.rfind(kBegin)) != left.npos; left = left.substr(0, begin)) {
+    const size_t name = begin + kBegin.size(), end = left.find(kEnd, begin) + kEnd.size();
+    const std::string_view function = left.substr(begin, end - begin);
+    kept = std::string(left.substr(end)) + kept;
+    if (!contains(called, call_of(left.substr(name, left.find(')', name) - name)))) continue;
+    kept = std::string(function) + kept;
+    called += function.substr(kBegin.size());
+  }
+  return std::string(left) + kept;
+}
+
 }  // namespace
 
 bool is_own_function(std::string_view name, bool floats) {
@@ -122,10 +142,11 @@ bool is_in_maths(std::string_view name, const Dialect& dialect) { return std::ra
 std::string maths_for(std::string_view text, const Dialect& dialect) {
   std::string maths;
   for (const MathsForm& form : dialect.maths_forms) {
-    const bool is_called = std::ranges::any_of(dialect.maths, [&](std::string_view name) {
-      return text.find("ltc_" + std::string(name) + "_" + std::string(form.type) + "(") != text.npos;
-    });
-    if (is_called) maths += std::string(form.definitions) + kMathsText;
+    std::string called;
+    for (const std::string_view name : dialect.maths) {
+      if (contains(text, "ltc_" + std::string(name) + "_" + std::string(form.type) + "(")) called += call_of(name);
+    }
+    if (!called.empty()) maths += std::string(form.definitions) + maths_with(called);
   }
   return maths;
 }
