@@ -3,6 +3,8 @@
 
 LTC_BACKEND names the plugin. A call of ours records, looks the program up, runs it and waits; a call of torch.compile's runs it.
 Queued: several calls, each a program of its own, and one wait behind them, as in a training step; divided by their number.
+Run: what of a single call was the device's part, from the queue's taking it up to its being done, beside torch.compile's whole
+call. On devices that work asynchronously it is the submission only.
 """
 
 import argparse
@@ -55,6 +57,13 @@ def repeated(function, inputs, calls):
     return result
 
 
+def run_milliseconds(function, inputs):
+    """What ltc.timeline saw the queue do for one call."""
+    ltc.timeline.start()
+    ours(function, inputs)
+    return sum(span["end_ns"] - span["begin_ns"] for span in ltc.timeline.stop() if span["name"] == "execute") / 1e6
+
+
 def milliseconds(call):
     begin = time.perf_counter()
     call()
@@ -70,18 +79,20 @@ def warm_milliseconds(call):
 
 
 def measure(function, shapes, rounds, queued, of):
-    """First calls of both; `of` the times of (ours, theirs), for single and for queued calls."""
+    """First calls of both; `of` the times of (ours, theirs), for single calls, queued ones and runs."""
     inputs = [torch.randn(shape) for shape in shapes]
     on_device = [x.to("ltc") for x in inputs]
     compiled = torch.compile(function)
     first = milliseconds(lambda: ours(function, on_device)), milliseconds(lambda: compiled(*inputs))
     torch.testing.assert_close(ours(function, on_device).cpu(), compiled(*inputs), rtol=1e-4, atol=1e-4)
-    times = {1: ([], []), queued: ([], [])}
+    times, runs = {1: ([], []), queued: ([], [])}, []
     for _ in range(rounds):
         for calls, (mine, theirs) in times.items():
             mine.append(warm_milliseconds(lambda: ours(function, on_device, calls)) / calls)
+            if calls == 1:
+                runs.append(run_milliseconds(function, on_device))
             theirs.append(warm_milliseconds(lambda: repeated(compiled, inputs, calls)) / calls)
-    return first, [[of(t) for t in pair] for pair in times.values()]
+    return first, [[of(t) for t in pair] for pair in (*times.values(), (runs, times[1][1]))]
 
 
 def main():
@@ -92,8 +103,9 @@ def main():
     parser.add_argument("--only", default="", help="kernels whose name holds this")
     args = parser.parse_args()
     of = min if args.fastest else statistics.median
-    print("| kernel | ms | torch.compile, ms | ratio | queued, ms | torch.compile, ms | ratio | first call, ms | torch.compile, ms |")
-    print("|" + "---|" * 9)
+    theirs = "torch.compile, ms | ratio"
+    print(f"| kernel | ms | {theirs} | queued, ms | {theirs} | run, ms | {theirs} | first call, ms | torch.compile, ms |")
+    print("|" + "---|" * 12)
     with torch.no_grad():
         for name, (function, shapes) in KERNELS.items():
             if args.only not in name:

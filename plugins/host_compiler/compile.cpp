@@ -6,11 +6,18 @@
 #include <clang/Lex/PreprocessorOptions.h>
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Config/llvm-config.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -25,13 +32,14 @@ namespace {
 constexpr const char* kFile = "kernel.cpp";
 
 // No contraction of a * b + c: results are those of other compilers of the same text.
-constexpr const char* kOptions[] = {"-emit-obj",
+constexpr const char* kOptions[] = {"-emit-llvm-only",
+                                    "-disable-llvm-passes",
                                     "-x",
                                     "c++",
                                     "-std=c++17",
-                                    "-O3",
-                                    "-vectorize-loops",
-                                    "-vectorize-slp",
+                                    "-O2",
+                                    "-disable-lifetime-markers",
+                                    "-relaxed-aliasing",
                                     "-ffp-contract=off",
                                     "-mprefer-vector-width=512",
                                     "-mrelocation-model",
@@ -42,6 +50,9 @@ constexpr const char* kOptions[] = {"-emit-obj",
                                     "-nostdsysteminc",
                                     "-nobuiltininc",
                                     "-w"};
+
+// Kernels come in vectors, and all that they call is inlined: there is nothing for the rest of -O3 to do.
+constexpr const char* kPasses = "function(sroa),always-inline,function(early-cse,instcombine<no-verify-fixpoint>)";
 
 // An older LLVM does not know the newest machines' names, but their features.
 std::vector<std::string> cpu_options(std::string_view cpu) {
@@ -65,7 +76,7 @@ std::vector<std::string> arguments_for(std::string_view cpu) {
   return arguments;
 }
 
-bool compile(const char* source, const char* cpu, llvm::SmallVectorImpl<char>& object, llvm::raw_ostream& log) {
+std::unique_ptr<llvm::Module> parse(const char* source, const char* cpu, llvm::LLVMContext& context, llvm::raw_ostream& log) {
   llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options(new clang::DiagnosticOptions());
   auto* const printer = new clang::TextDiagnosticPrinter(log, options.get());  // owned by the engine
   llvm::IntrusiveRefCntPtr<clang::DiagnosticsEngine> diagnostics(
@@ -74,15 +85,59 @@ bool compile(const char* source, const char* cpu, llvm::SmallVectorImpl<char>& o
   std::vector<const char*> pointers;
   for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
   auto invocation = std::make_shared<clang::CompilerInvocation>();
-  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, *diagnostics)) return false;
+  if (!clang::CompilerInvocation::CreateFromArgs(*invocation, pointers, *diagnostics)) return nullptr;
   invocation->getPreprocessorOpts().addRemappedFile(kFile, llvm::MemoryBuffer::getMemBufferCopy(source, kFile).release());
   clang::CompilerInstance compiler;
   compiler.setInvocation(std::move(invocation));
   compiler.setDiagnostics(diagnostics.get());
   compiler.setVerboseOutputStream(log);
-  compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(object));
-  clang::EmitObjAction action;
-  return compiler.ExecuteAction(action);
+  clang::EmitLLVMOnlyAction action(&context);
+  return compiler.ExecuteAction(action) ? action.takeModule() : nullptr;
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  for (llvm::Function& function : module) {
+    if (function.hasLocalLinkage()) function.addFnAttr(llvm::Attribute::AlwaysInline);
+  }
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  llvm::ModulePassManager passes;
+  llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
+  passes.run(module, modules);
+}
+
+// One per cpu for good: what it finds out about the machine takes as long as a small kernel. Null: `log` says why.
+llvm::TargetMachine* machine_of(const llvm::Module& module, const std::string& cpu, llvm::raw_ostream& log) {
+  static auto& machines = *new std::map<std::string, std::unique_ptr<llvm::TargetMachine>>;
+  std::unique_ptr<llvm::TargetMachine>& machine = machines[cpu];
+  if (machine) return machine.get();
+  std::string error;
+  const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(module.getTargetTriple(), error);
+  // Functions name their processor and its features themselves.
+  if (target) machine.reset(target->createTargetMachine(module.getTargetTriple(), "", "", {}, llvm::Reloc::PIC_));
+  if (!machine) log << error;
+  return machine.get();
+}
+
+bool compile(const char* source, const char* cpu, llvm::SmallVectorImpl<char>& object, llvm::raw_ostream& log) {
+  llvm::LLVMContext context;
+  const std::unique_ptr<llvm::Module> module = parse(source, cpu, context, log);
+  llvm::TargetMachine* const machine = module ? machine_of(*module, cpu, log) : nullptr;
+  if (!machine) return false;
+  optimize(*module, *machine);
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager code;
+  if (machine->addPassesToEmitFile(code, stream, nullptr, llvm::CodeGenFileType::ObjectFile)) return false;
+  code.run(*module);
+  return true;
 }
 
 }  // namespace
@@ -100,7 +155,7 @@ void initialize_target() {
 }  // namespace ltc::host_compiler
 
 void ltc_hc_describe(const char* cpu, ltc_hc_sink text) {
-  std::string all = "clang " LLVM_VERSION_STRING;
+  std::string all = std::string("clang " LLVM_VERSION_STRING " ") + ltc::host_compiler::kPasses;
   for (const std::string& argument : ltc::host_compiler::arguments_for(cpu)) all += " " + argument;
   ltc::host_compiler::write(text, all);
 }

@@ -25,7 +25,8 @@ typedef struct ltc_hc_module ltc_hc_module;
  * an architecture's name that clang knows, such as "x86-64-v3", or "native". */
 void ltc_hc_describe(const char* cpu, ltc_hc_sink text);
 
-/* Compiles C++17 without headers and libraries to an object of position-independent code. False: `diagnostics` got the reason. */
+/* Compiles C++17 without headers and libraries to an object of position-independent code. Loops are left as they are. False:
+ * `diagnostics` got the reason. */
 bool ltc_hc_compile(const char* source, const char* cpu, ltc_hc_sink object, ltc_hc_sink diagnostics);
 
 /* Makes an object's functions callable; symbols that it lacks are those of the process. Null: `diagnostics` got the reason. The

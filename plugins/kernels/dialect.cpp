@@ -156,10 +156,57 @@ FN u64 u64_of_f64(f64 x) { u64 y; __builtin_memcpy(&y, &x, sizeof y); return y; 
     .arguments_in_array = true,
 };
 
+constexpr MathsForm kHostVectorMaths[] = {{"f32x16", R"(#define F float16
+#define U uint16
+#define BITS(x) __builtin_bit_cast(uint16, x)
+#define FLOAT(u) __builtin_bit_cast(float16, u)
+#define FUSED(a, b, c) __builtin_elementwise_fma(a, b, c)
+#define NAME(f) ltc_##f##_f32x16
+)"}};
+
+constexpr Dialect kHostVectors{
+    .name = "host vectors",
+    .prelude = R"c(typedef int i32;
+typedef long i64;
+typedef float f32;
+typedef f32 float16 __attribute__((ext_vector_type(16)));
+typedef i32 int16 __attribute__((ext_vector_type(16)));
+typedef unsigned int uint16 __attribute__((ext_vector_type(16)));
+typedef float16 unaligned_float16 __attribute__((aligned(4)));
+static inline float16 vload16(i32, const f32* p) { return *(const unaligned_float16*)p; }
+static inline void vstore16(float16 v, i32, f32* p) { *(unaligned_float16*)p = v; }
+#define GLOBAL
+#define RESTRICT
+#define INFINITY __builtin_inff()
+#define NAN __builtin_nanf("")
+#define fabs __builtin_elementwise_abs
+#define floor __builtin_elementwise_floor
+#define ceil __builtin_elementwise_ceil
+#define trunc __builtin_elementwise_trunc
+#define rint __builtin_elementwise_rint
+#define sqrt __builtin_elementwise_sqrt
+#if defined(__FMA__) || defined(__aarch64__)
+#define fma __builtin_elementwise_fma
+#else
+#define fma(a, b, c) ((a) * (b) + (c))
+#endif
+)c",
+    .prelude_f64 = "",
+    .suffixed = false,
+    .open = "extern \"C\" void ltc_kernel(void* const* args, i64 begin, i64 end) {\n",
+    .body = "  for (ix i0 = (ix)begin; i0 < (ix)end; i0 += 16) {\n",
+    .close = "  }\n}\n",
+    .maths = kMaths,
+    .maths_forms = kHostVectorMaths,
+    .vectors = true,
+    .arguments_in_array = true,
+};
+
 }  // namespace
 
 const Dialect& opencl_dialect() { return kOpenCl; }
 const Dialect& cuda_dialect() { return kCuda; }
 const Dialect& host_dialect() { return kHost; }
+const Dialect& host_vector_dialect() { return kHostVectors; }
 
 }  // namespace ltc::kernels

@@ -19,8 +19,8 @@ std::string lowest(ltc_dtype dtype) {
   }
 }
 
-std::string word_text(std::string_view word, ltc_dtype dtype) {
-  if (word == "T") return std::string(facts(dtype).name);
+std::string word_text(std::string_view word, ltc_dtype dtype, bool in_lanes) {
+  if (word == "T") return in_lanes && dtype == LTC_F32 ? "float16" : std::string(facts(dtype).name);
   if (word == "U") return std::string(facts(dtype).unsigned_);
   if (word == "U64") return "u64";
   if (word == "BITS") return std::to_string(8 * facts(dtype).bytes);
@@ -57,7 +57,7 @@ std::string expand(std::string_view formula, ltc_dtype dtype, std::span<const st
       i = end;
     } else if (in_word(formula[i])) {
       const size_t end = word_end(formula, i);
-      text += word_text(formula.substr(i, end - i), dtype);
+      text += word_text(formula.substr(i, end - i), dtype, in_lanes);
       i = end;
     } else {
       text += formula[i++];

@@ -10,7 +10,7 @@
 namespace ltc::kernels {
 
 // Replaces $0, $1, ... by the arguments, $a by the last of them, and
-//   T  U  U64  the type, the unsigned one, the unsigned one of 64 bits   BITS    of the type
+//   T  U  U64  the type, the unsigned one, the unsigned one of 64 bits   BITS    of the type; T in lanes: vectors of it
 //   LOWEST     what no element is below                                  @name(  the function for the type, or for vectors of it
 std::string expand(std::string_view formula, ltc_dtype dtype, std::span<const std::string> args, const Dialect& dialect,
                    bool in_lanes = false);

@@ -1,6 +1,5 @@
 // What no dialect has, or each has with other special cases, written once in what all of them share.
 #include <algorithm>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -112,31 +111,24 @@ std::vector<Function> all_functions(const Dialect& dialect) {
   return functions;
 }
 
-// The names in NAME(...) that the text speaks of.
-std::vector<std::string_view> maths_names(std::string_view text) {
-  constexpr std::string_view kName = "NAME(";
-  std::vector<std::string_view> names;
-  for (size_t at = 0; (at = text.find(kName, at)) != text.npos;) {
-    at += kName.size();
-    names.push_back(text.substr(at, text.find(')', at) - at));
-  }
-  return names;
-}
+bool contains(std::string_view text, std::string_view part) { return text.find(part) != text.npos; }
 
-// maths.h with these functions and those that they call, which stand before them. A function begins with its name.
-std::string maths_with(std::set<std::string_view> called) {
+std::string call_of(std::string_view name) { return "NAME(" + std::string(name) + ")("; }
+
+// maths.h without the functions that neither `called` nor one that stays calls; a function calls only those before it.
+std::string maths_with(std::string called) {
   constexpr std::string_view kBegin = "static inline F NAME(", kEnd = "\n}\n";
-  const std::string_view all = kMathsText;
-  std::string text;
-  size_t end = all.size();
-  for (size_t at; (at = all.rfind(kBegin, end - 1)) != all.npos; end = at) {
-    const size_t close = all.find(kEnd, at) + kEnd.size();
-    const auto names = maths_names(all.substr(at, close - at));
-    const bool is_called = called.contains(names[0]);
-    if (is_called) called.insert(names.begin(), names.end());
-    text = std::string(all.substr(is_called ? at : close, end - (is_called ? at : close))) + text;
+  std::string_view left = kMathsText;
+  std::string kept;
+  for (size_t begin; (begin = left.rfind(kBegin)) != left.npos; left = left.substr(0, begin)) {
+    const size_t name = begin + kBegin.size(), end = left.find(kEnd, begin) + kEnd.size();
+    const std::string_view function = left.substr(begin, end - begin);
+    kept = std::string(left.substr(end)) + kept;
+    if (!contains(called, call_of(left.substr(name, left.find(')', name) - name)))) continue;
+    kept = std::string(function) + kept;
+    called += function.substr(kBegin.size());
   }
-  return std::string(all.substr(0, end)) + text;
+  return std::string(left) + kept;
 }
 
 }  // namespace
@@ -150,11 +142,11 @@ bool is_in_maths(std::string_view name, const Dialect& dialect) { return std::ra
 std::string maths_for(std::string_view text, const Dialect& dialect) {
   std::string maths;
   for (const MathsForm& form : dialect.maths_forms) {
-    std::set<std::string_view> called;
+    std::string called;
     for (const std::string_view name : dialect.maths) {
-      if (text.find("ltc_" + std::string(name) + "_" + std::string(form.type) + "(") != text.npos) called.insert(name);
+      if (contains(text, "ltc_" + std::string(name) + "_" + std::string(form.type) + "(")) called += call_of(name);
     }
-    if (!called.empty()) maths += std::string(form.definitions) + maths_with(std::move(called));
+    if (!called.empty()) maths += std::string(form.definitions) + maths_with(called);
   }
   return maths;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "blocks.h"
 #include "dtype.h"
@@ -32,6 +33,7 @@ class Printer {
   }
 
   Source print() {
+    if (dialect_.vectors && dialect_.arguments_in_array) return print_lane_loop();
     if (dialect_.vectors && kernel_.item_count() >= kManyItems && items_are_lanes(kernel_)) return print_in_vectors();
     if (dialect_.device_threads) {
       if (const auto shape = block_shape(kernel_, dialect_.device_threads)) return print_in_blocks(*shape);
@@ -43,6 +45,12 @@ class Printer {
   }
 
  private:
+  Source print_lane_loop() {
+    if (!items_are_lanes(kernel_)) throw std::logic_error("a kernel whose items cannot be lanes, printed in vectors");
+    text_ = lane_statements(kernel_, dialect_, scalar_text(), 2);
+    return {framed(unpacked(), text_, is_long(), dialect_), std::move(integers_), is_long()};
+  }
+
   // A work item does the items of some vectors; the last one does what is left one by one.
   Source print_in_vectors() {
     const int64_t count = kernel_.item_count(), step = vectors_per_item(kernel_) * kLanes;

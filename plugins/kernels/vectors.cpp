@@ -20,7 +20,7 @@ bool is_vector_formula(const Inst& inst) {
   const std::string_view formula = inst.formula;
   if (inst.of == LTC_BOOL) return formula.find_first_of("<>") == formula.npos;
   if (inst.of == LTC_F64) return formula.find_first_of("<>=?@(") == formula.npos;
-  if (inst.of != LTC_F32 || formula.find("(T)") != formula.npos) return false;
+  if (inst.of != LTC_F32 || formula.find("(T)(") != formula.npos) return false;
   const size_t call = formula.find('@');
   return call == formula.npos || !is_own_function(formula.substr(call + 1, formula.find('(', call) - call - 1), true);
 }

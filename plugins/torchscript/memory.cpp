@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "device.h"
+#include "pool.h"
 #include "types.h"
 
 namespace ltc::torchscript {
@@ -76,6 +77,7 @@ ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args) {
   c10::InferenceMode inference;
   auto buffer = std::make_unique<ltc_buffer>(device);
   buffer->hold(dense({type.sizes, type.rank}, to_torch(type.dtype)));
+  prefer_large_pages(buffer->tensor.mutable_data_ptr(), buffer->tensor.nbytes());
   return buffer.release();
 }
 

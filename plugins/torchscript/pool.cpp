@@ -1,6 +1,7 @@
 #include "pool.h"
 
 #include <c10/core/CPUAllocator.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <atomic>
@@ -90,6 +91,7 @@ class Pool final : public c10::Allocator {
       }
     }
     void* const data = allocate_fresh(bytes);
+    prefer_large_pages(data, bytes);
     std::lock_guard lock(mutex_);
     sizes_.emplace(data, bytes);
     return data;
@@ -131,6 +133,15 @@ class Pool final : public c10::Allocator {
 }  // namespace
 
 void install_pool() { Pool::instance(); }
+
+void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
+#ifdef MADV_HUGEPAGE
+  constexpr size_t kPage = 2 << 20;
+  const auto begin = (reinterpret_cast<uintptr_t>(data) + kPage - 1) / kPage * kPage;
+  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes) / kPage * kPage;
+  if (end > begin) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
 
 PoolScope::PoolScope() : outer_(t_pooling) { t_pooling = true; }
 

@@ -8,16 +8,17 @@ namespace {
 
 using Lanes = float __attribute__((vector_size(64)));
 constexpr int64_t kLanes = 16;
+constexpr int64_t kAhead = 512;  // elements that sums fetch ahead
 
 inline void load(Lanes& lanes, const float* x) { memcpy(&lanes, x, sizeof lanes); }
+inline void load(float& one, const float* x) { one = *x; }
 
-inline float fold(const Lanes& lanes) {
-  float x[kLanes];
-  memcpy(x, &lanes, sizeof x);
-  for (int64_t half = kLanes / 2; half > 0; half /= 2) {
-    for (int64_t i = 0; i < half; ++i) x[i] += x[i + half];
-  }
-  return x[0];
+inline float fold(const Lanes& x) {
+  const auto eight =
+      __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
+  const auto four = __builtin_shufflevector(eight, eight, 0, 1, 2, 3) + __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
+  const auto two = __builtin_shufflevector(four, four, 0, 1) + __builtin_shufflevector(four, four, 2, 3);
+  return two[0] + two[1];
 }
 
 // What is summed, of one element or of lanes.
@@ -43,6 +44,7 @@ inline double sum_of(const float* x, int64_t count, Term term) {
   int64_t i = 0;
   for (; i + 4 * kLanes <= count; i += 4 * kLanes) {
     for (int64_t k = 0; k < 4; ++k) {
+      __builtin_prefetch(x + i + k * kLanes + kAhead);
       load(lanes, x + i + k * kLanes);
       term.add(sums[k], lanes);
     }
@@ -82,23 +84,58 @@ void add_rows(float* sums, const float* x, int64_t rows, int64_t columns, int64_
   }
 }
 
+// out = (x - mean) * scale, then what `apply` makes of it, for lanes and for what is left.
+template <typename Apply>
+inline void write_row(float* out, const float* x, int64_t length, float mean, float scale, Apply apply) {
+  int64_t i = 0;
+  for (; i + kLanes <= length; i += kLanes) {
+    Lanes lanes;
+    load(lanes, x + i);
+    lanes = apply((lanes - mean) * scale, i);
+    memcpy(out + i, &lanes, sizeof lanes);
+  }
+  for (; i < length; ++i) out[i] = apply((x[i] - mean) * scale, i);
+}
+
+// Weight and bias may be null, the bias alone not.
+void write_row(float* out, const float* x, int64_t length, float mean, float scale, const float* weight, const float* bias) {
+  if (!weight) return write_row(out, x, length, mean, scale, [](auto value, int64_t) { return value; });
+  if (!bias) {
+    return write_row(out, x, length, mean, scale, [&](auto value, int64_t i) {
+      decltype(value) factor;
+      load(factor, weight + i);
+      return value * factor;
+    });
+  }
+  write_row(out, x, length, mean, scale, [&](auto value, int64_t i) {
+    decltype(value) factor, term;
+    load(factor, weight + i);
+    load(term, bias + i);
+    return value * factor + term;
+  });
+}
+
+// Short rows are normalised some together, step by step: one need not wait for the sums of the one before.
+constexpr int64_t kMostRows = 16;
+constexpr int64_t kCachedElements = 4096;  // of these rows
+
 void normalize(const float* x, int64_t rows, int64_t length, const float* weight, const float* bias, double eps,
                const Normalized& to) {
+  int64_t together = length < kCachedElements ? kCachedElements / length : 1;
+  if (together > kMostRows) together = kMostRows;
   const auto count = static_cast<double>(length);
-  for (int64_t row = 0; row < rows; ++row, x += length) {
-    const auto mean = static_cast<float>(sum_in_pieces(x, length, Itself{}) / count);
-    const double squares = sum_in_pieces(x, length, SquaredDistance{mean});
-    const auto scale = static_cast<float>(1 / __builtin_sqrt(squares / count + eps));
-    float* const out = to.out + row * length;
-    if (weight && bias) {
-      for (int64_t i = 0; i < length; ++i) out[i] = (x[i] - mean) * scale * weight[i] + bias[i];
-    } else if (weight) {
-      for (int64_t i = 0; i < length; ++i) out[i] = (x[i] - mean) * scale * weight[i];
-    } else {
-      for (int64_t i = 0; i < length; ++i) out[i] = (x[i] - mean) * scale;
+  double sums[kMostRows] = {};
+  for (int64_t first = 0; first < rows; first += together) {
+    const int64_t here = rows - first < together ? rows - first : together;
+    const float* const from = x + first * length;
+    float *const means = to.means + first, *const scales = to.scales + first;
+    for (int64_t row = 0; row < here; ++row) sums[row] = sum_in_pieces(from + row * length, length, Itself{});
+    for (int64_t row = 0; row < here; ++row) means[row] = static_cast<float>(sums[row] / count);
+    for (int64_t row = 0; row < here; ++row) sums[row] = sum_in_pieces(from + row * length, length, SquaredDistance{means[row]});
+    for (int64_t row = 0; row < here; ++row) scales[row] = static_cast<float>(1 / __builtin_sqrt(sums[row] / count + eps));
+    for (int64_t row = 0; row < here; ++row) {
+      write_row(to.out + (first + row) * length, from + row * length, length, means[row], scales[row], weight, bias);
     }
-    to.means[row] = mean;
-    to.scales[row] = scale;
   }
 }
 

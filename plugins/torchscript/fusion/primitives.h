@@ -32,12 +32,12 @@
   X(div, 2, a / b, "$0 / $1")                                            \
   X(maximum, 2, at::vec::maximum(a, b), "$0 != $0 || $0 > $1 ? $0 : $1") \
   X(minimum, 2, at::vec::minimum(a, b), "$0 != $0 || $0 < $1 ? $0 : $1") \
-  X(eq, 2, a.eq(b), "(T)($0 == $1)")                                     \
-  X(ne, 2, a.ne(b), "(T)($0 != $1)")                                     \
-  X(lt, 2, a.lt(b), "(T)($0 < $1)")                                      \
-  X(le, 2, a.le(b), "(T)($0 <= $1)")                                     \
-  X(gt, 2, a.gt(b), "(T)($0 > $1)")                                      \
-  X(ge, 2, a.ge(b), "(T)($0 >= $1)")                                     \
+  X(eq, 2, a.eq(b), "$0 == $1 ? (T)1 : (T)0")                            \
+  X(ne, 2, a.ne(b), "$0 != $1 ? (T)1 : (T)0")                            \
+  X(lt, 2, a.lt(b), "$0 < $1 ? (T)1 : (T)0")                             \
+  X(le, 2, a.le(b), "$0 <= $1 ? (T)1 : (T)0")                            \
+  X(gt, 2, a.gt(b), "$0 > $1 ? (T)1 : (T)0")                             \
+  X(ge, 2, a.ge(b), "$0 >= $1 ? (T)1 : (T)0")                            \
   X(pow, 2, power(a, b), "")                                             \
   X(fma, 3, at::vec::fmadd(a, b, c), "@fma($0, $1, $2)")                 \
   X(where, 3, Vec::blendv(c, b, a != Vec(0.f)), "$0 != 0 ? $1 : $2")

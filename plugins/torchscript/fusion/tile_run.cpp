@@ -9,6 +9,7 @@
 
 #include "../execute.h"
 #include "../philox.h"
+#include "kernels/vectors.h"
 #include "tile_program.h"
 
 namespace ltc::torchscript {
@@ -228,36 +229,46 @@ class TileProgram::Run {
       if (info.kind == Kind::kScalar) places[id] = &program_.scalars_[info.slot];
       if (info.kind == Kind::kTile) places[id] = memory + info.slot * kTile;
     }
-    const int64_t stop = std::min(end * kTile, count_);
-    for (int64_t at = begin * kTile; at < stop; at += step_) compute_step(at, std::min(step_, stop - at), memory, places);
+    const int64_t stop = std::min(end * kTile, count_), rest = stop % kernels::kLanes;
+    for (int64_t at = begin * kTile; at < stop - rest; at += step_) {
+      compute_step(at, std::min(step_, stop - rest - at), false, memory, places);
+    }
+    if (rest > 0) compute_step(stop - rest, rest, true, memory, places);
   }
 
-  void compute_step(int64_t first, int64_t count, float* memory, c10::SmallVectorImpl<float*>& places) const {
+  // Kernels compute whole vectors. What is less is computed in scratch memory, which has room for them.
+  void compute_step(int64_t first, int64_t count, bool in_scratch, float* memory, c10::SmallVectorImpl<float*>& places) const {
     float* const loaded = memory + (program_.slot_count_ - sources_.size()) * kTile;
     for (size_t i = 0; i < sources_.size(); ++i) {
+      const Source& source = sources_[i];
+      const auto* const floats = static_cast<const float*>(source.data);
       float*& place = places[program_.tensors_[i].id];
-      if (sources_[i].is_direct) {
-        place = const_cast<float*>(static_cast<const float*>(sources_[i].data)) + first;  // written only where taken over
-        continue;
-      }
-      place = loaded + i * kTile;
-      if (sources_[i].is_bool) {
-        load(place, static_cast<const uint8_t*>(sources_[i].data), sources_[i].dims, first, count);
-      } else {
-        load(place, static_cast<const float*>(sources_[i].data), sources_[i].dims, first, count);
+      place = source.is_direct && !in_scratch ? const_cast<float*>(floats) + first  // written only where taken over
+                                              : loaded + i * kTile;
+      if (source.is_bool) {
+        load(place, static_cast<const uint8_t*>(source.data), source.dims, first, count);
+      } else if (!source.is_direct) {
+        load(place, floats, source.dims, first, count);
+      } else if (in_scratch) {
+        std::copy_n(floats + first, count, place);
       }
     }
     for (size_t i = 0; i < results_.size(); ++i) {
       const Output& output = program_.outputs_[i];
-      if (!output.is_bool) places[output.id] = results_[i].mutable_data_ptr<float>() + first;
+      if (output.is_bool) continue;
+      places[output.id] =
+          in_scratch ? memory + program_.registers_[output.id].slot * kTile : results_[i].mutable_data_ptr<float>() + first;
     }
     for (size_t i = 0; i < functions_.size(); ++i) compute(i, first, count, places);
     for (size_t i = 0; i < results_.size(); ++i) {
       const Output& output = program_.outputs_[i];
-      if (!output.is_bool) continue;
-      bool* const out = results_[i].mutable_data_ptr<bool>() + first;
-      const float* const truth = places[output.id];
-      for (int64_t k = 0; k < count; ++k) out[k] = truth[k] != 0.f;
+      const float* const made = places[output.id];
+      if (output.is_bool) {
+        bool* const out = results_[i].mutable_data_ptr<bool>() + first;
+        for (int64_t k = 0; k < count; ++k) out[k] = made[k] != 0.f;
+      } else if (in_scratch) {
+        std::copy_n(made, count, results_[i].mutable_data_ptr<float>() + first);
+      }
     }
   }
 
@@ -270,9 +281,9 @@ class TileProgram::Run {
     c10::SmallVector<void*, 32> args;
     for (const Register id : stage.buffers) args.push_back(places[id]);
     for (const Register id : stage.scalars) args.push_back(places[id]);
-    const auto items = static_cast<int32_t>(count);
+    const auto items = static_cast<int32_t>((count + kernels::kLanes - 1) / kernels::kLanes * kernels::kLanes);
     args.push_back(const_cast<int32_t*>(&items));
-    functions_[number](args.data(), 0, count);
+    functions_[number](args.data(), 0, items);
   }
 
   void compute(const Instruction& instruction, int64_t first, int64_t count, c10::SmallVectorImpl<float*>& places) const {

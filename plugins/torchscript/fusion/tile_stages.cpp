@@ -57,8 +57,8 @@ class TileProgram::StageWriter {
     }
     for (const auto& buffer : kernel_.buffers) stage_.buffers.push_back(static_cast<Register>(buffer.value));
     for (const auto& scalar : kernel_.scalars) stage_.scalars.push_back(static_cast<Register>(scalar.value));
-    const std::string text[] = {kernels::render(kernel_, kernels::host_dialect()).text};
-    return kernels::program_text(text, kernels::host_dialect());
+    const std::string text[] = {kernels::render(kernel_, kernels::host_vector_dialect()).text};
+    return kernels::program_text(text, kernels::host_vector_dialect());
   }
 
  private:
