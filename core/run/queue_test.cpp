@@ -272,6 +272,7 @@ TEST_F(QueueTest, ThePluginSeesThatSomebodyWaits) {
     begun.wait();
   }
   go_on.open();
+  queue().drain();
 }
 
 // ---- short programs
