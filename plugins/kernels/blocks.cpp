@@ -57,6 +57,8 @@ class BlockPrinter {
       if (inst.code == Code::kLoop) {
         loop(inst.slot, depth);
       } else if (inst.code == Code::kStore) {
+        // Other lanes may not have read yet what lies there.
+        if (id == 0 && kernel_.buffers[inst.slot].shared) line(depth, "__syncthreads();");
         line(depth, (id == 0 ? "if (live && lane == 0) " : "if (live) ") + scalar_.statement(ref));
       } else {
         line(depth, scalar_.statement(ref));
