@@ -142,3 +142,18 @@ def test_the_first_step_is_the_same_program():
         ltc.mark_step()
         del held
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize("has_bias", [True, False])
+@pytest.mark.parametrize("sizes", [(6, 7), (2, 3, 7)])
+def test_the_first_call_records_what_later_ones_do(sizes, has_bias, metrics):
+    """So that a shape that is met again compiles nothing."""
+    layer = torch.nn.Linear(sizes[-1], 11, bias=has_bias).to("ltc")
+    compiles = []
+    for _ in range(3):
+        x = torch.randn(sizes).to("ltc").requires_grad_()
+        gradients = torch.autograd.grad(layer(x.sin()).square().sum(), [x, *layer.parameters()])
+        ltc.mark_step()
+        compiles.append(metrics.counter_value("UncachedCompile"))
+        del gradients
+    assert compiles == [1, 1, 1]

@@ -115,7 +115,7 @@ void DeviceQueue::run_program(Run& run) {
   }
   static metrics::Counter& runs = metrics::counter(metrics::kRuns);
   runs += 1;
-  program.typical_ns.store(static_cast<int64_t>(timeline::now_ns() - begin), std::memory_order_relaxed);
+  program.note_run(static_cast<int64_t>(timeline::now_ns() - begin));
 }
 
 void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {

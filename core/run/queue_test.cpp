@@ -300,6 +300,17 @@ TEST_F(QueueTest, AShortProgramRunsWhereItIsSubmitted) {
   EXPECT_EQ(error_of([&] { run(neg, input); }).code(), Code::kCancelled);
 }
 
+TEST(ProgramTest, ADisturbedRunIsNotTypical) {
+  Program program;
+  program.note_run(90'000);
+  program.note_run(6'000);
+  EXPECT_EQ(program.typical_ns, 6'000);
+  program.note_run(100'000);
+  EXPECT_LT(program.typical_ns, 30'000);
+  for (int i = 0; i < 20; ++i) program.note_run(100'000);
+  EXPECT_GT(program.typical_ns, 80'000);
+}
+
 TEST_F(QueueTest, WorkSubmittedDuringAShortProgramFollowsIt) {
   set_runs_here([] { return true; });
   Gate running, go_on;

@@ -7,10 +7,24 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/generated/Functions.h>
 
+#include <memory>
+#include <type_traits>
+
 namespace ltc::gradients {
 
 using at::Tensor;
 using torch::autograd::SavedVariable;
+
+// Counted as the edges of the graph count theirs: PyTorch 2.11 has the standard's pointer there.
+template <typename Node>
+auto make_node() {
+  using Held = decltype(torch::autograd::Edge::function);
+  if constexpr (std::is_same_v<Held, std::shared_ptr<torch::autograd::Node>>) {
+    return std::make_shared<Node>();
+  } else {
+    return c10::make_intrusive<Node>();
+  }
+}
 
 struct FromOperands {
   template <typename N>
@@ -61,7 +75,7 @@ struct OfResult {
 // The result of `op(args...)`, which remembers how it was made.
 template <typename Gradient, typename Op, typename... Args>
 Tensor remember(Op op, const Args&... args) {
-  const auto node = c10::make_intrusive<typename Gradient::Node>();
+  const auto node = make_node<typename Gradient::Node>();
   Gradient::fill(*node, args...);
   Tensor result = op(args...);
   if (!result.defined()) return result;

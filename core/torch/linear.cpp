@@ -3,11 +3,10 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/linear_native.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/functions/utils.h>
-#include <torch/csrc/autograd/generated/Functions.h>
 #include <torch/library.h>
 
 #include "core/torch/geometry.h"
+#include "core/torch/hot_gradients.h"
 #include "core/torch/record.h"
 #include "core/torch/recording.h"
 
@@ -38,34 +37,30 @@ bool is_one_product(const Tensor& input, const Tensor& weight, const OptTensor& 
   return !is_given(bias) || (is_plain(*bias) && bias->dim() == 1 && bias->is_contiguous());
 }
 
+int64_t rows_of(const Tensor& tensor) { return c10::multiply_integers(tensor.sizes().slice(0, tensor.dim() - 1)); }
+
 // A tensor's elements as a matrix: its rows, or those as columns.
-class Matrix {
- public:
-  Matrix(const Tensor& tensor, bool turned) : tensor_(tensor.unsafeGetTensorImpl()) {
-    const int64_t columns = tensor.size(-1), last = tensor.stride(-1);
-    int64_t sizes[] = {tensor.dim() == 2 ? tensor.size(0) : rows_of(tensor), columns};
-    int64_t strides[] = {tensor.dim() == 2 ? tensor.stride(0) : columns, last};
+struct Matrix {
+  Matrix(const Tensor& of, bool turned) : tensor(of.unsafeGetTensorImpl()) {
+    const int64_t columns = of.size(-1), last = of.stride(-1);
+    int64_t sizes[] = {of.dim() == 2 ? of.size(0) : rows_of(of), columns};
+    int64_t strides[] = {of.dim() == 2 ? of.stride(0) : columns, last};
     if (turned) std::swap(sizes[0], sizes[1]), std::swap(strides[0], strides[1]);
-    type_ = intern_type(to_dtype(tensor.scalar_type()), sizes, strides);
+    geometry = intern_type(to_dtype(of.scalar_type()), sizes, strides);
   }
 
-  void add_to(Recording& recording) const { recording.add_value(value_, type_); }
-  void read(Recorder& recorder) { value_ = read_as(recorder, tensor_, type_); }
-
-  static int64_t rows_of(const Tensor& tensor) { return c10::multiply_integers(tensor.sizes().slice(0, tensor.dim() - 1)); }
-
- private:
-  const c10::TensorImpl* tensor_;
-  TypeId type_ = kNoType;
-  ValueId value_ = kNone;
+  const c10::TensorImpl* tensor;
+  TypeId geometry = kNoType;
 };
 
-// One op of matrices. All that belong together are looked up before the first is recorded: if one is not known yet, none is.
+// One op of matrices. All that belong together are looked up before the first is recorded: if one is not known yet, none is, and
+// PyTorch's way records the same in the same order.
 class Product {
  public:
-  Product(const OpEntry& op, LazyDevice& device) : recording_(op) { recording_.set_device(device); }
+  explicit Product(const OpEntry& op) : recording_(op) {}
 
   Recording& operands() { return recording_; }
+  void add(const Matrix& matrix) { recording_.add_view(matrix.tensor, matrix.geometry); }
   bool find(const Recorder& recorder) { return (signature_ = recording_.find_signature(recorder)) != nullptr; }
   Tensor emit(Recorder& recorder) const {
     return recording_.bind_fresh(recorder, recording_.emit(recorder, *signature_), signature_->outputs[0]);
@@ -88,18 +83,13 @@ Tensor stacked(Tensor matrix, const Tensor& like) {
 // Undefined for what was not met before.
 Tensor record_linear(const Tensor& input, const Tensor& weight, const OptTensor& bias) {
   static const OpEntry &addmm = OpEntry::named("addmm"), &mm = OpEntry::named("mm");
-  Matrix rows(input, false), turned(weight, true);
-  LazyDevice& device = lazy_device(input);
-  Product product(is_given(bias) ? addmm : mm, device);
+  Product product(is_given(bias) ? addmm : mm);
   if (is_given(bias)) product.operands().add_tensor(bias->unsafeGetTensorImpl());
-  rows.add_to(product.operands());
-  turned.add_to(product.operands());
+  product.add(Matrix(input, false));
+  product.add(Matrix(weight, true));
   if (is_given(bias)) product.operands().add_absent(), product.operands().add_absent();  // beta and alpha are 1
-  product.operands().set_device(lazy_device(weight));
-  Recorder recorder(device);
+  Recorder recorder(lazy_device(input));
   if (recorder.is_long() || !product.find(recorder)) return {};
-  rows.read(recorder);
-  turned.read(recorder);
   return stacked(product.emit(recorder), input);
 }
 
@@ -117,9 +107,9 @@ Tensor linear_autograd(c10::DispatchKeySet keys, const Tensor& input, const Tens
       !reaches_device(keys) || has_forward(input) || has_forward(weight) || (is_given(bias) && has_forward(*bias));
   if (is_seen || !is_one_product(input, weight, bias)) return at::native::linear(input, weight, bias);
   using torch::autograd::SavedVariable;
-  c10::intrusive_ptr<torch::autograd::generated::LinearBackward0> node;
+  decltype(gradients::make_node<torch::autograd::generated::LinearBackward0>()) node;
   if (torch::autograd::compute_requires_grad(input, weight, bias)) {
-    node = c10::make_intrusive<torch::autograd::generated::LinearBackward0>();
+    node = gradients::make_node<torch::autograd::generated::LinearBackward0>();
     node->set_next_edges(torch::autograd::collect_next_edges(input, weight, bias));
     node->input_ = SavedVariable(input, /*is_output=*/false);
     node->weight_ = SavedVariable(weight, /*is_output=*/false);
@@ -135,7 +125,7 @@ Tensor linear_autograd(c10::DispatchKeySet keys, const Tensor& input, const Tens
 
 // Gradients by PyTorch's own ops, which can be differentiated again.
 Gradients compose_backward(const Tensor& input, const Tensor& grad, const Tensor& weight, std::array<bool, 3> wanted) {
-  const auto matrix = [](const Tensor& tensor) { return tensor.reshape({Matrix::rows_of(tensor), tensor.size(-1)}); };
+  const auto matrix = [](const Tensor& tensor) { return tensor.reshape({rows_of(tensor), tensor.size(-1)}); };
   const Tensor rows = matrix(grad);
   Gradients result;
   if (wanted[0]) std::get<0>(result) = rows.mm(weight.conj()).view_symint(input.sym_sizes());
@@ -149,32 +139,23 @@ bool record_backward(const Tensor& input, const Tensor& grad, const Tensor& weig
                      Gradients& result) {
   static const OpEntry &mm = OpEntry::named("mm"), &sum = OpEntry::named("sum.dim_IntList");
   static const c10::IValue first_dim(std::vector<int64_t>{0}), no(false);
-  Matrix grad_rows(grad, false), grad_columns(grad, true), input_rows(input, false), weights(weight, false);
-  LazyDevice& device = lazy_device(grad);
-  Product of_input(mm, device), of_weight(mm, device), of_bias(sum, device);
-  grad_rows.add_to(of_input.operands());
-  weights.add_to(of_input.operands());
-  grad_columns.add_to(of_weight.operands());
-  input_rows.add_to(of_weight.operands());
-  grad_rows.add_to(of_bias.operands());
+  const Matrix grad_rows(grad, false);
+  Product of_input(mm), of_weight(mm), of_bias(sum);
+  of_input.add(grad_rows);
+  of_input.add(Matrix(weight, false));
+  of_weight.add(Matrix(grad, true));
+  of_weight.add(Matrix(input, false));
+  of_bias.add(grad_rows);
   of_bias.operands().add_constant(first_dim);
   of_bias.operands().add_constant(no);  // keepdim
   of_bias.operands().add_absent();      // dtype
-  Recorder recorder(device);
+  Recorder recorder(lazy_device(grad));
   if (recorder.is_long()) return false;
   if (wanted[0] && !of_input.find(recorder)) return false;
   if (wanted[1] && !of_weight.find(recorder)) return false;
   if (wanted[2] && !of_bias.find(recorder)) return false;
-  if (wanted[0] || wanted[2]) grad_rows.read(recorder);
-  if (wanted[0]) {
-    weights.read(recorder);
-    std::get<0>(result) = stacked(of_input.emit(recorder), input);
-  }
-  if (wanted[1]) {
-    grad_columns.read(recorder);
-    input_rows.read(recorder);
-    std::get<1>(result) = of_weight.emit(recorder);
-  }
+  if (wanted[0]) std::get<0>(result) = stacked(of_input.emit(recorder), input);
+  if (wanted[1]) std::get<1>(result) = of_weight.emit(recorder);
   if (wanted[2]) std::get<2>(result) = of_bias.emit(recorder);
   return true;
 }

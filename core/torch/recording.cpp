@@ -37,9 +37,12 @@ void Recording::add_tensor(const c10::TensorImpl* tensor) {
   }
 }
 
-void Recording::add_value(const ValueId& value, TypeId type) {
-  operands_.emplace_back().value = &value;
-  key_.set_type(key_.add_tensor(), type);
+void Recording::add_view(const c10::TensorImpl* tensor, TypeId geometry) {
+  Operand& operand = operands_.emplace_back();
+  operand.tensor = tensor;
+  operand.view = geometry;
+  key_.set_type(key_.add_tensor(), geometry);
+  set_device(lazy_storage(tensor).device());
 }
 
 void Recording::add_number(const Arg& arg, const c10::IValue& value) {
@@ -72,7 +75,7 @@ ValueId Recording::emit_operand(Recorder& recorder, const Operand& operand) {
   if (operand.whole) return recorder.read(*operand.storage);
   if (operand.storage) return read(recorder, operand.tensor);
   if (operand.number) return emit_number(recorder, operand.number->toScalar());
-  if (operand.value) return *operand.value;
+  if (operand.view != kNoType) return read_as(recorder, operand.tensor, operand.view);
   return operand.tensor ? emit_number(recorder, number_of(operand.tensor)) : kNone;
 }
 

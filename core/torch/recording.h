@@ -13,8 +13,8 @@ class Recording {
   explicit Recording(const OpEntry& entry) : entry_(entry) { key_.add_op(entry.id); }
 
   // Arguments, in the order of the schema. What is added is borrowed until the recording is gone.
-  void add_tensor(const c10::TensorImpl* tensor);     // null or undefined: not given
-  void add_value(const ValueId& value, TypeId type);  // of the trace; need not be there before emit()
+  void add_tensor(const c10::TensorImpl* tensor);                 // null or undefined: not given
+  void add_view(const c10::TensorImpl* tensor, TypeId geometry);  // a lazy tensor through another geometry; see read_as()
   void add_number(const Arg& arg, const c10::IValue& value);
   void add_number_tensor(const c10::IValue& number);  // as PyTorch puts a Python number into a tensor; an int or a double
   void add_list(size_t size) { key_.add_list(size); }
@@ -29,7 +29,7 @@ class Recording {
   const Signature* find_signature(const Recorder& recorder);
   void remember(Signature signature);
 
-  // The node; further results follow it.
+  // The node, behind what its operands need, in their order; further results follow it.
   ValueId emit(Recorder& recorder, const Signature& signature) const;
   // The same, and the first operand, a tensor, now holds the result; false where that takes more than to bind it.
   bool rewrite_first(Recorder& recorder, const Signature& signature) const;
@@ -37,14 +37,14 @@ class Recording {
   at::Tensor bind_fresh(Recorder& recorder, ValueId value, TypeId type) const;
 
  private:
-  // A lazy tensor, a value, a number (as tensor or not), or nothing.
+  // A lazy tensor, a view of one, a number (as tensor or not), or nothing.
   struct Operand {
     const c10::TensorImpl* tensor = nullptr;
     LazyStorage* storage = nullptr;  // of a lazy tensor; a tensor without one is a number
     const c10::IValue* number = nullptr;
-    const ValueId* value = nullptr;
-    size_t key_word = 0;  // where its type stands in the key
-    bool whole = false;   // the tensor is its storage's value
+    TypeId view = kNoType;  // the geometry of a view of the tensor
+    size_t key_word = 0;    // where its type stands in the key
+    bool whole = false;     // the tensor is its storage's value
   };
   static ValueId emit_operand(Recorder& recorder, const Operand& operand);
 

@@ -11,7 +11,6 @@ namespace {
 
 bool is_view(Kind kind) { return kind >= Kind::kReshape && kind <= Kind::kStrided && kind != Kind::kPad && kind != Kind::kCat; }
 
-
 // Where the variables are the first ones, as many as there are strides.
 std::optional<Sizes> strides_of(const Index& position, size_t count) {
   Sizes strides(count, 0);
