@@ -29,6 +29,9 @@ thread_local int t_pieces = 1;
 
 int blas_threads(int threads) { return MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(threads) : 0; }
 
+// Many kernels in one: that nobody waits when it begins says nothing of when it ends.
+constexpr std::string_view kLayer = "ltc_torchscript::transformer_encoder_layer_fwd";
+
 // What multiplies matrices: each element of one operand or result, with each of another but for its first dims.
 struct ProductRow {
   std::string_view name;
@@ -47,7 +50,7 @@ constexpr ProductRow kProducts[] = {
     {"aten::convolution_backward", 0, false, 2, 1, 2},
     {"aten::_scaled_dot_product_flash_attention_for_cpu", 1, true, 1, 2, 2},
     {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", 5, false, 2, 2, 5},
-    {"ltc_torchscript::transformer_encoder_layer_fwd", 0, false, 3, 1, 12},
+    {kLayer, 0, false, 3, 1, 12},
     {"ltc::lstm_layer", 1, false, 4, 1, 4, true},
     {"ltc::lstm_layer_backward", 4, false, 7, 1, 4, true},
     {"ltc::gru_layer", 1, false, 3, 1, 3, true},
@@ -101,7 +104,7 @@ int64_t nanoseconds(const Node& node) {
 Threads threads_for(const Node& node, const c10::OperatorHandle& op) {
   if (nanoseconds(node) < kLongWork) return Threads::kOne;
   const std::string_view name = op.operator_name().name;
-  const bool any = op.hasTag(at::Tag::pointwise) || name.starts_with("ltc_torchscript::") ||
+  const bool any = op.hasTag(at::Tag::pointwise) || (name.starts_with("ltc_torchscript::") && name != kLayer) ||
                    std::ranges::find(kAnyThreadsDo, name) != std::end(kAnyThreadsDo);
   return any ? Threads::kAny : Threads::kAll;
 }
