@@ -22,7 +22,7 @@ struct Options {
   bool blas_operands = false;  // it takes operands in the forms of BLAS only (products.h)
   // From so many points of its result on, each image of a convolution is a product of its own: see expand_convolution.
   int64_t points_by_image = INT64_MAX;
-  int64_t split_threads = 0;   // above 0: few long rows are split, so that about so many threads share them (split.h)
+  int64_t split_threads = 0;  // above 0: few long rows are split, so that about so many threads share them (split.h)
   Extras extras = {};
 };
 
