@@ -9,6 +9,8 @@
 #include <new>
 #include <utility>
 
+#include "core/base/api.h"
+
 namespace ltc {
 
 template <typename T>
@@ -49,7 +51,7 @@ class Pooled {
       while (list_.head) ::operator delete(std::exchange(list_.head, list_.head->next));
     }
   };
-  static inline thread_local constinit List list_;
+  static inline LTC_THREAD_LOCAL constinit List list_;
 };
 
 }  // namespace ltc

@@ -12,12 +12,12 @@ namespace {
 PyTypeObject* g_tensor_type = nullptr;  // torch.Tensor: subclasses may have their own ideas
 
 // None for what is no plain number.
-c10::IValue number_of(PyObject* object) {
-  if (PyFloat_CheckExact(object)) return PyFloat_AS_DOUBLE(object);
+Number number_of(PyObject* object) {
+  if (PyFloat_CheckExact(object)) return to_number(PyFloat_AS_DOUBLE(object));
   if (!PyLong_CheckExact(object)) return {};
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-  return overflow ? c10::IValue() : c10::IValue(static_cast<int64_t>(value));
+  return overflow ? Number() : to_number(static_cast<int64_t>(value));
 }
 
 // Undefined if PyTorch has to do it.
@@ -26,8 +26,8 @@ at::Tensor record(Operator op, PyObject* self, PyObject* other) {
   const at::Tensor& tensor = THPVariable_Unpack(self);
   if (!is_lazy(tensor)) return {};
   if (Py_TYPE(other) == g_tensor_type) return record_operator(op, tensor, THPVariable_Unpack(other));
-  const c10::IValue number = number_of(other);
-  return number.isNone() ? at::Tensor() : record_operator(op, tensor, number);
+  const Number number = number_of(other);
+  return number.dtype == DType::kNone ? at::Tensor() : record_operator(op, tensor, number);
 }
 
 // A method of torch.Tensor that stands for an operator.

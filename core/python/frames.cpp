@@ -79,8 +79,7 @@ struct Table {
     return *first;
   }
 };
-// Through a pointer of the model that needs no call.
-thread_local Table* t_table __attribute__((tls_model("initial-exec"))) = nullptr;
+LTC_THREAD_LOCAL Table* t_table = nullptr;
 
 Table& fresh_table(uint64_t generation) {
   thread_local const auto table = std::make_unique<Table>();
@@ -104,7 +103,7 @@ void keep(PyCodeObject* code) {
 // The state that Python gave the calling thread; null if it gave none. The first of all states lives as long as Python does,
 // others may come and go with each call into Python, so that only the first may be remembered.
 PyThreadState* thread_state() {
-  thread_local PyThreadState* first __attribute__((tls_model("initial-exec"))) = nullptr;
+  static LTC_THREAD_LOCAL PyThreadState* first = nullptr;
   if (first) [[likely]]
     return first;
   PyThreadState* state = PyGILState_GetThisThreadState();

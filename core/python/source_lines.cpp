@@ -40,8 +40,7 @@ class ForwardLines {
   std::vector<Entry> entries_ = std::vector<Entry>(kSize, {UINT64_MAX, kNoLocation});
 };
 
-// Through a pointer of the model that needs no call.
-thread_local ForwardLines* t_forward __attribute__((tls_model("initial-exec"))) = nullptr;
+LTC_THREAD_LOCAL ForwardLines* t_forward = nullptr;
 
 ForwardLines& forward_lines() {
   if (t_forward) [[likely]]
@@ -58,7 +57,7 @@ LocationId forward_line(LocationId backward_call) {
 }
 
 // Set while a graph of torch.compile's is captured: its nodes know their lines.
-thread_local LocationId t_known_line __attribute__((tls_model("initial-exec"))) = kNoLocation;
+LTC_THREAD_LOCAL LocationId t_known_line = kNoLocation;
 
 LocationId locate() {
   if (t_known_line != kNoLocation) [[unlikely]]

@@ -11,13 +11,14 @@ namespace {
 std::atomic<long> g_allocations = 0;
 }
 
-void* operator new(size_t size) {
+// Not inlined: GCC 12 would take malloc() and free() for what is called, and warn of mixing them with new and delete.
+[[gnu::noinline]] void* operator new(size_t size) {
   ++g_allocations;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace ltc {
 namespace {

@@ -1,5 +1,7 @@
 #include "core/run/capture.h"
 
+#include "core/run/recorder.h"
+
 #include <algorithm>
 
 namespace ltc {
@@ -78,7 +80,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   }
   end();
   metrics::counter(metrics::kCaptures) += 1;
-  metrics::counter(metrics::kOpsRecorded) += tape_.recorded;
+  metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(tape_.locations.size());
   captured.draws = std::move(draws_);
   captured.scalars = std::move(tape_.scalars);
   for (const Record& record : tape_.trace.records) {
@@ -121,7 +123,7 @@ bool LazyDevice::bind_call(const Captured& captured, std::span<LazyStorage* cons
   for (size_t i = 0; i < bound.size(); ++i) {
     LazyStorage& storage = *storages[captured.bindings[i].storage];
     unlink(storage);
-    Recorder::set_type(storage, captured.bindings[i].type);
+    storage.declare(captured.bindings[i].type, type_of(captured.bindings[i].type));
     std::swap(storage.buffer_, bound[i]);
   }
   return true;

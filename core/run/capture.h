@@ -12,6 +12,9 @@
 
 namespace ltc {
 
+inline constexpr const char* kFromCapture =
+    "this tensor was made inside a function that torch.compile or ltc.jit recorded, and has no value outside of it: return it";
+
 // What a storage holds, or a program reads.
 struct Place {
   enum Kind : uint8_t { kArgument, kOutput, kConstant, kNothing } kind = kNothing;

@@ -16,7 +16,7 @@
 
 namespace ltc {
 
-thread_local constinit Capture* t_capture = nullptr;
+LTC_THREAD_LOCAL constinit Capture* t_capture = nullptr;
 
 namespace {
 
@@ -32,9 +32,6 @@ struct Devices {
 };
 
 constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program an earlier process has compiled
-
-constexpr const char* kFromCapture =
-    "this tensor was made inside a function that torch.compile or ltc.jit recorded, and has no value outside of it: return it";
 
 // Leaked: storages may be destroyed after static objects.
 Devices& devices() {
@@ -83,12 +80,6 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
       trace_limit_(is_eager_ ? 0 : kLongTrace),
       queue_(std::move(device), kRunWindow),
       cache_(kCachedPrograms) {}
-
-void LazyDevice::enter() {
-  if (process_is_ending()) [[unlikely]]
-    stop_this_thread();
-  refuse_after_fork();
-}
 
 void LazyDevice::sync(std::string_view reason) { run(reason); }
 
@@ -146,7 +137,7 @@ void LazyDevice::cut(Cut& step) {
       owner = std::exchange(owner->next_owner_, nullptr);
     }
   }
-  metrics::counter(metrics::kOpsRecorded) += std::exchange(tape_.recorded, 0);
+  metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(tape_.locations.size());
   std::swap(step.trace, tape_.trace);
   std::swap(step.locations, tape_.locations);
   std::swap(step.inputs, tape_.inputs);
@@ -249,19 +240,13 @@ std::string LazyDevice::trace_text() {
   return print(build_graph(tape_.trace, roots, tape_.locations).graph);
 }
 
-Tape& LazyDevice::tape() { return t_capture && &t_capture->device() == this ? t_capture->tape() : tape_; }
+Tape& LazyDevice::tape_within_capture() { return &t_capture->device() == this ? t_capture->tape() : tape_; }
 
 Tape* LazyDevice::tape_of(const LazyStorage& storage) {
   if (storage.epoch_ == tape_.epoch) [[likely]]
     return &tape_;
   const auto it = std::ranges::find(captures_, storage.epoch_, &Tape::epoch);
   return it == captures_.end() ? nullptr : *it;
-}
-
-void LazyDevice::link(Tape& tape, LazyStorage& storage, ValueId value) {
-  storage.epoch_ = tape.epoch;
-  storage.value_ = value;
-  storage.next_owner_ = std::exchange(tape.owners[value], &storage);
 }
 
 void LazyDevice::unlink(LazyStorage& storage) {
@@ -281,102 +266,5 @@ void LazyDevice::forget(LazyStorage& storage) {
 }
 
 LazyStorage::~LazyStorage() { device_.forget(*this); }
-
-Recorder::Recorder(LazyDevice& device) : device_(device), tape_(device.tape()), location_(current_location()) {
-  LazyDevice::enter();
-  lock_ = std::unique_lock(device.mutex_);
-}
-
-// Whether what the storage holds was made by this capture.
-bool Recorder::is_inside(const LazyStorage& storage) const {
-  if (storage.buffer_) return tape_.readable.contains(storage.buffer_.get());
-  return storage.epoch_ == tape_.epoch;
-}
-
-void Recorder::check_readable(const LazyStorage& storage) const {
-  ensure(storage.type_ != kNoType, "a storage without a value is read");
-  if (tape_.is_capture && !is_inside(storage)) [[unlikely]]
-    t_capture->refuse("a tensor was read that is no argument");
-  if (!storage.buffer_) fail(Code::kInvalidArgument, kFromCapture);
-}
-
-void Recorder::check_writable(const LazyStorage& storage) const {
-  if (tape_.is_capture && storage.type_ != kNoType && !is_inside(storage)) [[unlikely]]
-    t_capture->refuse("a tensor was written that is no argument");
-}
-
-ValueId Recorder::read(LazyStorage& storage) {
-  if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) [[likely]]
-    return storage.value_;
-  check_readable(storage);
-  const ValueId value = input(storage.buffer_, storage.buffer_->type);
-  storage.epoch_ = storage.entry_epoch_ = tape_.epoch;
-  storage.value_ = storage.entry_ = value;
-  return value;
-}
-
-ValueId Recorder::input(BufferRef buffer, TypeId type) {
-  if (tape_.is_capture) tape_.readable.insert(buffer.get());
-  tape_.owners.push_back(nullptr);
-  tape_.inputs.push_back(std::move(buffer));
-  return tape_.trace.add({kOpParam, type});
-}
-
-ValueId Recorder::scalar(DType dtype, Scalar value) {
-  static const TypeId types[] = {scalar_type(DType::kI64), scalar_type(DType::kF64), scalar_type(DType::kBool),
-                                 scalar_type(DType::kC128)};
-  const int index = dtype == DType::kI64 ? 0 : dtype == DType::kF64 ? 1 : dtype == DType::kBool ? 2 : 3;
-  tape_.scalars.push_back(value);
-  tape_.owners.push_back(nullptr);
-  return tape_.trace.add({kOpScalar, types[index]});
-}
-
-ValueId Recorder::node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs) {
-  ++tape_.recorded;
-  tape_.owners.push_back(nullptr);
-  tape_.locations.push_back(location_);
-  return tape_.trace.add_node(op, type, attrs, inputs);
-}
-
-ValueId Recorder::result(ValueId node, uint32_t index, TypeId type) {
-  tape_.owners.push_back(nullptr);
-  return tape_.trace.add_result(node, index, type);
-}
-
-ValueId Recorder::find_view(const ViewKey& key) const {
-  const auto it = tape_.views.find(key);
-  return it == tape_.views.end() ? kNone : it->second;
-}
-
-// The type itself is kept beside its id: every read compares with it.
-void Recorder::set_type(LazyStorage& storage, TypeId type) {
-  if (storage.type_ == type) return;
-  storage.type_ = type;
-  storage.declared_ = &type_of(type);
-}
-
-void Recorder::bind(LazyStorage& storage, ValueId value, TypeId type) {
-  check_writable(storage);
-  device_.unlink(storage);
-  if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
-  set_type(storage, type);
-  device_.link(tape_, storage, value);
-}
-
-void Recorder::bind(LazyStorage& storage, BufferRef buffer, TypeId type) {
-  check_writable(storage);
-  if (tape_.is_capture) tape_.readable.insert(buffer.get());
-  device_.unlink(storage);
-  if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
-  set_type(storage, type);
-  storage.buffer_ = std::move(buffer);
-}
-
-void Recorder::share(LazyStorage& to, LazyStorage& from, TypeId type) {
-  if (&to == &from) return;
-  if (!from.buffer_) return bind(to, read(from), type);
-  if (tape_.is_capture) check_readable(from);
-  bind(to, from.buffer_, type);
-}
 
 }  // namespace ltc

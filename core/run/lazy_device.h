@@ -5,11 +5,14 @@
 #pragma once
 
 #include <mutex>
+#include <utility>
 
 #include "core/base/api.h"
 #include "core/base/spin_lock.h"
 #include "core/compile/cache.h"
+#include "core/run/fork.h"
 #include "core/run/metrics.h"
+#include "core/run/process_end.h"
 #include "core/run/queue.h"
 #include "core/run/tape.h"
 
@@ -18,8 +21,8 @@ namespace ltc {
 class Capture;
 struct Captured;
 
-// What the calling thread is capturing; null mostly. Through a pointer of the model that needs no call.
-extern LTC_API thread_local constinit Capture* t_capture __attribute__((tls_model("initial-exec")));
+// What the calling thread is capturing; null mostly.
+extern LTC_API LTC_THREAD_LOCAL constinit Capture* t_capture;
 
 class LTC_API LazyDevice {
  public:
@@ -93,10 +96,21 @@ class LTC_API LazyDevice {
   void submit(Run run);
   void recycle(Cut& cut);
 
-  static void enter();                        // every way to record or to wait begins here, with no lock held
-  Tape& tape();                               // the calling thread's: of its capture on this device, or everybody's
+  // Every way to record or to wait begins here, with no lock held.
+  static void enter() {
+    if (process_is_ending()) [[unlikely]]
+      stop_this_thread();
+    refuse_after_fork();
+  }
+  // The calling thread's: of its capture on this device, or everybody's.
+  Tape& tape() { return t_capture ? tape_within_capture() : tape_; }
+  Tape& tape_within_capture();
   Tape* tape_of(const LazyStorage& storage);  // on which the storage's value is; null if it was cut
-  static void link(Tape& tape, LazyStorage& storage, ValueId value);
+  static void link(Tape& tape, LazyStorage& storage, ValueId value) {
+    storage.epoch_ = tape.epoch;
+    storage.value_ = value;
+    storage.next_owner_ = std::exchange(tape.owners[value], &storage);
+  }
   void unlink(LazyStorage& storage);
   void forget(LazyStorage& storage);  // it is being destroyed
 
@@ -115,50 +129,6 @@ class LTC_API LazyDevice {
   ProgramCache cache_;
   Cut spare_;  // keeps its memory from barrier to barrier
   uint64_t run_id_ = 0;
-};
-
-// Recording of one op: holds the device's mutex. Keep it short, call no PyTorch and no plugin meanwhile.
-class Recorder {
- public:
-  explicit Recorder(LazyDevice& device);
-
-  // Whether anything was ever written, and the declared type of what was.
-  bool is_empty(const LazyStorage& storage) const { return storage.type_ == kNoType; }
-  TypeId type(const LazyStorage& storage) const { return storage.type_; }
-  const Type& declared(const LazyStorage& storage) const { return *storage.declared_; }
-
-  ValueId read(LazyStorage& storage);            // its value in this trace; not of an empty one
-  ValueId input(BufferRef buffer, TypeId type);  // a buffer that no storage holds
-  ValueId scalar(DType dtype, Scalar value);
-  ValueId node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs);
-  ValueId result(ValueId node, uint32_t index, TypeId type);  // directly after the node
-  TypeId type_of_value(ValueId value) const { return tape_.trace.records[value].type; }
-
-  // The same value read twice through one geometry is one node.
-  ValueId find_view(const ViewKey& key) const;  // kNone if it is the first
-  void remember_view(const ViewKey& key, ValueId value) { tape_.views.emplace(key, value); }
-
-  // The storage now holds this value, with these declared strides. `type` must be dense.
-  void bind(LazyStorage& storage, ValueId value, TypeId type);
-  // `to` holds what `from` holds: values are immutable, so nothing is copied.
-  void share(LazyStorage& to, LazyStorage& from, TypeId type);
-  void bind(LazyStorage& storage, BufferRef buffer, TypeId type);
-
-  // The trace has grown beyond what one program should be: end_trace() once this recorder is gone.
-  bool is_long() const { return tape_.trace.records.size() >= device_.trace_limit_ && !tape_.is_capture; }
-
- private:
-  friend class LazyDevice;
-  static void set_type(LazyStorage& storage, TypeId type);
-  bool is_inside(const LazyStorage& storage) const;
-  void check_readable(const LazyStorage& storage) const;
-  void check_writable(const LazyStorage& storage) const;
-
-  LazyDevice& device_;
-  Tape& tape_;
-  const LocationId location_;
-  std::vector<BufferRef> dropped_;  // destroyed after the lock: that may call the plugin
-  std::unique_lock<SpinLock> lock_;
 };
 
 }  // namespace ltc

@@ -29,6 +29,9 @@ class LazyStorage final : public Pooled<LazyStorage> {
   friend class LazyDevice;
   friend class Recorder;
 
+  bool is_new() const { return type_ == kNoType; }  // nothing was ever bound to it
+  void declare(TypeId id, const Type& type) { type_ = id, declared_ = &type; }
+
   LazyDevice& device_;
   const Type* declared_ = nullptr;
   TypeId type_ = kNoType;  // of the value, with the strides that the program was promised; dense

@@ -2,14 +2,17 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <thread>
 
 namespace ltc {
+
+namespace detail {
+std::atomic<bool> process_is_ending{false};
+}
+
 namespace {
 
 std::atomic<int> g_recording{0}, g_stopped{0};
-std::atomic<bool> g_ending{false};
 std::atomic<void (*)()> g_before_stopping{nullptr};
 thread_local bool t_ends_process = false;
 
@@ -30,13 +33,11 @@ void count_this_thread() {
 void stop_other_threads(void (*before_stopping)(), std::chrono::milliseconds at_most) {
   t_ends_process = true;
   g_before_stopping = before_stopping;
-  g_ending = true;
+  detail::process_is_ending = true;
   const auto end = std::chrono::steady_clock::now() + at_most;
   while (g_stopped < g_recording - t_is_counted && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
-
-bool process_is_ending() { return g_ending.load(std::memory_order_relaxed); }
 
 void stop_this_thread() {
   if (t_ends_process) return;

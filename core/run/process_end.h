@@ -2,11 +2,16 @@
 // of C++ code, which aborts the process; so they are stopped before, where they hold nothing.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 #include "core/base/api.h"
 
 namespace ltc {
+
+namespace detail {
+extern std::atomic<bool> process_is_ending;
+}
 
 // A thread that has made a tensor counts from here to its end. Once per thread.
 void count_this_thread();
@@ -16,7 +21,7 @@ void count_this_thread();
 // thread that stops, to give back what others wait for.
 LTC_API void stop_other_threads(void (*before_stopping)(), std::chrono::milliseconds at_most);
 
-bool process_is_ending();
+inline bool process_is_ending() { return detail::process_is_ending.load(std::memory_order_relaxed); }
 void stop_this_thread();  // unless it is the one that ends the process
 
 }  // namespace ltc

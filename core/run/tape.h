@@ -33,7 +33,6 @@ struct Tape {
   std::vector<BufferRef> inputs;      // of the trace's param records, in order
   std::vector<Scalar> scalars;        // of its scalar records, in order
   std::unordered_map<ViewKey, ValueId, ViewKeyHash> views;
-  int64_t recorded = 0;
 
   // Of a capture only: the buffers that may be read. Any other comes from outside, and would be bound to the program for ever.
   bool is_capture = false;

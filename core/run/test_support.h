@@ -15,7 +15,7 @@
 #include "core/host/library.h"
 #include "core/host/test_support.h"
 #include "core/ir/text.h"
-#include "core/run/lazy_device.h"
+#include "core/run/recorder.h"
 #include "core/testing/test_plugins.h"
 
 namespace ltc::testing {

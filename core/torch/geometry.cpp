@@ -85,18 +85,9 @@ TypeId geometry_of(const c10::TensorImpl* tensor) {
   return intern_type(to_dtype(c10::typeMetaToScalarType(tensor->dtype())), as_span(tensor->sizes()), as_span(tensor->strides()));
 }
 
-bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, const LazyStorage& storage) {
-  if (recorder.is_empty(storage) || tensor->storage_offset() != 0 || has_lazy_bits(tensor)) return false;
-  const Type& type = recorder.declared(storage);
-  const size_t rank = type.sizes.size();
-  const auto same = [rank](c10::IntArrayRef given, const std::vector<int64_t>& declared) {
-    return given.size() == rank && std::equal(declared.begin(), declared.end(), given.begin());
-  };
-  return to_scalar_type(type.dtype) == c10::typeMetaToScalarType(tensor->dtype()) && same(tensor->sizes(), type.sizes) &&
-         same(tensor->strides(), type.strides);
-}
+namespace {
 
-ValueId read_as(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry) {
+ValueId read_bits(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry) {
   LazyStorage& storage = lazy_storage(tensor);
   if (recorder.is_empty(storage)) fill_empty(recorder, storage, tensor);
   const int64_t offset = tensor->storage_offset();
@@ -114,10 +105,17 @@ ValueId read_as(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geomet
   return view;
 }
 
-ValueId read(Recorder& recorder, const c10::TensorImpl* tensor) {
-  if (is_whole(recorder, tensor, lazy_storage(tensor))) return recorder.read(lazy_storage(tensor));
-  const ValueId view = read_as(recorder, tensor, geometry_of(tensor));
+}  // namespace
+
+ValueId read_as(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry) {
+  const ValueId view = read_bits(recorder, tensor, geometry);
   return has_lazy_bits(tensor) ? apply_lazy_bits(recorder, tensor, view) : view;
+}
+
+ValueId read(Recorder& recorder, const c10::TensorImpl* tensor) {
+  LazyStorage& storage = lazy_storage(tensor);
+  const bool is_whole = whole_type(recorder, tensor, storage) != kNoType;
+  return is_whole ? recorder.read(storage) : read_as(recorder, tensor, geometry_of(tensor));
 }
 
 void write(Recorder& recorder, const c10::TensorImpl* tensor, ValueId value) {
@@ -156,22 +154,12 @@ void grow_value(Recorder& recorder, LazyStorage& storage, size_t size_bytes) {
   recorder.bind(storage, recorder.node(intern_op("aten::as_strided_scatter"), type, view_attrs(piece, 0), operands), type);
 }
 
-ValueId emit_number(Recorder& recorder, const c10::Scalar& number) {
-  Scalar value{};
-  if (number.isComplex()) {
-    const auto complex = number.toComplexDouble();
-    value.c[0] = complex.real(), value.c[1] = complex.imag();
-    return recorder.scalar(DType::kC128, value);
-  }
-  if (number.isFloatingPoint()) return value.f = number.toDouble(), recorder.scalar(DType::kF64, value);
-  if (number.isBoolean()) return value.i = number.toBool(), recorder.scalar(DType::kBool, value);
-  return value.i = number.toLong(), recorder.scalar(DType::kI64, value);
-}
+ValueId emit_number(Recorder& recorder, const Number& number) { return recorder.scalar(number.dtype, number.value); }
 
 ValueId emit_full(Recorder& recorder, TypeId id, const c10::Scalar& fill) {
   const Type& type = type_of(id);
   return emit(recorder, "aten::full", id, {Attr::of_ints("size", type.sizes), Attr::of_dtype("dtype", type.dtype)},
-              {emit_number(recorder, fill)});
+              {emit_number(recorder, to_number(fill))});
 }
 
 ValueId emit_cast(Recorder& recorder, ValueId value, DType dtype) {

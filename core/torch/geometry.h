@@ -2,6 +2,8 @@
 // value.
 #pragma once
 
+#include "core/run/recorder.h"
+#include "core/torch/number.h"
 #include "core/torch/tensor.h"
 
 namespace ltc {
@@ -12,12 +14,23 @@ TypeId geometry_of(const c10::TensorImpl* tensor);
 // Conjugation and negation that PyTorch has put off. It resolves them before most ops, but not before products of matrices.
 inline bool has_lazy_bits(const c10::TensorImpl* tensor) { return tensor->is_conj() || tensor->is_neg(); }
 
-// Whether the tensor is exactly the value that its storage holds; its geometry is then the value's declared type.
-bool is_whole(const Recorder& recorder, const c10::TensorImpl* tensor, const LazyStorage& storage);
+// The declared type of what the storage holds if the tensor is exactly that; else kNoType.
+inline TypeId whole_type(const Recorder& recorder, const c10::TensorImpl* tensor, const LazyStorage& storage) {
+  if (recorder.is_empty(storage) || tensor->storage_offset() != 0 || has_lazy_bits(tensor)) return kNoType;
+  const Type& type = recorder.declared(storage);
+  const c10::IntArrayRef sizes = tensor->sizes(), strides = tensor->strides();
+  const size_t rank = type.sizes.size();
+  if (sizes.size() != rank || to_scalar_type(type.dtype) != c10::typeMetaToScalarType(tensor->dtype())) return kNoType;
+  for (size_t dim = 0; dim < rank; ++dim) {
+    if (sizes[dim] != type.sizes[dim] || strides[dim] != type.strides[dim]) return kNoType;
+  }
+  return recorder.type(storage);
+}
 
 // The tensor's contents as a value of the current trace: the storage's own value, or a view node on it.
 ValueId read(Recorder& recorder, const c10::TensorImpl* tensor);
-// What the storage holds from the tensor's offset on, through another geometry of the same dtype: a view that needs no tensor.
+// What the storage holds from the tensor's offset on, through another geometry of the tensor's dtype: a view that needs no
+// tensor.
 ValueId read_as(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry);
 
 // The tensor's storage now holds `value` where the tensor's elements are, and what it held elsewhere. `value` has the tensor's
@@ -31,6 +44,6 @@ void grow_value(Recorder& recorder, LazyStorage& storage, size_t size_bytes);
 ValueId emit_full(Recorder& recorder, TypeId type, const c10::Scalar& fill);
 ValueId emit_cast(Recorder& recorder, ValueId value, DType dtype);
 ValueId emit_expand(Recorder& recorder, ValueId value, c10::IntArrayRef sizes);
-ValueId emit_number(Recorder& recorder, const c10::Scalar& number);
+ValueId emit_number(Recorder& recorder, const Number& number);
 
 }  // namespace ltc

@@ -30,16 +30,12 @@ OpEntry& entry() {
   return entry;
 }
 
-void add(Recording& recording, const OpEntry&, size_t, const at::Tensor& tensor, const c10::IValue&) {
+void add(Recording& recording, const OpEntry&, size_t, const at::Tensor& tensor) {
   recording.add_tensor(tensor.unsafeGetTensorImpl());
 }
-void add(Recording& recording, const OpEntry& op, size_t i, const at::Scalar&, const c10::IValue& boxed) {
-  recording.add_number(op.args[i], boxed);
+void add(Recording& recording, const OpEntry& op, size_t i, const at::Scalar& number) {
+  recording.add_number(op.args[i], to_number(number));
 }
-
-// A recording borrows numbers as IValues; tensors need none.
-c10::IValue box_number(const at::Tensor&) { return {}; }
-c10::IValue box_number(const at::Scalar& number) { return number; }
 
 template <typename... Args>
 at::Tensor record_boxed(OpEntry& op, const Args&... args) {
@@ -74,10 +70,9 @@ struct Hot {
   // At the device's key.
   static at::Tensor kernel(const Args&... args) {
     OpEntry& op = entry<kName>();
-    const c10::IValue numbers[] = {box_number(args)...};
     Recording recording(op);
     size_t i = 0;
-    ((add(recording, op, i, args, numbers[i]), ++i), ...);
+    (add(recording, op, i++, args), ...);
     at::Tensor result = record_if_usual(recording);
     return result.defined() ? result : record_boxed(op, args...);
   }
@@ -108,11 +103,10 @@ template <Name kName, typename... Args>
 struct HotInPlace {
   static at::Tensor& kernel(at::Tensor& self, const Args&... args) {
     OpEntry& op = entry<kName>();
-    const c10::IValue numbers[] = {box_number(args)...};
     Recording recording(op);
     recording.add_tensor(self.unsafeGetTensorImpl());
-    size_t i = 0;
-    ((add(recording, op, i + 1, args, numbers[i]), ++i), ...);
+    size_t i = 1;
+    (add(recording, op, i++, args), ...);
     if (!rewrite_if_usual(recording)) record_boxed(op, self, args...);
     return self;
   }
@@ -224,7 +218,7 @@ at::Tensor record_operator(Operator op, const at::Tensor& a, const at::Tensor& b
   return {};
 }
 
-at::Tensor record_operator(Operator op, const at::Tensor& a, const c10::IValue& number) {
+at::Tensor record_operator(Operator op, const at::Tensor& a, const Number& number) {
   if (!needs_no_gradient(a, c10::GradMode::is_enabled()) || !is_plain(a.key_set())) return {};
   Recording recording(entry_of(op));
   recording.add_tensor(a.unsafeGetTensorImpl());

@@ -180,7 +180,7 @@ AttrsId node_attrs(const OpEntry& entry, const c10::IValue* args) {
     if (arg.kind == ArgKind::kTensorList) {
       const size_t count = args[i].isNone() ? 0 : args[i].toListRef().size();
       attrs.push_back(Attr::of_int(arg.name + ".count", static_cast<int64_t>(count)));
-    } else if (arg.kind == ArgKind::kConstant || (arg.kind == ArgKind::kNumber && is_default_number(arg, args[i]))) {
+    } else if (arg.kind == ArgKind::kConstant || (arg.kind == ArgKind::kNumber && arg.is_default(to_number(args[i])))) {
       attrs.push_back(constant_attr(arg, args[i]));
     }
   }
@@ -203,15 +203,6 @@ bool mixes_precisions(const OpEntry& entry, const c10::IValue* args) {
 }  // namespace
 
 bool is_inferring() { return t_inferring; }
-
-bool is_default_number(const Arg& arg, const c10::IValue& value) {
-  if (value.isNone()) return true;
-  if (!arg.default_value) return false;
-  const c10::IValue& standard = *arg.default_value;
-  if (value.isInt() && standard.isInt()) return value.toInt() == standard.toInt();
-  if (value.isDouble() && standard.isDouble()) return value.toDouble() == standard.toDouble();
-  return value.isBool() && standard.isBool() && value.toBool() == standard.toBool();
-}
 
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;

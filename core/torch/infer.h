@@ -30,9 +30,6 @@ std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args);
 // The tensors that a call writes, in order: `args` are those of `entry.called`. Not given ones are left out.
 c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args);
 
-// A number that is absent or has its schema default is part of the graph: it is not expected to change.
-bool is_default_number(const Arg& arg, const c10::IValue& value);
-
 // Set while PyTorch's structured kernels compute a geometry: their calls of the .out form return at once.
 bool is_inferring();
 

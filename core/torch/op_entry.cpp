@@ -38,8 +38,7 @@ bool aliases(const c10::Argument& arg) { return arg.alias_info() != nullptr; }
 bool is_written(const c10::Argument& arg) { return arg.alias_info() && arg.alias_info()->isWrite(); }
 
 Arg describe(const c10::Argument& arg, const OpRow* row) {
-  Arg result{arg.name(), ArgKind::kConstant, is_dtype(arg.real_type()), is_written(arg), {}};
-  if (arg.default_value()) result.default_value = *arg.default_value();
+  Arg result{arg.name(), ArgKind::kConstant, is_dtype(arg.real_type()), is_written(arg)};
   if (is_tensor_like(arg.type())) {
     result.kind = ArgKind::kTensor;
   } else if (is_list_of(arg.type(), is_tensor_like)) {
@@ -48,6 +47,7 @@ Arg describe(const c10::Argument& arg, const OpRow* row) {
     result.kind = ArgKind::kPlacement;
   } else if (is_number(arg.type()) && !(row && row->is_static(arg.name()))) {
     result.kind = ArgKind::kNumber;
+    if (arg.default_value()) result.default_number = to_number(*arg.default_value());
   }
   return result;
 }

@@ -9,6 +9,7 @@
 
 #include "core/ir/op.h"
 #include "core/ops/op_table.h"
+#include "core/torch/number.h"
 
 namespace ltc {
 
@@ -23,9 +24,12 @@ enum class ArgKind : uint8_t {
 struct Arg {
   std::string name;
   ArgKind kind;
-  bool is_dtype = false;  // a ScalarType among the constants
-  bool written = false;   // a tensor, or the tensors of a list, that the op changes
-  std::optional<c10::IValue> default_value;
+  bool is_dtype = false;       // a ScalarType among the constants
+  bool written = false;        // a tensor, or the tensors of a list, that the op changes
+  Number default_number = {};  // the schema's, of a kNumber
+
+  // A number that is absent or has its schema default is part of the graph: it is not expected to change.
+  bool is_default(const Number& number) const { return number.dtype == DType::kNone || number == default_number; }
 };
 
 enum class OpKind : uint8_t {

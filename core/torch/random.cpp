@@ -37,7 +37,7 @@ at::Tensor draw(LazyDevice& device, c10::IntArrayRef sizes, c10::ScalarType dtyp
   const AttrsId attrs = intern_attrs({Attr::of_ints("size", sizes.vec()), Attr::of_dtype("dtype", to_dtype(dtype))});
   {
     Recorder recorder(device);
-    const ValueId operands[] = {emit_number(recorder, seed), emit_number(recorder, offset)};
+    const ValueId operands[] = {emit_number(recorder, to_number(seed)), emit_number(recorder, to_number(offset))};
     if (t_capture) t_capture->note_draw(id, std::make_shared<at::Generator>(generator));
     recorder.bind(lazy_storage(result.unsafeGetTensorImpl()), recorder.node(philox, id, attrs, operands), id);
   }

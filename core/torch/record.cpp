@@ -60,7 +60,7 @@ class Call {
       switch (entry_.args[i].kind) {
         case ArgKind::kTensor: recording.add_tensor(tensor_impl(value)); break;
         case ArgKind::kTensorList: collect_list(recording, value); break;
-        case ArgKind::kNumber: recording.add_number(entry_.args[i], value); break;
+        case ArgKind::kNumber: recording.add_number(entry_.args[i], to_number(value)); break;
         case ArgKind::kPlacement:
           if (value.isDevice() && !recording.device()) recording.set_device(lazy_device(value.toDevice()));
           [[fallthrough]];

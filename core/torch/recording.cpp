@@ -1,69 +1,31 @@
 #include "core/torch/recording.h"
 
 namespace ltc {
-namespace {
 
-c10::Scalar number_of(const c10::TensorImpl* tensor) {
+Number number_in(const c10::TensorImpl* tensor) {
   const void* data = tensor->unsafe_storage().data();
   switch (c10::typeMetaToScalarType(tensor->dtype())) {
-    case c10::ScalarType::Double: return *static_cast<const double*>(data);
-    case c10::ScalarType::Long: return *static_cast<const int64_t*>(data);
-    case c10::ScalarType::Bool: return *static_cast<const bool*>(data);
-    case c10::ScalarType::ComplexDouble: return *static_cast<const c10::complex<double>*>(data);
+    case c10::ScalarType::Double: return to_number(*static_cast<const double*>(data));
+    case c10::ScalarType::Long: return to_number(*static_cast<const int64_t*>(data));
+    case c10::ScalarType::Bool: return to_number(*static_cast<const bool*>(data));
+    case c10::ScalarType::ComplexDouble: return to_number(*static_cast<const c10::complex<double>*>(data));
     default: TORCH_CHECK(false, "a Python number of dtype ", tensor->dtype().name());
   }
 }
 
-}  // namespace
-
-void Recording::set_device(LazyDevice& device) {
-  if (!device_) device_ = &device;
-  TORCH_CHECK(device_ == &device, "Expected all tensors to be on the same device, but found at least two devices, ", kDeviceName,
-              ":", device_->ordinal(), " and ", kDeviceName, ":", device.ordinal(), "!");
+void Recording::refuse_second_device(const LazyDevice& device) const {
+  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", kDeviceName, ":",
+              device_->ordinal(), " and ", kDeviceName, ":", device.ordinal(), "!");
 }
 
-void Recording::add_tensor(const c10::TensorImpl* tensor) {
-  Operand& operand = operands_.emplace_back();
-  if (!tensor || !tensor->has_storage()) return key_.add_absent();
-  operand.tensor = tensor;
-  if (tensor->device_type() == kLtc) [[likely]] {
-    operand.storage = &lazy_storage(tensor);
-    operand.key_word = key_.add_tensor();
-    set_device(operand.storage->device());
-  } else if (is_number_tensor(tensor)) {
-    key_.add_number(static_cast<uint64_t>(c10::typeMetaToScalarType(tensor->dtype())));
-  } else {
+void Recording::add_no_lazy_tensor(const c10::TensorImpl* tensor) {
+  if (tensor && tensor->has_storage()) {
+    if (is_number_tensor(tensor)) return add_number_tensor(number_in(tensor));
     has_foreign_ = true;
+  } else {
+    key_.add_absent();
   }
-}
-
-void Recording::add_view(const c10::TensorImpl* tensor, TypeId geometry) {
-  Operand& operand = operands_.emplace_back();
-  operand.tensor = tensor;
-  operand.view = geometry;
-  key_.set_type(key_.add_tensor(), geometry);
-  set_device(lazy_storage(tensor).device());
-}
-
-void Recording::add_number(const Arg& arg, const c10::IValue& value) {
-  if (is_default_number(arg, value)) return key_.add_absent();
-  constexpr uint64_t kPlain = 256;  // apart from numbers in tensors, whose kind is their dtype
-  key_.add_number(kPlain + (value.isInt() ? 0 : value.isDouble() ? 1 : value.isBool() ? 2 : 3));
-  operands_.emplace_back().number = &value;
-}
-
-void Recording::add_number_tensor(const c10::IValue& number) {
-  key_.add_number(static_cast<uint64_t>(number.isInt() ? c10::ScalarType::Long : c10::ScalarType::Double));
-  operands_.emplace_back().number = &number;
-}
-
-const Signature* Recording::find_signature(const Recorder& recorder) {
-  for (Operand& operand : operands_) {
-    if (!operand.storage) continue;
-    operand.whole = is_whole(recorder, operand.tensor, *operand.storage);
-    key_.set_type(operand.key_word, operand.whole ? recorder.type(*operand.storage) : geometry_of(operand.tensor));
-  }
-  return SignatureMemo::of(*device_).find(key_);
+  operands_.push_back({.kind = Operand::kNone, .lazy = {}});
 }
 
 void Recording::remember(Signature signature) {
@@ -72,11 +34,13 @@ void Recording::remember(Signature signature) {
 }
 
 ValueId Recording::emit_operand(Recorder& recorder, const Operand& operand) {
-  if (operand.whole) return recorder.read(*operand.storage);
-  if (operand.storage) return read(recorder, operand.tensor);
-  if (operand.number) return emit_number(recorder, operand.number->toScalar());
-  if (operand.view != kNoType) return read_as(recorder, operand.tensor, operand.view);
-  return operand.tensor ? emit_number(recorder, number_of(operand.tensor)) : kNone;
+  switch (operand.kind) {
+    case Operand::kTensor: return recorder.read(*operand.lazy.storage);
+    case Operand::kView: return read_as(recorder, operand.lazy.tensor, operand.type);
+    case Operand::kNumber: return recorder.scalar(operand.dtype, operand.number);
+    case Operand::kNone: break;
+  }
+  return kNone;
 }
 
 ValueId Recording::emit(Recorder& recorder, const Signature& signature) const {
@@ -90,14 +54,15 @@ ValueId Recording::emit(Recorder& recorder, const Signature& signature) const {
 
 bool Recording::rewrite_first(Recorder& recorder, const Signature& signature) const {
   const Operand& first = operands_[0];
-  if (!first.whole || recorder.type(*first.storage) != signature.outputs[0]) return false;
-  recorder.bind(*first.storage, emit(recorder, signature), signature.outputs[0]);
+  if (first.kind != Operand::kTensor || first.type != signature.outputs[0]) return false;
+  recorder.bind(*first.lazy.storage, emit(recorder, signature), signature.outputs[0]);
   return true;
 }
 
-at::Tensor Recording::bind_fresh(Recorder& recorder, ValueId value, TypeId type) const {
-  at::Tensor result = new_tensor(*device_, type_of(type));
-  recorder.bind(lazy_storage(result.unsafeGetTensorImpl()), value, type);
+at::Tensor Recording::bind_fresh(Recorder& recorder, ValueId value, TypeId id) const {
+  const Type& type = type_of(id);
+  at::Tensor result = new_tensor(*device_, type);
+  recorder.bind(lazy_storage(result.unsafeGetTensorImpl()), value, id, type);
   return result;
 }
 

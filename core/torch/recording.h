@@ -12,21 +12,49 @@ class Recording {
  public:
   explicit Recording(const OpEntry& entry) : entry_(entry) { key_.add_op(entry.id); }
 
-  // Arguments, in the order of the schema. What is added is borrowed until the recording is gone.
-  void add_tensor(const c10::TensorImpl* tensor);                 // null or undefined: not given
-  void add_view(const c10::TensorImpl* tensor, TypeId geometry);  // a lazy tensor through another geometry; see read_as()
-  void add_number(const Arg& arg, const c10::IValue& value);
-  void add_number_tensor(const c10::IValue& number);  // as PyTorch puts a Python number into a tensor; an int or a double
+  // Arguments, in the order of the schema. Tensors are borrowed until the recording is gone.
+  void add_tensor(const c10::TensorImpl* tensor) {  // null or undefined: not given
+    if (!tensor || !tensor->has_storage() || tensor->device_type() != kLtc) [[unlikely]]
+      return add_no_lazy_tensor(tensor);
+    LazyStorage& storage = lazy_storage(tensor);
+    operands_.push_back({.kind = Operand::kTensor, .key_word = key_.add_tensor(), .lazy = {tensor, &storage}});
+    set_device(storage.device());
+  }
+  void add_view(const c10::TensorImpl* tensor, TypeId geometry) {  // a lazy tensor through another geometry; see read_as()
+    key_.set_type(key_.add_tensor(), geometry);
+    LazyStorage& storage = lazy_storage(tensor);
+    operands_.push_back({.kind = Operand::kView, .type = geometry, .lazy = {tensor, &storage}});
+    set_device(storage.device());
+  }
+  void add_number(const Arg& arg, const Number& number) {
+    if (arg.is_default(number)) return key_.add_absent();
+    constexpr uint64_t kPlain = 256;  // apart from numbers in tensors
+    add_operand(number, kPlain);
+  }
+  void add_number_tensor(const Number& number) { add_operand(number, 0); }  // as PyTorch puts a Python number into a tensor
   void add_list(size_t size) { key_.add_list(size); }
   void add_absent() { key_.add_absent(); }
   void add_constant(const c10::IValue& value) { key_.add_constant(value); }
-  void set_device(LazyDevice& device);  // throws if another device was met before
+  void set_device(LazyDevice& device) {  // throws if another device was met before
+    if (device_ == &device) return;
+    if (device_) [[unlikely]]
+      refuse_second_device(device);
+    device_ = &device;
+  }
 
   LazyDevice* device() const { return device_; }     // null: none of the arguments says which
   bool has_foreign() const { return has_foreign_; }  // a tensor was neither lazy nor a Python number
 
   // Under the device's lock: null if this call was never seen.
-  const Signature* find_signature(const Recorder& recorder);
+  const Signature* find_signature(const Recorder& recorder) {
+    for (Operand& operand : operands_) {
+      if (operand.kind != Operand::kTensor) continue;
+      operand.type = whole_type(recorder, operand.lazy.tensor, *operand.lazy.storage);
+      if (operand.type == kNoType) operand.kind = Operand::kView, operand.type = geometry_of(operand.lazy.tensor);
+      key_.set_type(operand.key_word, operand.type);
+    }
+    return SignatureMemo::of(*device_).find(key_);
+  }
   void remember(Signature signature);
 
   // The node, behind what its operands need, in their order; further results follow it.
@@ -37,27 +65,37 @@ class Recording {
   at::Tensor bind_fresh(Recorder& recorder, ValueId value, TypeId type) const;
 
  private:
-  // A lazy tensor, a view of one, a number (as tensor or not), or nothing.
   struct Operand {
-    const c10::TensorImpl* tensor = nullptr;
-    LazyStorage* storage = nullptr;  // of a lazy tensor; a tensor without one is a number
-    const c10::IValue* number = nullptr;
-    TypeId view = kNoType;  // the geometry of a view of the tensor
-    size_t key_word = 0;    // where its type stands in the key
-    bool whole = false;     // the tensor is its storage's value
+    enum Kind : uint8_t {
+      kNone,
+      kNumber,  // plain, or in a tensor
+      kTensor,  // a lazy one; once its type is known, one that is all that its storage holds
+      kView,    // a lazy tensor of this geometry, or read through it
+    } kind = kNone;
+    DType dtype = DType::kNone;  // of a number
+    TypeId type = kNoType;       // of a tensor
+    uint32_t key_word = 0;       // where its type stands in the key
+    union {
+      struct {
+        const c10::TensorImpl* tensor;
+        LazyStorage* storage;
+      } lazy;
+      Scalar number;
+    };
   };
+  void add_no_lazy_tensor(const c10::TensorImpl* tensor);
+  void add_operand(const Number& number, uint64_t apart) {
+    key_.add_number(apart + static_cast<uint64_t>(number.dtype));
+    operands_.push_back({.kind = Operand::kNumber, .dtype = number.dtype, .number = number.value});
+  }
+  [[noreturn]] void refuse_second_device(const LazyDevice& device) const;
   static ValueId emit_operand(Recorder& recorder, const Operand& operand);
 
   const OpEntry& entry_;
   LazyDevice* device_ = nullptr;
   bool has_foreign_ = false;
   CallKey key_;
-  c10::SmallVector<Operand, 6> operands_;
+  c10::SmallVector<Operand, 4> operands_;
 };
-
-// A Python number that PyTorch has put into a CPU tensor.
-inline bool is_number_tensor(const c10::TensorImpl* tensor) {
-  return tensor->is_wrapped_number() && tensor->device_type() == at::kCPU;
-}
 
 }  // namespace ltc

@@ -21,10 +21,18 @@ class CallKey {
   void add_constant(const c10::IValue& value);
 
   // A tensor whose type is filled in later: where.
-  size_t add_tensor() { return words_.push_back(kType), words_.size() - 1; }
-  void set_type(size_t where, TypeId type) { words_[where] = kType | type; }
+  uint32_t add_tensor() { return words_.push_back(kType), static_cast<uint32_t>(words_.size() - 1); }
+  void set_type(uint32_t where, TypeId type) { words_[where] = kType | type; }
 
-  bool operator==(const CallKey& other) const { return words_ == other.words_; }
+  bool operator==(const CallKey& other) const {  // inline: most are of five words
+    const size_t size = words_.size();
+    if (size != other.words_.size()) return false;
+    const uint64_t *a = words_.data(), *b = other.words_.data();
+    for (size_t i = 0; i < size; ++i) {
+      if (a[i] != b[i]) return false;
+    }
+    return true;
+  }
   uint64_t hash() const {
     uint64_t hash = 0;
     for (const uint64_t word : words_) hash = hash_mix(hash, word);

@@ -14,32 +14,30 @@
 namespace ltc {
 namespace {
 
-constexpr std::array<c10::ScalarType, kDTypeCount> kScalarTypes = {
-    c10::ScalarType::Undefined,     c10::ScalarType::Bool,   c10::ScalarType::Byte,   c10::ScalarType::Char,
-    c10::ScalarType::Short,         c10::ScalarType::Int,    c10::ScalarType::Long,   c10::ScalarType::Half,
-    c10::ScalarType::BFloat16,      c10::ScalarType::Float,  c10::ScalarType::Double, c10::ScalarType::ComplexFloat,
-    c10::ScalarType::ComplexDouble, c10::ScalarType::UInt16, c10::ScalarType::UInt32, c10::ScalarType::UInt64,
-    c10::ScalarType::ComplexHalf};
-
 // Addresses that no process can map: above every user address and below every kernel address on x86-64 (4- and 5-level paging)
-// and arm64, so that a stray access faults. 2^61 bytes are enough for ever, so they are never reused.
+// and arm64, so that a stray access faults. 2^61 bytes are enough for ever, so they are never reused. A thread takes them in
+// blocks.
 constexpr uintptr_t kFirstAddress = uintptr_t{1} << 60;
-constexpr size_t kAddressStep = 256;
+constexpr size_t kAddressStep = 256, kAddressBlock = size_t{1} << 32;
 
 void* next_address(size_t size_bytes) {
-  static std::atomic<uintptr_t> next{kFirstAddress};
+  static std::atomic<uintptr_t> next_block{kFirstAddress};
+  static LTC_THREAD_LOCAL uintptr_t next = 0, end = 0;
   const size_t step = (size_bytes / kAddressStep + 1) * kAddressStep;
-  return reinterpret_cast<void*>(next.fetch_add(step, std::memory_order_relaxed));
+  if (end - next < step) [[unlikely]] {
+    const size_t block = (step / kAddressBlock + 1) * kAddressBlock;
+    next = next_block.fetch_add(block, std::memory_order_relaxed);
+    end = next + block;
+  }
+  return reinterpret_cast<void*>(std::exchange(next, next + step));
 }
-
-void delete_storage(void* context) { delete static_cast<LazyStorage*>(context); }
 
 class LazyAllocator final : public c10::DeviceAllocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override { return allocate(lazy_device(c10::Device(kLtc)), size_bytes); }
 
   c10::DataPtr allocate(LazyDevice& device, size_t size_bytes) {
-    return {next_address(size_bytes), new LazyStorage(device), &delete_storage,
+    return {next_address(size_bytes), new LazyStorage(device), &delete_lazy_storage,
             c10::Device(kLtc, static_cast<c10::DeviceIndex>(device.ordinal()))};
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }  // data is not context
@@ -77,17 +75,36 @@ class PooledStorage final : public c10::StorageImpl, public Pooled<PooledStorage
 class PooledTensor final : public c10::TensorImpl, public Pooled<PooledTensor> {
  public:
   using TensorImpl::TensorImpl;
+
+  // Of a tensor that is new. What PyTorch would work out is known of the type, but for the layouts of rank 4 and 5.
+  void set_geometry(const Type& type) {
+    if (!type.contiguous_strides || type.sizes.size() > 3) return set_sizes_and_strides(type.sizes, type.strides);
+    sizes_and_strides_.set_sizes(type.sizes);
+    sizes_and_strides_.set_strides(type.strides);
+    numel_ = type.element_count;
+    is_contiguous_ = is_non_overlapping_and_dense_ = true;
+    is_channels_last_ = is_channels_last_contiguous_ = is_channels_last_3d_ = is_channels_last_3d_contiguous_ = false;
+  }
+
   using Pooled<PooledTensor>::operator new;
   using Pooled<PooledTensor>::operator delete;
 };
+
+c10::intrusive_ptr<PooledTensor> over(c10::Storage storage, c10::ScalarType dtype) {
+  return c10::make_intrusive<PooledTensor>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
+                                           c10::scalarTypeToTypeMeta(dtype));
+}
 
 // Backward only records, so it runs in the thread that asks for it, as for CPU tensors: PyTorch's hand-over to a thread per
 // device costs more (35 us) than recording a small backward, and gains nothing. A thread that wants it back says
 // torch.autograd.set_multithreading_enabled(True).
 void keep_backward_in_this_thread() {
-  thread_local const bool once =
-      (c10::AutogradState::get_tls_state().set_multithreading_enabled(false), count_this_thread(), true);
-  static_cast<void>(once);
+  static LTC_THREAD_LOCAL bool done = false;
+  if (done) [[likely]]
+    return;
+  c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
+  count_this_thread();
+  done = true;
 }
 
 }  // namespace
@@ -105,22 +122,18 @@ DType to_dtype(c10::ScalarType type) {
   return dtype;
 }
 
-c10::ScalarType to_scalar_type(DType dtype) { return kScalarTypes[static_cast<uint32_t>(dtype)]; }
-
 LazyDevice& lazy_device(c10::Device device) {
   return LazyDevice::get(static_cast<uint32_t>(device.has_index() ? device.index() : current_device()));
 }
 
 LazyDevice& lazy_device(const at::TensorBase& tensor) { return lazy_storage(tensor.unsafeGetTensorImpl()).device(); }
 
-LazyStorage& lazy_storage(const c10::StorageImpl* storage) {
-  const c10::DataPtr& data = storage->data_ptr();
-  TORCH_CHECK(data.get_deleter() == &delete_storage,
-              "an ltc tensor whose storage was not made by ltc (an external pointer): copy the data with .to(\"ltc\") instead");
-  return *static_cast<LazyStorage*>(data.get_context());
-}
+void delete_lazy_storage(void* context) { delete static_cast<LazyStorage*>(context); }
 
-LazyStorage& lazy_storage(const c10::TensorImpl* tensor) { return lazy_storage(tensor->unsafe_storage().unsafeGetStorageImpl()); }
+void refuse_foreign_storage() {
+  TORCH_CHECK(false,
+              "an ltc tensor whose storage was not made by ltc (an external pointer): copy the data with .to(\"ltc\") instead");
+}
 
 c10::Storage new_storage(LazyDevice& device, size_t size_bytes) {
   keep_backward_in_this_thread();
@@ -129,10 +142,7 @@ c10::Storage new_storage(LazyDevice& device, size_t size_bytes) {
                                                          /*resizable=*/true));
 }
 
-at::Tensor tensor_over(c10::Storage storage, c10::ScalarType dtype) {
-  return at::Tensor(c10::make_intrusive<PooledTensor>(std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
-                                                      c10::scalarTypeToTypeMeta(dtype)));
-}
+at::Tensor tensor_over(c10::Storage storage, c10::ScalarType dtype) { return at::Tensor(over(std::move(storage), dtype)); }
 
 at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides) {
   const size_t size_bytes = at::detail::computeStorageNbytes(sizes, strides, c10::elementSize(dtype));
@@ -142,13 +152,9 @@ at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRe
 }
 
 at::Tensor new_tensor(LazyDevice& device, const Type& type) {
-  at::Tensor tensor = tensor_over(new_storage(device, type.size_bytes()), to_scalar_type(type.dtype));
-  if (type.contiguous_strides) {
-    tensor.unsafeGetTensorImpl()->set_sizes_contiguous(type.sizes);
-  } else {
-    tensor.unsafeGetTensorImpl()->set_sizes_and_strides(type.sizes, type.strides);
-  }
-  return tensor;
+  auto tensor = over(new_storage(device, type.size_bytes()), to_scalar_type(type.dtype));
+  tensor->set_geometry(type);
+  return at::Tensor(std::move(tensor));
 }
 
 }  // namespace ltc

@@ -7,6 +7,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
+
 #include "core/run/lazy_device.h"
 
 namespace ltc {
@@ -14,8 +16,16 @@ namespace ltc {
 inline constexpr auto kLtc = c10::DeviceType::PrivateUse1;
 inline constexpr const char* kDeviceName = "ltc";  // "lazy" is accepted as another spelling: factory.cpp
 
+// By dtype.
+inline constexpr std::array<c10::ScalarType, kDTypeCount> kScalarTypes = {
+    c10::ScalarType::Undefined,     c10::ScalarType::Bool,   c10::ScalarType::Byte,   c10::ScalarType::Char,
+    c10::ScalarType::Short,         c10::ScalarType::Int,    c10::ScalarType::Long,   c10::ScalarType::Half,
+    c10::ScalarType::BFloat16,      c10::ScalarType::Float,  c10::ScalarType::Double, c10::ScalarType::ComplexFloat,
+    c10::ScalarType::ComplexDouble, c10::ScalarType::UInt16, c10::ScalarType::UInt32, c10::ScalarType::UInt64,
+    c10::ScalarType::ComplexHalf};
+
 DType to_dtype(c10::ScalarType type);  // throws for types that the core does not know (quantised)
-c10::ScalarType to_scalar_type(DType dtype);
+inline c10::ScalarType to_scalar_type(DType dtype) { return kScalarTypes[static_cast<uint32_t>(dtype)]; }
 
 c10::Allocator* lazy_allocator();
 
@@ -26,8 +36,17 @@ LazyDevice& lazy_device(const at::TensorBase& tensor);
 inline bool is_lazy(const at::TensorBase& tensor) { return tensor.device().type() == kLtc; }
 
 // The lazy storage behind a tensor; throws for a storage that is not ours (a foreign pointer wrapped as ltc).
-LazyStorage& lazy_storage(const c10::TensorImpl* tensor);
-LazyStorage& lazy_storage(const c10::StorageImpl* storage);
+void delete_lazy_storage(void* context);
+[[noreturn]] void refuse_foreign_storage();
+inline LazyStorage& lazy_storage(const c10::StorageImpl* storage) {
+  const c10::DataPtr& data = storage->data_ptr();
+  if (data.get_deleter() != &delete_lazy_storage) [[unlikely]]
+    refuse_foreign_storage();
+  return *static_cast<LazyStorage*>(data.get_context());
+}
+inline LazyStorage& lazy_storage(const c10::TensorImpl* tensor) {
+  return lazy_storage(tensor->unsafe_storage().unsafeGetStorageImpl());
+}
 
 // A tensor over a fresh, empty storage of exactly its size.
 at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides);

@@ -47,7 +47,7 @@ void copy_on_device(const at::Tensor& from, const at::Tensor& to) {
   Recorder recorder(storage.device());
   const bool covers = to.is_non_overlapping_and_dense() && to.storage_offset() == 0 && to.nbytes() == to.storage().nbytes();
   if (covers && from.scalar_type() == to.scalar_type() && from.sizes() == to.sizes() &&
-      is_whole(recorder, source, lazy_storage(source))) {
+      whole_type(recorder, source, lazy_storage(source)) != kNoType) {
     return recorder.share(storage, lazy_storage(source), geometry_of(target));
   }
   ValueId value = read(recorder, source);

@@ -1,0 +1,72 @@
+// Recording of one op on a device. What every op passes through is inline: nanoseconds count.
+#pragma once
+
+#include "core/run/lazy_device.h"
+
+namespace ltc {
+
+// Holds the device's mutex. Keep it short, call no PyTorch and no plugin meanwhile.
+class Recorder {
+ public:
+  explicit Recorder(LazyDevice& device) : device_(device), tape_(device.tape()), location_(current_location()) {
+    LazyDevice::enter();
+    device_.mutex_.lock();
+  }
+  ~Recorder() { device_.mutex_.unlock(); }
+  Recorder(const Recorder&) = delete;
+  Recorder& operator=(const Recorder&) = delete;
+
+  // Whether anything was ever written, and the declared type of what was.
+  bool is_empty(const LazyStorage& storage) const { return storage.type_ == kNoType; }
+  TypeId type(const LazyStorage& storage) const { return storage.type_; }
+  const Type& declared(const LazyStorage& storage) const { return *storage.declared_; }
+
+  // Its value in this trace; not of an empty one.
+  ValueId read(LazyStorage& storage) {
+    if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) [[likely]]
+      return storage.value_;
+    return enter_trace(storage);
+  }
+  ValueId input(BufferRef buffer, TypeId type);  // a buffer that no storage holds
+  ValueId scalar(DType dtype, Scalar value);
+  ValueId node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs) {
+    tape_.owners.push_back(nullptr);
+    tape_.locations.push_back(location_);
+    return tape_.trace.add_node(op, type, attrs, inputs);
+  }
+  ValueId result(ValueId node, uint32_t index, TypeId type);  // directly after the node
+  TypeId type_of_value(ValueId value) const { return tape_.trace.records[value].type; }
+
+  // The same value read twice through one geometry is one node.
+  ValueId find_view(const ViewKey& key) const;  // kNone if it is the first
+  void remember_view(const ViewKey& key, ValueId value) { tape_.views.emplace(key, value); }
+
+  // The storage now holds this value, with these declared strides. `type` must be dense.
+  void bind(LazyStorage& storage, ValueId value, TypeId type) { bind(storage, value, type, type_of(type)); }
+  void bind(LazyStorage& storage, ValueId value, TypeId id, const Type& type) {
+    if (!storage.is_new()) prepare_write(storage);
+    storage.declare(id, type);
+    LazyDevice::link(tape_, storage, value);
+  }
+  // `to` holds what `from` holds: values are immutable, so nothing is copied.
+  void share(LazyStorage& to, LazyStorage& from, TypeId type);
+  void bind(LazyStorage& storage, BufferRef buffer, TypeId type);
+
+  // The trace has grown beyond what one program should be: end_trace() once this recorder is gone.
+  bool is_long() const { return tape_.trace.records.size() >= device_.trace_limit_ && !tape_.is_capture; }
+
+ private:
+  friend class LazyDevice;
+  bool is_inside(const LazyStorage& storage) const;
+  void check_readable(const LazyStorage& storage) const;
+  void prepare_write(LazyStorage& storage);  // it lets go of what it holds
+  ValueId enter_trace(LazyStorage& storage);
+
+  LazyDevice& device_;
+  Tape& tape_;
+  const LocationId location_;
+  // Outlive the lock, in whose absence they are destroyed: that may call the plugin.
+  std::vector<BufferRef> dropped_;
+};
+
+}  // namespace ltc

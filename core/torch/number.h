@@ -1,0 +1,47 @@
+// Numbers on their way into a trace: by value, as one of the four dtypes that Python's numbers have.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <c10/core/TensorImpl.h>
+
+#include "core/ir/dtype.h"
+
+namespace ltc {
+
+struct Number {
+  DType dtype = DType::kNone;  // I64, F64, BOOL, C128; none: no number
+  Scalar value = {};
+
+  // By their bits: -0.0 is not 0.0.
+  bool operator==(const Number& other) const {
+    return dtype == other.dtype && value.i == other.value.i &&
+           (dtype != DType::kC128 || std::bit_cast<int64_t>(value.c[1]) == std::bit_cast<int64_t>(other.value.c[1]));
+  }
+};
+
+inline Number to_number(int64_t value) { return {DType::kI64, {.i = value}}; }
+inline Number to_number(double value) { return {DType::kF64, {.f = value}}; }
+inline Number to_number(bool value) { return {DType::kBool, {.i = value}}; }
+inline Number to_number(c10::complex<double> value) { return {DType::kC128, {.c = {value.real(), value.imag()}}}; }
+
+inline Number to_number(const c10::Scalar& number) {
+  if (number.isFloatingPoint()) return to_number(number.toDouble());
+  if (number.isBoolean()) return to_number(number.toBool());
+  return number.isComplex() ? to_number(number.toComplexDouble()) : to_number(number.toLong());
+}
+
+// None for what is no number.
+inline Number to_number(const c10::IValue& value) {
+  if (value.isDouble()) return to_number(value.toDouble());
+  if (value.isInt()) return to_number(value.toInt());
+  if (value.isBool()) return to_number(value.toBool());
+  return value.isScalar() ? to_number(value.toScalar()) : Number();
+}
+
+// A Python number that PyTorch has put into a CPU tensor.
+inline bool is_number_tensor(const c10::TensorImpl* tensor) {
+  return tensor->is_wrapped_number() && tensor->device_type() == at::kCPU;
+}
+Number number_in(const c10::TensorImpl* tensor);
+
+}  // namespace ltc
