@@ -19,6 +19,7 @@ enum DataType : int { kFloat = 0, kDouble = 1, kHalf = 2, kBFloat16 = 9 };
 enum Format : int { kChannelsFirst = 0 };
 enum Mode : int { kCrossCorrelation = 1 };
 enum Determinism : int { kDeterministic = 1 };
+enum MathType : int { kDefaultMath = 0, kTensorOpMath = 1, kFmaMath = 3 };  // only the last keeps F32 from TF32
 
 // cudnnConvolutionFwdAlgoPerf_t and its two siblings.
 struct Found {

@@ -92,7 +92,7 @@ Driver::Driver(const Libraries& libraries, const DeviceFacts& facts)
   if (!libraries_.blas) return;
   const Current current(api(), queue_.context);
   blas_workspace_ = address(allocate(Blas::kWorkspaceBytes));
-  blas_ = std::make_unique<Blas>(*libraries_.blas, allows_tf32(), blas_workspace_);
+  blas_ = std::make_unique<Blas>(*libraries_.blas, blas_workspace_);
 }
 
 Driver::~Driver() {

@@ -107,6 +107,7 @@ struct Plugin {
   const char* version;
   const char* build_id;
   std::unique_ptr<Platform> (*find)();
+  bool rounds = false;  // it asks for ltc/precision.h
 };
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept;
 
