@@ -158,7 +158,7 @@ void add_large_kernels(std::set<std::string>& kernels) {
 }
 
 // Every op of the conformance suite, and its programs.
-std::vector<std::string> all_kernels() {
+std::vector<std::string> make_all_kernels() {
   std::set<std::string> kernels;
   for (const conformance::OpCase& row : conformance::op_cases()) {
     for (const DType dtype : conformance::dtypes_of(row.dtypes)) {
@@ -174,23 +174,30 @@ std::vector<std::string> all_kernels() {
   return {kernels.begin(), kernels.end()};
 }
 
-void compile_all(int capability) {
-  const std::vector<std::string> kernels = all_kernels();
-  ASSERT_GT(kernels.size(), 200u);
+const std::vector<std::string>& all_kernels() {
+  static const std::vector<std::string> all = make_all_kernels();
+  return all;
+}
+
+// In parts, which processes share: the number of the part, and the device's capability.
+constexpr size_t kParts = 4;
+class AllCudaKernels : public testing::TestWithParam<std::tuple<size_t, int>> {};
+INSTANTIATE_TEST_SUITE_P(Parts, AllCudaKernels, testing::Combine(testing::Range(size_t{0}, kParts), testing::Values(80, 90)),
+                         [](const auto& info) {
+                           return "part_" + std::to_string(std::get<0>(info.param)) + "_for_sm_" +
+                                  std::to_string(std::get<1>(info.param));
+                         });
+
+TEST_P(AllCudaKernels, become_machine_code) {
+  LTC_NEEDS_COMPILER();
+  const auto [part, capability] = GetParam();
+  std::vector<std::string> kernels;
+  for (size_t i = part; i < all_kernels().size(); i += kParts) kernels.push_back(all_kernels()[i]);
+  ASSERT_GT(kernels.size(), 200u / kParts);
   const std::string code = compiler()->compile(kernels::program_text(kernels, kernels::cuda_dialect()), capability);
   EXPECT_THAT(code, StartsWith("\x7f"
                                "ELF"));
   EXPECT_THAT(code, HasSubstr("ltc_kernel_" + std::to_string(kernels.size() - 1)));
-}
-
-TEST(CudaKernels, all_become_machine_code_of_ampere) {
-  LTC_NEEDS_COMPILER();
-  compile_all(80);
-}
-
-TEST(CudaKernels, all_become_machine_code_of_hopper) {
-  LTC_NEEDS_COMPILER();
-  compile_all(90);
 }
 
 TEST(CudaKernels, a_device_newer_than_the_compiler_gets_portable_code) {
