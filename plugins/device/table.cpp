@@ -62,7 +62,7 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
     info->fingerprint = borrowed(facts.fingerprint);
     info->dtypes = held_dtypes(facts);
     info->memory_bytes = facts.memory_bytes;
-    info->flags = facts.host_memory ? uint64_t{LTC_DEVICE_HOST_VISIBLE} : 0;
+    info->flags = (facts.host_memory ? LTC_DEVICE_HOST_VISIBLE : 0) | (facts.peer_copies ? LTC_DEVICE_PEER_COPY : 0);
     *device = opened.release();
   });
 }
