@@ -76,8 +76,8 @@ TEST_F(CudaMemory, is_copied_from_one_device_to_another_after_what_wrote_it) {
     write(0, a, std::vector(kCount, value));
     copy(1, b, a);
     copy(0, c, b);
+    EXPECT_THAT(read(1, b), Each(value));  // before the first device is waited for
     EXPECT_THAT(read(0, c), Each(value));
-    EXPECT_THAT(read(1, b), Each(value));
   }
   devices_[0]->destroy_buffer(a);
   devices_[0]->destroy_buffer(c);

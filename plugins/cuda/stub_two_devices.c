@@ -22,8 +22,8 @@ struct work {
   size_t until;
 };
 struct CUstream_st {
-  struct work* queue;
-  size_t submitted, done;
+  struct work* queue; /* from `done` on */
+  size_t submitted, done, room;
 };
 struct CUevent_st {
   struct CUstream_st* stream;
@@ -42,13 +42,16 @@ static _Thread_local int depth;
 
 static void submit(struct CUstream_st* stream, struct work work) {
   pthread_mutex_lock(&lock);
-  stream->queue = realloc(stream->queue, (stream->submitted + 1) * sizeof work);
-  stream->queue[stream->submitted++] = work;
+  const size_t count = stream->submitted - stream->done;
+  if (count == stream->room) stream->queue = realloc(stream->queue, (stream->room = 2 * count + 16) * sizeof work);
+  stream->queue[count] = work;
+  ++stream->submitted;
   pthread_mutex_unlock(&lock);
 }
 static void run_locked(struct CUstream_st* stream, size_t until) {
   while (stream->done < until) {
-    const struct work work = stream->queue[stream->done++];
+    const struct work work = stream->queue[0];
+    memmove(stream->queue, stream->queue + 1, (stream->submitted - ++stream->done) * sizeof work);
     if (work.kind == kCopy) memmove(work.to, work.from, work.bytes);
     if (work.kind == kFree) free(work.to);
     if (work.kind == kWait) run_locked(work.other, work.until);
