@@ -10,8 +10,8 @@
 
 namespace ltc {
 
-// All that the program of a graph depends on: the graph, the builds of core and plugin, the device, what narrows and restricts, what may
-// be rounded (precision.h).
+// All that the program of a graph depends on: the graph, the builds of core and plugin, the device, what narrows and restricts,
+// what may be rounded (precision.h).
 std::string program_key(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision = 0);
 
 // `graph`: the one that was compiled, for the places of its nodes.

@@ -79,7 +79,8 @@ TEST_F(CudaRealLibraries, cudnn_takes_the_descriptions) {
   dnn::Convolution how = nullptr;
   const int padding[] = {1, 1}, ones[] = {1, 1};
   ASSERT_EQ(api->cudnnCreateConvolutionDescriptor(&how), dnn::kSuccess);
-  EXPECT_EQ(api->cudnnSetConvolutionNdDescriptor(how, 2, padding, ones, ones, dnn::kCrossCorrelation, dnn::kFloat), dnn::kSuccess);
+  EXPECT_EQ(api->cudnnSetConvolutionNdDescriptor(how, 2, padding, ones, ones, dnn::kCrossCorrelation, dnn::kFloat),
+            dnn::kSuccess);
   EXPECT_EQ(api->cudnnSetConvolutionGroupCount(how, 3), dnn::kSuccess);
   for (const int math : {dnn::kDefaultMath, dnn::kTensorOpMath, dnn::kFmaMath})
     EXPECT_EQ(api->cudnnSetConvolutionMathType(how, math), dnn::kSuccess) << math;

@@ -143,12 +143,11 @@ TEST(CudaProducts, of_widened_halves_are_products_of_halves) {
 
 constexpr uint64_t kBytes = 256;  // of a workspace
 
-// A graph whose steps are all a library's, with the stubs of both, on values that sums of halves hold exactly, unless the divisor is
-// no power of two.
+// A graph whose steps are all a library's, with the stubs of both, on values that sums of halves hold exactly, unless the divisor
+// is no power of two.
 class OnStubs {
  public:
-  explicit OnStubs(const std::string& text, const Ways& ways = {.activations = true}, bool rounds = false,
-                   double divisor = 4)
+  explicit OnStubs(const std::string& text, const Ways& ways = {.activations = true}, bool rounds = false, double divisor = 4)
       : graph_(parse(text)), workspace_(kBytes), stream_(reinterpret_cast<CUstream>(&workspace_)) {
     device::Lowering lowering = lowering_for(ways);
     lowering.options.rounding = {rounds, rounds, rounds, rounds};
@@ -157,7 +156,8 @@ class OnStubs {
       memory_.emplace_back(static_cast<size_t>(value.count) * (value.dtype == LTC_BF16 ? 2 : 4));
     for (const ltc::Param& param : graph_.params) {
       conformance::Array& array = inputs_.emplace_back(graph_.type(param.value).dtype, graph_.type(param.value).sizes);
-      for (int64_t i = 0; i < array.count(); ++i) array.set_real(i, static_cast<double>((i * 7 + param.value * 3) % 11 - 5) / divisor);
+      for (int64_t i = 0; i < array.count(); ++i)
+        array.set_real(i, static_cast<double>((i * 7 + param.value * 3) % 11 - 5) / divisor);
       std::memcpy(memory_[param.value].data(), array.bytes.data(), array.bytes.size());
     }
   }
@@ -171,8 +171,8 @@ class OnStubs {
       for (const kernels::KernelBuffer& buffer : step.buffers)
         buffers.push_back(reinterpret_cast<CUdeviceptr>(memory_[buffer.value].data()));
       const auto* product = std::get_if<kernels::Product>(&step.work);
-      const auto call = product ? blas.product(blas_call(*product))
-                                : dnn.convolution(std::get<kernels::LibraryConvolution>(step.work));
+      const auto call =
+          product ? blas.product(blas_call(*product)) : dnn.convolution(std::get<kernels::LibraryConvolution>(step.work));
       call->launch(buffers, stream_);
     }
   }
@@ -386,16 +386,26 @@ std::string convolution_graph(const std::string& x, const std::string& w, const 
 }
 
 TEST_F(CudaLibraryCalls, convolutions_are_put_to_the_library_as_it_defines_them) {
-  EXPECT_EQ(error_of(OnStubs(convolution_graph("[2,3,8,9]", "[4,3,3,2]", "[2,4,4,5]",
-                        "stride=[2,2],padding=[1,1],dilation=[1,2],transposed=false,output_padding=[0,0],groups=1"))), 0);
-  EXPECT_EQ(error_of(OnStubs(convolution_graph("[2,4,7,6]", "[6,2,3,3]", "[2,6,5,4]",
-                        "stride=[1,1],padding=[0,0],dilation=[1,1],transposed=false,output_padding=[0,0],groups=2"))), 0);
-  EXPECT_EQ(error_of(OnStubs(convolution_graph("[1,2,10]", "[3,2,4]", "[1,3,5]",
-                                       "stride=[2],padding=[1],dilation=[1],transposed=false,output_padding=[0],groups=1"))), 0);
-  EXPECT_EQ(error_of(OnStubs(convolution_graph("[2,4,5,4]", "[4,3,3,2]", "[2,6,10,9]",
-                        "stride=[2,2],padding=[1,0],dilation=[1,2],transposed=true,output_padding=[1,0],groups=2"))), 0);
-  EXPECT_EQ(error_of(OnStubs(convolution_graph("[1,2,4,5,3]", "[2,2,2,3,2]", "[1,2,3,5,4]",
-                        "stride=[1,1,1],padding=[0,1,1],dilation=[1,1,1],transposed=false,output_padding=[0,0,0],groups=1"))), 0);
+  EXPECT_EQ(error_of(OnStubs(
+                convolution_graph("[2,3,8,9]", "[4,3,3,2]", "[2,4,4,5]",
+                                  "stride=[2,2],padding=[1,1],dilation=[1,2],transposed=false,output_padding=[0,0],groups=1"))),
+            0);
+  EXPECT_EQ(error_of(OnStubs(
+                convolution_graph("[2,4,7,6]", "[6,2,3,3]", "[2,6,5,4]",
+                                  "stride=[1,1],padding=[0,0],dilation=[1,1],transposed=false,output_padding=[0,0],groups=2"))),
+            0);
+  EXPECT_EQ(
+      error_of(OnStubs(convolution_graph("[1,2,10]", "[3,2,4]", "[1,3,5]",
+                                         "stride=[2],padding=[1],dilation=[1],transposed=false,output_padding=[0],groups=1"))),
+      0);
+  EXPECT_EQ(error_of(OnStubs(
+                convolution_graph("[2,4,5,4]", "[4,3,3,2]", "[2,6,10,9]",
+                                  "stride=[2,2],padding=[1,0],dilation=[1,2],transposed=true,output_padding=[1,0],groups=2"))),
+            0);
+  EXPECT_EQ(error_of(OnStubs(convolution_graph(
+                "[1,2,4,5,3]", "[2,2,2,3,2]", "[1,2,3,5,4]",
+                "stride=[1,1,1],padding=[0,1,1],dilation=[1,1,1],transposed=false,output_padding=[0,0,0],groups=1"))),
+            0);
 }
 
 TEST(CudaConvolutions, are_kept_in_saved_executables) {

@@ -9,12 +9,9 @@
 namespace ltc::cuda {
 namespace {
 
-constexpr std::pair<std::string_view, bool Ways::*> kNames[] = {{"blocks", &Ways::blocks},
-                                                                {"pieces", &Ways::pieces},
-                                                                {"attention", &Ways::attention},
-                                                                {"cublas", &Ways::cublas},
-                                                                {"cudnn", &Ways::cudnn},
-                                                                {"epilogues", &Ways::epilogues}};
+constexpr std::pair<std::string_view, bool Ways::*> kNames[] = {{"blocks", &Ways::blocks},       {"pieces", &Ways::pieces},
+                                                                {"attention", &Ways::attention}, {"cublas", &Ways::cublas},
+                                                                {"cudnn", &Ways::cudnn},         {"epilogues", &Ways::epilogues}};
 
 const kernels::Dialect& dialect_for(const Ways& ways) {
   static const kernels::Dialect plain = [] {

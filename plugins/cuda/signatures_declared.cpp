@@ -69,7 +69,8 @@ Interface as_declared() {
       {"CUDNN_TENSOR_OP_MATH", dnn::kTensorOpMath},
       {"CUDNN_FMA_MATH", dnn::kFmaMath},
   };
-  for (const char* pass : {"cudnnConvolutionFwdAlgoPerf_t", "cudnnConvolutionBwdDataAlgoPerf_t", "cudnnConvolutionBwdFilterAlgoPerf_t"}) {
+  for (const char* pass :
+       {"cudnnConvolutionFwdAlgoPerf_t", "cudnnConvolutionBwdDataAlgoPerf_t", "cudnnConvolutionBwdFilterAlgoPerf_t"}) {
     const std::string name = pass;
     all.values["sizeof " + name] = sizeof(dnn::Found);
     all.values[name + ".algo"] = offsetof(dnn::Found, algorithm);

@@ -72,12 +72,12 @@ Interface as_in_headers() {
   LTC_VALUE(CUDNN_DEFAULT_MATH)
   LTC_VALUE(CUDNN_TENSOR_OP_MATH)
   LTC_VALUE(CUDNN_FMA_MATH)
-#define LTC_PASS(type)          \
-  LTC_SIZE(type)                \
-  LTC_PLACE(type, algo)         \
-  LTC_PLACE(type, status)       \
-  LTC_PLACE(type, memory)       \
-  LTC_PLACE(type, determinism)  \
+#define LTC_PASS(type)         \
+  LTC_SIZE(type)               \
+  LTC_PLACE(type, algo)        \
+  LTC_PLACE(type, status)      \
+  LTC_PLACE(type, memory)      \
+  LTC_PLACE(type, determinism) \
   LTC_PLACE(type, mathType)
   LTC_PASS(cudnnConvolutionFwdAlgoPerf_t)
   LTC_PASS(cudnnConvolutionBwdDataAlgoPerf_t)

@@ -99,8 +99,8 @@ static int agree(const Desc* desc, const Layout* a, const Layout* b, const Layou
 static int last_schemes;
 int ltc_stub_schemes(void) { return last_schemes; }
 
-int cublasLtMatmulAlgoGetHeuristic(Context* handle, Desc* desc, Layout* a, Layout* b, Layout* c, Layout* d, Preference* preference,
-                                   int asked, Found* found, int* count) {
+int cublasLtMatmulAlgoGetHeuristic(Context* handle, Desc* desc, Layout* a, Layout* b, Layout* c, Layout* d,
+                                   Preference* preference, int asked, Found* found, int* count) {
   *count = 0;
   if (!agree(desc, a, b, d) || c != d || asked < 1) return kBad;
   if (desc->epilogue & kBias && !desc->bias) return kBad;
@@ -129,7 +129,8 @@ static void store(char* memory, int type, int64_t at, float value) {
   memcpy(&bits, &value, sizeof bits);
   ((uint16_t*)(void*)memory)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-static float operand(const Desc* desc, const char* memory, const Layout* m, int transposed, int64_t batch, int64_t row, int64_t column) {
+static float operand(const Desc* desc, const char* memory, const Layout* m, int transposed, int64_t batch, int64_t row,
+                     int64_t column) {
   const int64_t at = batch * m->stride + (transposed ? column + row * m->leading : row + column * m->leading);
   float value = load(memory, m->type, at);
   uint32_t bits;
@@ -152,8 +153,7 @@ int cublasLtMatmul(Context* handle, Desc* desc, const float* alpha, const char* 
         for (int64_t k = 0; k < (int64_t)inner(desc, la); ++k) {
           sum += operand(desc, a, la, desc->transposed[0], batch, i, k) * operand(desc, b, lb, desc->transposed[1], batch, k, j);
         }
-        if (desc->epilogue & kAux)
-          store(desc->aux, ld->type, batch * desc->aux_stride + i + j * desc->aux_leading, sum);
+        if (desc->epilogue & kAux) store(desc->aux, ld->type, batch * desc->aux_stride + i + j * desc->aux_leading, sum);
         if (desc->epilogue & kRelu) sum = sum > 0 ? sum : 0;
         if (desc->epilogue & kGelu) sum = 0.5f * sum * (1 + tanhf(0.79788456f * (sum + 0.044715f * sum * sum * sum)));
         store(d, ld->type, batch * ld->stride + i + j * ld->leading, sum);

@@ -75,7 +75,8 @@ static int agree(const Tensor* x, const Tensor* w, const How* how, const Tensor*
 /* The quickest is not deterministic, the next wants too much room. */
 static int offer(int fits, How* how, int asked, int* count, Found* found) {
   if (!fits || asked < 3) return kBad;
-  const Found all[3] = {{1, 0, 1, 0, 0, 0, {0}}, {2, 0, 2, (size_t)1 << 40, 1, 0, {0}}, {kAlgorithm, 0, 3, 64, 1, how->math, {0}}};
+  const Found all[3] = {
+      {1, 0, 1, 0, 0, 0, {0}}, {2, 0, 2, (size_t)1 << 40, 1, 0, {0}}, {kAlgorithm, 0, 3, 64, 1, how->math, {0}}};
   memcpy(found, all, sizeof all);
   how->offered = how->math;
   *count = 3;
@@ -113,7 +114,8 @@ static float operand(const How* how, float x) {
 /* For each element of y and of the filter that meet: what is written is a sum of products of the other two. */
 static int convolve(const Context* handle, const Tensor* x, float* xs, const Tensor* w, float* ws, const How* how, int algorithm,
                     const float* alpha, const float* beta, const Tensor* y, float* ys, char written) {
-  if (!agree(x, w, how, y) || algorithm != kAlgorithm || how->math != how->offered || !handle->stream || *alpha != 1 || *beta != 0)
+  if (!agree(x, w, how, y) || algorithm != kAlgorithm || how->math != how->offered || !handle->stream || *alpha != 1 ||
+      *beta != 0)
     return kBad;
   float* to = written == 'x' ? xs : written == 'w' ? ws : ys;
   const long count = elements(written == 'x' ? x : written == 'w' ? w : y);

@@ -1,5 +1,5 @@
-/* A driver with two devices for tests: memory, copies, streams and events, on the host. A stream runs when somebody waits for it and
-   no sooner, and whatever it waits for first, so that an order that nobody asked for is seldom met. It computes nothing. */
+/* A driver with two devices for tests: memory, copies, streams and events, on the host. A stream runs when somebody waits for it
+   and no sooner, and whatever it waits for first, so that an order that nobody asked for is seldom met. It computes nothing. */
 #include <cuda.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -121,7 +121,8 @@ EXPORT CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
 }
 EXPORT CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
   (void)device;
-  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
+  *value =
+      attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : attribute == CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED;
   return CUDA_SUCCESS;
 }
 EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
@@ -129,7 +130,9 @@ EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
   return *bytes = (size_t)1 << 30, CUDA_SUCCESS;
 }
 EXPORT CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) { return *can = device != peer, CUDA_SUCCESS; }
-EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) { return *context = &contexts[device], CUDA_SUCCESS; }
+EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  return *context = &contexts[device], CUDA_SUCCESS;
+}
 EXPORT CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { return (void)device, CUDA_SUCCESS; }
 EXPORT CUresult cuCtxPushCurrent_v2(CUcontext context) {
   if (depth == 8) abort();
@@ -198,8 +201,8 @@ REFUSE(cuStreamEndCapture, CUstream a, CUgraph* b)
 REFUSE(cuModuleLoadData, CUmodule* a, const void* b)
 REFUSE(cuModuleGetFunction, CUfunction* a, CUmodule b, const char* c)
 REFUSE(cuModuleUnload, CUmodule a)
-REFUSE(cuLaunchKernel, CUfunction a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned f, unsigned g, unsigned h, CUstream i,
-       void** j, void** k)
+REFUSE(cuLaunchKernel, CUfunction a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned f, unsigned g, unsigned h,
+       CUstream i, void** j, void** k)
 REFUSE(cuGraphCreate, CUgraph* a, unsigned b)
 REFUSE(cuGraphDestroy, CUgraph a)
 REFUSE(cuGraphAddKernelNode_v2, CUgraphNode* a, CUgraph b, const CUgraphNode* c, size_t d, const CUDA_KERNEL_NODE_PARAMS* e)

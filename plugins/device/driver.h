@@ -83,8 +83,8 @@ class Driver {
   virtual EventRef write(Memory to, uint64_t offset, const void* from, uint64_t bytes) = 0;
   virtual EventRef read(void* to, Memory from, uint64_t offset, uint64_t bytes) = 0;
   virtual EventRef copy(Memory to, uint64_t to_offset, Memory from, uint64_t from_offset, uint64_t bytes) = 0;
-  // From memory of another device of the platform: after what was submitted there before, and before what is submitted there next.
-  // Calls to the two may be under way at once.
+  // From memory of another device of the platform: after what was submitted there before, and before what is submitted there
+  // next. Calls to the two may be under way at once.
   virtual EventRef copy_from(Driver& /*source*/, Memory /*to*/, uint64_t /*to_offset*/, Memory /*from*/, uint64_t /*from_offset*/,
                              uint64_t /*bytes*/) {
     throw Failure(LTC_UNSUPPORTED, "this device copies nothing from others");

@@ -13,8 +13,7 @@ namespace {
 
 constexpr const char* kActivation = "activation";
 // As the core takes aten::gelu with approximate='tanh' apart; see Expressions::text.
-constexpr std::string_view kGelu =
-    "mul(add(1,tanh(mul(0.797885,add(mul(0.044715,mul(mul(x,x),x)),x)))),mul(0.5,x))";
+constexpr std::string_view kGelu = "mul(add(1,tanh(mul(0.797885,add(mul(0.044715,mul(mul(x,x),x)),x)))),mul(0.5,x))";
 constexpr int kGeluReads = 5;
 // cuBLASLt wants rows of what it keeps to begin at multiples of so many elements (CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD).
 constexpr int64_t kKeptColumns = 8;
@@ -128,7 +127,8 @@ class Extender {
     if (is_half(product.operands)) {
       bias = widened_from(bias, product.operands);
       result = only_cast(result, product.operands);
-      if (bias == kNone || result == kNone) return refuse(product, *sum, "the vector or the sum is not of the dtype of its operands");
+      if (bias == kNone || result == kNone)
+        return refuse(product, *sum, "the vector or the sum is not of the dtype of its operands");
     } else if (dtype != LTC_F32 || product.operands != LTC_F32) {
       return refuse(product, *sum, "the library adds vectors to products of F32 and halves");
     }

@@ -21,8 +21,8 @@ struct Epilogue {
 // Such a node has the bias as its third operand, and what the function reads as its second result.
 Epilogue epilogue_of(const Node& node);
 
-// Gives the products that go to the library what follows them, as far as the options say that it can do that: also reshapes, which
-// only say where its result ends. Returns what was decided, for people.
+// Gives the products that go to the library what follows them, as far as the options say that it can do that: also reshapes,
+// which only say where its result ends. Returns what was decided, for people.
 std::vector<std::string> extend_products(Graph& graph, const Options& options);
 
 }  // namespace ltc::kernels

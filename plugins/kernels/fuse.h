@@ -24,7 +24,8 @@ struct Options {
   int64_t points_by_image = INT64_MAX;
   int64_t split_threads = 0;  // above 0: few long rows are split, so that about so many threads share them (split.h)
   Extras extras = {};
-  // What the library of products does besides; see epilogues.h. It may do the functions less exactly than the generator's kernels.
+  // What the library of products does besides; see epilogues.h. It may do the functions less exactly than the generator's
+  // kernels.
   struct {
     bool bias = false, activations = false;
   } epilogues = {};

@@ -31,7 +31,7 @@ struct Product {
   ltc_dtype dtype;  // of a and b
   int64_t batch, rows, columns, length;
   StridedMatrix a, b;
-  ltc_dtype result;  // of c: the same, or F32 where they are halves
+  ltc_dtype result;     // of c: the same, or F32 where they are halves
   bool rounds = false;  // as Options::rounding allows for the dtype
   Epilogue epilogue = {};
   bool operator==(const Product&) const = default;
