@@ -88,6 +88,10 @@ torch.set_float32_matmul_precision("highest")
 torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
 torch.backends.cudnn.allow_tf32 = False
 counts.append(compiled())
+torch.backends.cuda.matmul.fp32_precision = "tf32"  # the newer flags
+counts.append(compiled())
+torch.backends.cudnn.conv.fp32_precision = "tf32"
+counts.append(compiled())
 print(*counts)
 """
 
@@ -98,11 +102,11 @@ def test_flags_of_precision_reach_the_plugin():
         pytest.skip("no unit tests in this build")
     result = run(PRECISION, LTC_BACKEND=str(COMPILE_ONLY), LTC_CACHE="0", LTC_LOG="debug")
     assert result.returncode == 0, result.stderr
-    assert result.stdout == "1 0 0 1 0 0 0 0 0 0 0 0 1 1\n"
+    assert result.stdout == "1 0 0 1 0 0 0 0 0 0 0 0 1 1 1 0\n"
     assert result.stderr.count("// bmm: [1,64,64] by [1,64,64], by the library") == 2
-    assert result.stderr.count("// bmm: [1,64,64] by [1,64,64], in TF32, by the library") == 2
+    assert result.stderr.count("// bmm: [1,64,64] by [1,64,64], in TF32, by the library") == 3
 
 
 def test_flags_of_precision_are_nothing_to_other_plugins():
     result = run(PRECISION, LTC_BACKEND="torchscript", LTC_CACHE="0")
-    assert result.stdout == "1 " + "0 " * 12 + "0\n", result.stderr
+    assert result.stdout == "1 " + "0 " * 14 + "0\n", result.stderr

@@ -38,10 +38,15 @@ bool is_allowed(Answer answer) {
   }
 }
 
-// Throws, as an op on CUDA does, where a program has set TF32 by PyTorch's older and its newer flags differently.
+// Where PyTorch's older flags and its newer ones meet, so that whichever a program sets are seen.
+bool in_tf32(const at::Context& context, at::Float32Op op) {
+  return context.float32Precision(at::Float32Backend::CUDA, op) == at::Float32Precision::TF32;
+}
+
 uint32_t allowed_precision() {
   const at::Context& context = at::globalContext();
-  return (context.allowTF32CuBLAS() ? LTC_PRODUCTS_IN_TF32 : 0) | (context.allowTF32CuDNN() ? LTC_CONVOLUTIONS_IN_TF32 : 0) |
+  return (in_tf32(context, at::Float32Op::MATMUL) ? LTC_PRODUCTS_IN_TF32 : 0) |
+         (in_tf32(context, at::Float32Op::CONV) ? LTC_CONVOLUTIONS_IN_TF32 : 0) |
          (is_allowed(context.allowFP16ReductionCuBLAS()) ? LTC_PARTIAL_SUMS_IN_F16 : 0) |
          (is_allowed(context.allowBF16ReductionCuBLAS()) ? LTC_PARTIAL_SUMS_IN_BF16 : 0);
 }

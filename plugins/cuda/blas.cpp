@@ -218,7 +218,10 @@ void Blas::Product::ask() {
   if (status != lt::kSuccess || found == 0 || chosen_.state != lt::kSuccess) {
     throw Failure(LTC_UNSUPPORTED, "cuBLASLt knows no way to compute " + std::to_string(call_.batch) + " products of [" +
                                        std::to_string(call_.result.columns) + "," + std::to_string(call_.result.rows) +
-                                       "] (status " + std::to_string(status) + ")");
+                                       "] (status " + std::to_string(status) + ")" +
+                                       (call_.epilogue == kernels::Epilogue{}
+                                            ? ""
+                                            : " with what follows them; LTC_CUDA_WITHOUT=epilogues leaves that to kernels"));
   }
 }
 

@@ -79,6 +79,16 @@ TEST(CudaWays, are_left_out_by_name) {
   }
 }
 
+TEST(CudaWays, of_doubtful_exactness_are_taken_by_name) {
+  setenv("LTC_CUDA_WITH", "activations", 1);
+  EXPECT_TRUE(chosen_ways().activations);
+  EXPECT_EQ(left_out(chosen_ways()), " with activations");
+  setenv("LTC_CUDA_WITH", "blocks", 1);
+  EXPECT_THROW(chosen_ways(), Failure);
+  unsetenv("LTC_CUDA_WITH");
+  EXPECT_FALSE(chosen_ways().activations);
+}
+
 // ---- devices
 
 std::string why_no_device(const char* driver_folder) {
