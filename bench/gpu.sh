@@ -13,7 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD state=$PWD/build/gpu carry=$PWD/build/gpu-carry build=$PWD/build/gpu-release
 python=${PYTHON:-python3}
 deadline=$((SECONDS + ${GPU_SECONDS:-570}))
-parts=(plugin conformance sanitizer core sweep models times without_{blocks,pieces,attention,cudnn,cublas})
+parts=(plugin conformance sanitizer core precision activations peers sweep models times
+  without_{blocks,pieces,attention,cudnn,cublas,epilogues} with_{activations,tf32})
 
 usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
@@ -55,7 +56,8 @@ configure() {
     -DPython_EXECUTABLE="$(command -v "$python")" -DLTC_TESTS=OFF -DLTC_SAMPLES=OFF
 }
 plugin() { configure && ninja -C "$build" ltc_plugin_cuda ltc_conformance; }
-# Values are compared in F32, so TF32 is off in the libraries of the first; figures of speed are taken as PyTorch's defaults are.
+# Values are compared in F32, so TF32, which PyTorch's defaults allow to convolutions, is off in the libraries of the first; figures
+# of speed are taken as those defaults are.
 exactly() { NVIDIA_TF32_OVERRIDE=0 "$@"; }
 suite() { exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_cuda.so" "$@"; }
 conformance() { suite; }
@@ -69,20 +71,26 @@ sweep() {
   exactly "$python" -m sweep --modes forward,backward --dtypes float32,bfloat16 --samples 1 --timeout 60 \
     --ops '^(add|sub|mul|div|exp|log|tanh|sigmoid|sum|mean|var|prod|amax|argmax|softmax|log_softmax|mm|bmm|matmul|addmm|cat|gather|scatter|index_select|sort|topk|cumsum|nn.functional.(linear|conv[123]d|conv_transpose2d|scaled_dot_product_attention|relu|gelu|layer_norm|batch_norm|embedding|max_pool2d|cross_entropy|dropout))$'
 }
+# What the libraries' numbers are, as PyTorch's flags say, and where they compute functions.
+precision() { "$python" "$root/bench/gpu_values.py" precision; }
+activations() { LTC_CUDA_WITH=activations exactly "$python" "$root/bench/gpu_values.py" activations; }
+peers() { exactly "$python" "$root/bench/gpu_values.py" peers; }
 models() { exactly "$python" -m pytest -q -x "$root/tests/test_models.py" -k as_on_cpu; }
 times() {
   "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
     --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,gpt2,resnet18
 }
 # What each way of computing brings: beside the table of `times`, the same without it.
-without() {  # WAY
-  LTC_CUDA_WITHOUT=$1 "$python" "$root/bench/run.py" --quick --against cuda --sides ltc --workloads mlp,mnist4,enc,chain4m,gpt2,resnet18
-}
+quick_times() { "$python" "$root/bench/run.py" --quick --against cuda --sides ltc --workloads mlp,mnist4,enc,chain4m,gpt2,resnet18; }
+without() { LTC_CUDA_WITHOUT=$1 quick_times; }  # WAY
 without_blocks() { without blocks; }
 without_pieces() { without pieces; }
 without_attention() { without attention; }
 without_cudnn() { without cudnn; }
 without_cublas() { without cublas; }
+without_epilogues() { without epilogues; }
+with_activations() { LTC_CUDA_WITH=activations quick_times; }
+with_tf32() { TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 quick_times; }
 
 # ---- running them
 

@@ -64,3 +64,49 @@ def test_without_a_device_it_says_why(tmp_path):
     assert "available backends:" in result.stderr
     result = run(program, LTC_BACKEND="torchscript", LTC_CUDA_PATH=str(tmp_path))
     assert result.stdout == "2.0\n", result.stderr
+
+
+PRECISION = """
+import torch, ltc
+
+a, b = torch.randn(64, 64).to("ltc"), torch.randn(64, 64).to("ltc")
+ltc.wait_device_ops()
+matmul = ltc.jit(torch.mm)
+
+def compiled(multiply=torch.mm):
+    before = ltc.metrics.counter_value("UncachedCompile")
+    multiply(a, b).cpu()
+    return ltc.metrics.counter_value("UncachedCompile") - before
+
+counts = [compiled(), compiled(), compiled(matmul)]
+for precision in ("high", "highest", "high"):
+    torch.set_float32_matmul_precision(precision)
+    counts += [compiled(), compiled(), compiled(matmul)]
+torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+counts.append(compiled())
+torch.set_float32_matmul_precision("highest")
+torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = True
+torch.backends.cudnn.allow_tf32 = False
+counts.append(compiled())
+torch.backends.cuda.matmul.fp32_precision = "tf32"  # the newer flags
+counts.append(compiled())
+torch.backends.cudnn.conv.fp32_precision = "tf32"
+counts.append(compiled())
+print(*counts)
+"""
+
+
+def test_flags_of_precision_reach_the_plugin():
+    """Each setting compiles once, and is found again; a function that was captured under another one is captured anew."""
+    if not COMPILE_ONLY.exists():
+        pytest.skip("no unit tests in this build")
+    result = run(PRECISION, LTC_BACKEND=str(COMPILE_ONLY), LTC_CACHE="0", LTC_LOG="debug")
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "1 0 0 1 0 0 0 0 0 0 0 0 1 1 1 0\n"
+    assert result.stderr.count("// bmm: [1,64,64] by [1,64,64], by the library") == 2
+    assert result.stderr.count("// bmm: [1,64,64] by [1,64,64], in TF32, by the library") == 3
+
+
+def test_flags_of_precision_are_nothing_to_other_plugins():
+    result = run(PRECISION, LTC_BACKEND="torchscript", LTC_CACHE="0")
+    assert result.stdout == "1 " + "0 " * 14 + "0\n", result.stderr

@@ -5,16 +5,17 @@
 namespace ltc {
 namespace {
 
-uint64_t key_of(const Trace& trace, std::span<const Root> roots) {
-  return hash_bytes(trace.hash, roots.data(), roots.size_bytes());
+uint64_t key_of(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
+  return hash_mix(hash_bytes(trace.hash, roots.data(), roots.size_bytes()), precision);
 }
 
 }  // namespace
 
-const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root> roots) {
-  const auto [first, last] = by_hash_.equal_range(key_of(trace, roots));
+const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
+  const auto [first, last] = by_hash_.equal_range(key_of(trace, roots, precision));
   for (auto it = first; it != last; ++it) {
-    if (it->second->trace == trace && std::ranges::equal(it->second->roots, roots)) {
+    const Entry& entry = *it->second;
+    if (entry.trace == trace && entry.precision == precision && std::ranges::equal(entry.roots, roots)) {
       entries_.splice(entries_.begin(), entries_, it->second);
       return &it->second->program;
     }
@@ -22,15 +23,15 @@ const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root
   return nullptr;
 }
 
-const CachedProgram* ProgramCache::insert(Trace trace, std::vector<Root> roots, CachedProgram program) {
+const CachedProgram* ProgramCache::insert(Trace trace, std::vector<Root> roots, CachedProgram program, uint32_t precision) {
   if (entries_.size() >= capacity_) {
     const auto oldest = std::prev(entries_.end());
     const auto [first, last] = by_hash_.equal_range(oldest->key);
     by_hash_.erase(std::find_if(first, last, [&](const auto& item) { return item.second == oldest; }));
     entries_.erase(oldest);
   }
-  const uint64_t key = key_of(trace, roots);
-  entries_.push_front({key, std::move(trace), std::move(roots), std::move(program)});
+  const uint64_t key = key_of(trace, roots, precision);
+  entries_.push_front({key, std::move(trace), std::move(roots), precision, std::move(program)});
   by_hash_.emplace(key, entries_.begin());
   return &entries_.front().program;
 }

@@ -1,7 +1,8 @@
 // Programs already built, keyed by the trace as it was recorded, so that a repeated step compiles once.
 //
-// Key: the records (ops, types, attributes, operands) and the roots. Numbers are no part of it. Compared in full after the hash
-//   agrees: a collision costs a comparison, never a wrong program.
+// Key: the records (ops, types, attributes, operands), the roots, and what products may round. Numbers are no part of it.
+// Compared
+//   in full after the hash agrees: a collision costs a comparison, never a wrong program.
 // Size: at most `capacity` programs; the least recently used leaves first, and a running one outlives its eviction.
 // Threads: guarded by the caller (a LazyDevice calls it under its submission mutex).
 #pragma once
@@ -24,9 +25,9 @@ class ProgramCache {
  public:
   explicit ProgramCache(size_t capacity) : capacity_(capacity) {}
 
-  // Null if the trace is not known.
-  const CachedProgram* find(const Trace& trace, std::span<const Root> roots);
-  const CachedProgram* insert(Trace trace, std::vector<Root> roots, CachedProgram program);
+  // Null if the trace is not known. `precision`: see precision.h.
+  const CachedProgram* find(const Trace& trace, std::span<const Root> roots, uint32_t precision = 0);
+  const CachedProgram* insert(Trace trace, std::vector<Root> roots, CachedProgram program, uint32_t precision = 0);
   void clear() { by_hash_.clear(), entries_.clear(); }
   size_t size() const { return entries_.size(); }
 
@@ -35,6 +36,7 @@ class ProgramCache {
     uint64_t key;
     Trace trace;
     std::vector<Root> roots;
+    uint32_t precision;
     CachedProgram program;
   };
 

@@ -56,6 +56,16 @@ TEST(ProgramCache, TheRootsArePartOfTheKey) {
   EXPECT_EQ(find(cache, trace, {{1}, {1}}), "none");
 }
 
+TEST(ProgramCache, WhatMayBeRoundedIsPartOfTheKey) {
+  ProgramCache cache(4);
+  const Trace trace = trace_of("aten::mm");
+  cache.insert(trace, kRoots, program_of("exact"));
+  cache.insert(trace, kRoots, program_of("rounded"), 1);
+  EXPECT_EQ(cache.find(trace, kRoots)->program->text, "exact");
+  EXPECT_EQ(cache.find(trace, kRoots, 1)->program->text, "rounded");
+  EXPECT_EQ(cache.find(trace, kRoots, 2), nullptr);
+}
+
 TEST(ProgramCache, ACollisionCostsAComparison) {
   ProgramCache cache(4);
   Trace neg = trace_of("aten::neg"), relu = trace_of("aten::relu"), sin = trace_of("aten::sin");

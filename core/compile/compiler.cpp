@@ -30,10 +30,10 @@ struct Lowered {
 
 // Null if the plugin refuses a node, whose claim is then withdrawn.
 std::shared_ptr<ltc_program> lower(const Segment& segment, const NarrowedGraph& narrowed, Claims& claims,
-                                   host::PluginDevice& device) {
+                                   host::PluginDevice& device, uint32_t precision) {
   ltc_program* program = blaming(narrowed.graph, {}, [&]() -> ltc_program* {
     try {
-      return device.lower(*AbiGraph(narrowed.graph).get());
+      return device.lower(*AbiGraph(narrowed.graph).get(), precision);
     } catch (const host::UnsupportedNode& refusal) {
       if (refusal.node() >= narrowed.origin.size()) throw;
       log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
@@ -47,14 +47,14 @@ std::shared_ptr<ltc_program> lower(const Segment& segment, const NarrowedGraph& 
 
 // None if the plugin refused a node.
 std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
-                                              const Narrowing& narrowing) {
+                                              const Narrowing& narrowing, uint32_t precision) {
   std::vector<Lowered> result;
   for (Segment& segment : partition(graph, claims.clusters)) {
     std::shared_ptr<ltc_program> program;
     NarrowedGraph narrowed;
     if (segment.on_device) {
       narrowed = narrow(segment.graph, narrowing);
-      program = lower(segment, narrowed, claims, device);
+      program = lower(segment, narrowed, claims, device, precision);
       if (!program) return std::nullopt;
     }
     result.push_back({std::move(segment), std::move(program), std::move(narrowed.origin)});
@@ -63,9 +63,9 @@ std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims
 }
 
 std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
-                                         const Narrowing& narrowing) {
+                                         const Narrowing& narrowing, uint32_t precision) {
   while (true) {
-    if (auto lowered = try_lower(graph, claims, device, narrowing)) return *std::move(lowered);
+    if (auto lowered = try_lower(graph, claims, device, narrowing, precision)) return *std::move(lowered);
   }
 }
 
@@ -177,7 +177,7 @@ void report(const Program& program, Clock::time_point begin) {
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing) {
+std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
   const auto begin = Clock::now();
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
@@ -190,7 +190,7 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, 
     run_passes(program->graph);
     claims = ask_claims(program->graph, device, narrowing);
   }
-  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, device, narrowing);
+  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, device, narrowing, precision);
   program->text = text_of(lowered, device);
   assemble(*program, std::move(lowered), claims, device);
   report(*program, begin);

@@ -51,14 +51,16 @@ std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevi
   return {executable, [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
 }
 
-std::shared_ptr<ltc_executable> lower_again(const Step& step, host::PluginDevice& device, const Narrowing& narrowing) {
+std::shared_ptr<ltc_executable> lower_again(const Step& step, host::PluginDevice& device, const Narrowing& narrowing,
+                                            uint32_t precision) {
   const NarrowedGraph narrowed = narrow(step.graph, narrowing);
-  const std::shared_ptr<ltc_program> lowered(device.lower(*AbiGraph(narrowed.graph).get()),
+  const std::shared_ptr<ltc_program> lowered(device.lower(*AbiGraph(narrowed.graph).get(), precision),
                                              [&device](ltc_program* gone) { device.destroy_program(gone); });
   return own(device.compile(lowered.get(), kEffort), device);
 }
 
-Step read_step(ByteReader& in, const std::vector<LocationId>& places, host::PluginDevice& device, const Narrowing& narrowing) {
+Step read_step(ByteReader& in, const std::vector<LocationId>& places, host::PluginDevice& device, const Narrowing& narrowing,
+               uint32_t precision) {
   Step step{in.number<uint8_t>() != 0, read_graph(in, &places)};
   for (auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) *list = in.numbers<uint32_t>();
   step.reasons.resize(in.length(8));
@@ -68,7 +70,7 @@ Step read_step(ByteReader& in, const std::vector<LocationId>& places, host::Plug
   if (!saved.empty()) {
     if (ltc_executable* loaded = device.load_executable(saved.data(), saved.size())) step.executable = own(loaded, device);
   }
-  if (!step.executable) step.executable = lower_again(step, device, narrowing);
+  if (!step.executable) step.executable = lower_again(step, device, narrowing, precision);
   return step;
 }
 
@@ -92,7 +94,7 @@ void check(const Program& program) {
 
 }  // namespace
 
-std::string program_key(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
+std::string program_key(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
   static const std::string core = core_stamp();
   const host::Plugin& plugin = device.plugin();
   const host::PluginInfo info = plugin.describe();
@@ -104,6 +106,7 @@ std::string program_key(const Graph& graph, host::PluginDevice& device, const Na
     out.number(static_cast<uint32_t>(narrowing.kept(static_cast<DType>(dtype))));
     out.number(static_cast<uint32_t>(narrowing.made(static_cast<DType>(dtype))));
   }
+  out.number(precision);
   write_graph(out, graph);
   return out.take();
 }
@@ -124,7 +127,7 @@ std::string save_program(const Program& program, const Graph& graph, host::Plugi
 }
 
 std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
-                                            const Narrowing& narrowing) {
+                                            const Narrowing& narrowing, uint32_t precision) {
   const std::vector<LocationId> places = places_of(graph);
   ByteReader in(bytes);
   auto program = std::make_shared<Program>();
@@ -136,23 +139,23 @@ std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph&
   program->outputs = in.numbers<uint32_t>();
   program->text = in.text();
   const size_t steps = in.length(1);
-  for (size_t i = 0; i < steps; ++i) program->steps.push_back(read_step(in, places, device, narrowing));
+  for (size_t i = 0; i < steps; ++i) program->steps.push_back(read_step(in, places, device, narrowing, precision));
   check(*program);
   return program;
 }
 
-CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing) {
+CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
   DiskCache* disk = DiskCache::instance();
-  if (!disk || graph.nodes.empty()) return {compile(std::move(graph), device, narrowing), false};
-  const std::string key = program_key(graph, device, narrowing);
+  if (!disk || graph.nodes.empty()) return {compile(std::move(graph), device, narrowing, precision), false};
+  const std::string key = program_key(graph, device, narrowing, precision);
   if (const auto saved = disk->find(key)) {
     try {
-      return {load_program(*saved, graph, device, narrowing), true};
+      return {load_program(*saved, graph, device, narrowing, precision), true};
     } catch (const Error& error) {
       disk->reject(key, error.what());
     }
   }
-  auto program = compile(graph, device, narrowing);
+  auto program = compile(graph, device, narrowing, precision);
   disk->insert(key, cat(device.plugin().name(), ", ", graph.nodes.size(), " ops"), save_program(*program, graph, device));
   return {std::move(program), false};
 }

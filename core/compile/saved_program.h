@@ -10,21 +10,22 @@
 
 namespace ltc {
 
-// All that the program of a graph depends on: the graph, the builds of core and plugin, the device, what narrows and restricts.
-std::string program_key(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing);
+// All that the program of a graph depends on: the graph, the builds of core and plugin, the device, what narrows and restricts,
+// what may be rounded (precision.h).
+std::string program_key(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision = 0);
 
 // `graph`: the one that was compiled, for the places of its nodes.
 std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device);
 
 // Throws where the bytes are damaged, or the plugin does not take what it took before.
 std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
-                                            const Narrowing& narrowing);
+                                            const Narrowing& narrowing, uint32_t precision = 0);
 
 struct CompiledProgram {
   std::shared_ptr<const Program> program;
   bool from_disk;
 };
 // compile(), unless an earlier process has kept the result.
-CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing);
+CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision = 0);
 
 }  // namespace ltc

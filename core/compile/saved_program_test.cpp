@@ -1,5 +1,6 @@
 #include "core/compile/saved_program.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/error.h"
@@ -130,6 +131,19 @@ TEST(SavedProgram, TheKeyTellsGraphsDevicesAndNarrowingApart) {
   EXPECT_EQ(program_key(graph, *open(), {}), key);
   EXPECT_NE(program_key(other, *device, {}), key);
   EXPECT_NE(program_key(graph, *device, Narrowing(~uint64_t{0}, Narrowing::Bf16::kYes)), key);
+  EXPECT_NE(program_key(graph, *device, {}, 1), key);
+}
+
+// Also where the plugin cannot save its executables, as this one, and lowers once more.
+TEST(SavedProgram, WhatMayBeRoundedReachesThePlugin) {
+  const auto device = testing::load_plugin("test_precision")->open_device(0);
+  const Graph graph = parse("graph(%0: f32[2]) { %1: f32[2] = aten::neg(%0) return %1 }");
+  const auto exact = compile(graph, *device);
+  const auto rounded = compile(graph, *device, {}, 5);
+  EXPECT_THAT(exact->text, ::testing::HasSubstr("may round: 0\n"));
+  EXPECT_THAT(rounded->text, ::testing::HasSubstr("may round: 5\n"));
+  const auto loaded = load_program(save_program(*rounded, graph, *device), graph, *device, {}, 5);
+  EXPECT_EQ(loaded->text, rounded->text);
 }
 
 }  // namespace

@@ -177,6 +177,12 @@ void Plugin::check_describe() const {
 bool Plugin::can_compute() const { return api_.execute != nullptr; }
 bool Plugin::is_asynchronous() const { return api_.event_wait != nullptr; }
 
+bool Plugin::understands(uint32_t extension) const {
+  const ltc_extension* one = api_.ext;
+  while (one && one->kind != extension) one = one->next;
+  return one != nullptr;
+}
+
 PluginInfo Plugin::describe() const {
   auto info = sized<ltc_plugin_info>();
   checked(name_, "describe", [&] { return api_.describe(instance_, &info); });

@@ -73,6 +73,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   ltc_version version() const { return agreed_; }    // of the ABI
   bool can_compute() const;                          // else the host computes and the device holds memory
   bool is_asynchronous() const;                      // else every event is null
+  bool understands(uint32_t extension) const;        // whether it lists that kind
 
   // Asks each time: devices may come and go between calls.
   PluginInfo describe() const;
@@ -125,8 +126,9 @@ class PluginDevice {
   // that cannot compute.
   std::vector<uint32_t> claims(const ltc_graph& graph);
 
-  // Borrows `graph` for the call. Throws UnsupportedNode for a node that the plugin cannot lower after all.
-  ltc_program* lower(const ltc_graph& graph);
+  // Borrows `graph` for the call; `precision`: LTC_PRODUCTS_IN_TF32 and its kind, for a plugin that asks. Throws UnsupportedNode
+  // for a node that the plugin cannot lower after all.
+  ltc_program* lower(const ltc_graph& graph, uint32_t precision = 0);
   void destroy_program(ltc_program* program) noexcept;
 
   // For people; empty where the plugin has no text: print the graph instead.

@@ -4,6 +4,7 @@
 #include "core/host/call.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
+#include "ltc/precision.h"
 
 namespace ltc::host {
 namespace {
@@ -61,9 +62,11 @@ std::vector<uint32_t> PluginDevice::claims(const ltc_graph& graph) {
   return cluster;
 }
 
-ltc_program* PluginDevice::lower(const ltc_graph& graph) {
+ltc_program* PluginDevice::lower(const ltc_graph& graph, uint32_t precision) {
   require_computing("lower");
+  const ltc_precision allowed{{sizeof allowed, LTC_EXTENSION_PRECISION, 1, nullptr}, precision};
   auto args = sized<ltc_lower_args>();
+  if (plugin_->understands(LTC_EXTENSION_PRECISION)) args.ext = &allowed.head;
   args.graph = &graph;
   ltc_program* program = nullptr;
   checked(name(), "lower", [&] { return api().lower(device_, &args, &program); });

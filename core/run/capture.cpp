@@ -93,6 +93,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   std::lock_guard order(device_.submission_);
   const CachedProgram& found = device_.look_up(step);
   captured.program = found.program;
+  captured.precision = step.precision;
   captured.scalar_of = found.scalars;
   for (const uint32_t index : found.buffers) captured.inputs.push_back(place_of(tape_.inputs[index]));
   return captured;

@@ -42,6 +42,7 @@ struct Binding {
 // The function as a program. Immutable: any thread may run it.
 struct LTC_API Captured {
   std::shared_ptr<const Program> program;  // null if there is nothing to compute
+  uint32_t precision = 0;                  // with which it was compiled; see compile/precision.h
   std::vector<Place> inputs;               // of its buffer params
   std::vector<TypeId> outputs;
   std::vector<uint32_t> scalar_of;  // of its scalar params: which of `scalars`

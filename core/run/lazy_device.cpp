@@ -4,6 +4,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/compile/precision.h"
 #include "core/compile/saved_program.h"
 #include "core/host/registry.h"
 #include "core/ir/text.h"
@@ -148,7 +149,8 @@ void LazyDevice::cut(Cut& step) {
 }
 
 const CachedProgram& LazyDevice::look_up(Cut& step) {
-  if (const CachedProgram* known = cache_.find(step.trace, step.roots)) {
+  step.precision = precision_for(queue_.device());
+  if (const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision)) {
     static metrics::Counter& hits = metrics::counter(metrics::kCachedCompile);
     hits += 1;
     return *known;
@@ -159,7 +161,7 @@ const CachedProgram& LazyDevice::look_up(Cut& step) {
 const CachedProgram& LazyDevice::compile(Cut& step) {
   timeline::Span span("compile");
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
-  CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing());
+  CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision);
   metrics::counter(compiled.from_disk ? kDiskHits : metrics::kUncachedCompile) += 1;
   if (!compiled.from_disk) note_compile(step.trace, step.roots, step.locations);
   CachedProgram built{std::move(compiled.program), std::move(traced.buffers), std::move(traced.scalars)};
@@ -170,7 +172,7 @@ const CachedProgram& LazyDevice::compile(Cut& step) {
       check_fallback(op_name(node.op), part.reasons[i], node.location);
     }
   }
-  return *cache_.insert(step.trace, step.roots, std::move(built));
+  return *cache_.insert(step.trace, step.roots, std::move(built), step.precision);
 }
 
 void LazyDevice::enqueue(const CachedProgram& program, Cut& step) {

@@ -83,6 +83,7 @@ class LTC_API LazyDevice {
     std::vector<Root> roots;
     std::vector<BufferRef> inputs, outputs;
     std::vector<Scalar> scalars;
+    uint32_t precision = 0;  // see compile/precision.h; set when it is looked up
   };
 
   // The barrier and its steps. With LTC_EAGER, returns what it computes.

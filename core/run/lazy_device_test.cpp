@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "core/compile/precision.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/test_support.h"
 
@@ -47,6 +48,49 @@ TEST_P(AnyLazyTest, StepsBuildOnEachOther) {
   EXPECT_THAT(read(x), ElementsAre(1024, -1024));
   EXPECT_EQ(compiled(), 1);
   EXPECT_EQ(found(), 9);
+}
+
+// ---- what may be rounded
+
+uint32_t allowed_now = 0;
+
+class PrecisionTest : public LazyTest {
+ protected:
+  void SetUp() override {
+    LazyTest::SetUp();
+    set_read_precision([] { return allowed_now; });
+  }
+  void TearDown() override {
+    set_read_precision(nullptr);
+    allowed_now = 0;
+    LazyTest::TearDown();
+  }
+  void step(LazyStorage& x) {
+    scale(x, 2);
+    sync();
+  }
+};
+
+TEST_F(PrecisionTest, AnotherOneCompilesOnceAndTheFirstIsFoundAgain) {
+  open("test_precision");
+  LazyStorage x(device());
+  fill(x, {1, -1});
+  for (const uint32_t allowed : {0, 0, 1, 1, 0, 1}) {
+    allowed_now = allowed;
+    step(x);
+  }
+  EXPECT_THAT(read(x), ElementsAre(64, -64));
+  EXPECT_EQ(compiled(), 2);
+  EXPECT_EQ(found(), 4);
+}
+
+TEST_F(PrecisionTest, IsNothingToAPluginThatDoesNotAsk) {
+  open("test");
+  LazyStorage x(device());
+  fill(x, {1, -1});
+  for (allowed_now = 0; allowed_now < 4; ++allowed_now) step(x);
+  EXPECT_EQ(compiled(), 1);
+  EXPECT_EQ(found(), 3);
 }
 
 // ---- what a storage holds

@@ -7,17 +7,25 @@
  *   LTC_TEST_FAILS        every second run of a device fails with INTERNAL, through its event
  *   LTC_TEST_DTYPES       buffers may have any dtype up to C128, but for the bits of this
  *   LTC_TEST_DEVICES      how many devices; else 1
+ *   LTC_TEST_PRECISION    understands that extension, and says in a program's text what is allowed
  *   LTC_TEST_FAULT        one fault of the list below
  *   LTC_TEST_ENTRY        exports the entry under this name, for a wrapper */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/testing/test_device.h"
 #include "core/testing/test_plan.h"
 #include "ltc/plugin.h"
+#include "ltc/precision.h"
 
 #ifndef LTC_TEST_DEVICES
 #define LTC_TEST_DEVICES 1
+#endif
+#ifdef LTC_TEST_PRECISION
+#define TAKES_PRECISION true
+#else
+#define TAKES_PRECISION false
 #endif
 #ifndef LTC_TEST_FAULT
 #define LTC_TEST_FAULT NO_FAULT
@@ -61,7 +69,7 @@ static ltc_status* error(ltc_plugin* plugin, ltc_code code, const char* message)
   return test_error(plugin, code, LTC_NONE, message);
 }
 
-/* This plugin understands none: those that must be understood refuse the call, the others are skipped. */
+/* Those that must be understood refuse the call, the others are skipped. */
 static ltc_status* refuse_extensions(ltc_plugin* plugin, const ltc_extension* ext) {
   for (; ext && FAULT != IGNORES_EXTENSIONS; ext = ext->next) {
     if (ext->kind & LTC_EXTENSION_REQUIRED) return error(plugin, LTC_UNSUPPORTED, "an extension that this plugin does not know");
@@ -179,6 +187,12 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
 
 /* ---- computing slots ---- */
 
+/* What products may round; 0 where nobody says. */
+static uint32_t allowed_by(const ltc_extension* ext) {
+  while (ext && ext->kind != LTC_EXTENSION_PRECISION) ext = ext->next;
+  return ext && ext->struct_size >= LTC_SIZE_TO(ltc_precision, allowed) ? ((const ltc_precision*)(const void*)ext)->allowed : 0;
+}
+
 static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
   ltc_status* refused = refuse_extensions(device->plugin, args->ext);
   if (refused) return refused;
@@ -207,6 +221,7 @@ static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_pro
   }
   made->host = device->plugin->host;
   made->plan = plan;
+  made->allowed = allowed_by(args->ext);
   *program = made;
   return NULL;
 }
@@ -307,7 +322,10 @@ static void keep_event(ltc_event* event) { (void)event; }
 static void plugin_close(ltc_plugin* plugin) { free(plugin); }
 
 static ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
-  (void)test_plan_write(program->plan, sink); /* the host knows why it took no more */
+  char line[40];
+  const int size = snprintf(line, sizeof line, "may round: %u\n", (unsigned)program->allowed);
+  if (TAKES_PRECISION && !sink->write(sink->context, line, (size_t)size)) return NULL; /* the host knows why it took no more */
+  (void)test_plan_write(program->plan, sink);
   return NULL;
 }
 
@@ -322,6 +340,7 @@ static ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
 /* ---- the entry ---- */
 
 static const ltc_extension optional = {sizeof(ltc_extension), 78, 1, NULL};
+static const ltc_extension precision = {sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, NULL};
 static const ltc_extension required = {sizeof(ltc_extension), LTC_EXTENSION_REQUIRED | 77, 1, NULL};
 
 #define COMPUTING(slot) (FAULT == MEMORY_ONLY ? NULL : slot)
@@ -329,6 +348,7 @@ static const ltc_plugin_api table = {
     FAULT == SHORT_TABLE ? LTC_SIZE_TO(ltc_plugin_api, buffer_create) : LTC_SIZE_TO(ltc_plugin_api, memory_stats),
     FAULT == REQUIRES_EXTENSION   ? &required
     : FAULT == IGNORES_EXTENSIONS ? &optional
+    : TAKES_PRECISION             ? &precision
                                   : NULL,
     describe,
     device_open,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/compile/precision.h"
 #include "core/torch/generator.h"
 #include "core/torch/geometry.h"
 #include "core/torch/transfer.h"
@@ -76,6 +77,7 @@ TensorArguments::TensorArguments(LazyDevice& device, std::vector<at::Tensor> giv
 
 bool CapturedFunction::fits(const TensorArguments& arguments) const {
   if (arguments.tensors.size() != arguments_.size()) return false;
+  if (captured_.program && captured_.precision != precision_for(arguments.device.queue().device())) return false;
   for (size_t i = 0; i < arguments_.size(); ++i) {
     if (arguments.held[i] != arguments_[i].held) return false;
     if (!arguments_[i].geometry.fits(*arguments.tensors[i].unsafeGetTensorImpl())) return false;

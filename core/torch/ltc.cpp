@@ -1,15 +1,18 @@
 #include "core/torch/ltc.h"
 
+#include <ATen/Context.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include <cstdlib>
 #include <mutex>
 
+#include "core/compile/precision.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
 #include "core/torch/fallback.h"
 #include "core/torch/tensor.h"
+#include "ltc/precision.h"
 
 namespace ltc {
 
@@ -25,6 +28,29 @@ void throw_as_pytorch(const Error& error) {
   TORCH_CHECK_NOT_IMPLEMENTED(error.code() != Code::kUnsupported, error.what());
 }
 
+// In every version of PyTorch, whether it answers with a bool or says more.
+template <typename Answer>
+bool is_allowed(Answer answer) {
+  if constexpr (std::is_same_v<Answer, bool>) {
+    return answer;
+  } else {
+    return answer == Answer::AllowReducedPrecisionWithSplitK;
+  }
+}
+
+// Where PyTorch's older flags and its newer ones meet, so that whichever a program sets are seen.
+bool in_tf32(const at::Context& context, at::Float32Op op) {
+  return context.float32Precision(at::Float32Backend::CUDA, op) == at::Float32Precision::TF32;
+}
+
+uint32_t allowed_precision() {
+  const at::Context& context = at::globalContext();
+  return (in_tf32(context, at::Float32Op::MATMUL) ? LTC_PRODUCTS_IN_TF32 : 0) |
+         (in_tf32(context, at::Float32Op::CONV) ? LTC_CONVOLUTIONS_IN_TF32 : 0) |
+         (is_allowed(context.allowFP16ReductionCuBLAS()) ? LTC_PARTIAL_SUMS_IN_F16 : 0) |
+         (is_allowed(context.allowBF16ReductionCuBLAS()) ? LTC_PARTIAL_SUMS_IN_BF16 : 0);
+}
+
 }  // namespace
 
 void register_device() {
@@ -34,6 +60,7 @@ void register_device() {
     install_host_runner();
     set_runs_here(&thread_is_plain);
     set_throw_to_reader(&throw_as_pytorch);
+    set_read_precision(&allowed_precision);
     std::atexit(&shut_down);
   });
 }

@@ -80,11 +80,13 @@ bool wants_blas(ltc_dtype dtype, int64_t batch, int64_t rows, int64_t columns, i
 
 BlasCall blas_call(const kernels::Product& product) {
   const int64_t bytes = kernels::bits_of(product.dtype) / 8;
-  const auto& [dtype, batch, rows, columns, length, a, b, result] = product;
+  const auto& [dtype, batch, rows, columns, length, a, b, result, rounds, epilogue] = product;
   const int64_t result_stride = rows * columns;
   return {dtype,
           result,
           static_cast<int32_t>(batch),
+          rounds,
+          epilogue,
           operand(b, length, columns, bytes),
           operand(a, rows, length, bytes),
           {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns, result_stride, 0, lt::kAsIs,
@@ -102,6 +104,10 @@ class Blas::Product : public LibraryCall {
   using Owned = std::unique_ptr<std::remove_pointer_t<T>, lt::Status (*)(T)>;
 
   Owned<lt::Layout> layout(const BlasOperand& operand, ltc_dtype dtype) const;
+  template <typename Value>
+  void describe(lt::DescAttribute attribute, Value value) const;
+  void describe_epilogue();
+  void set_more_buffers(std::span<const CUdeviceptr> buffers) const;
   void ask();
 
   const Blas& blas_;
@@ -111,7 +117,7 @@ class Blas::Product : public LibraryCall {
   lt::Heuristic chosen_{};
 };
 
-Blas::Blas(const BlasApi& api, bool tf32, CUdeviceptr workspace) : api_(api), tf32_(tf32), workspace_(workspace) {
+Blas::Blas(const BlasApi& api, CUdeviceptr workspace) : api_(api), workspace_(workspace) {
   api_.check(api_.cublasLtCreate(&handle_), "cublasLtCreate");
 }
 
@@ -137,15 +143,44 @@ Blas::Product::Product(const Blas& blas, const BlasCall& call)
   const BlasApi& api = blas_.api_;
   const TypeRow& type = *find_type(call.dtype);
   lt::MatmulDesc made = nullptr;
-  const lt::ComputeType compute = blas.tf32_ && call.dtype == LTC_F32 ? lt::kComputeFastTf32 : type.compute;
+  const lt::ComputeType compute = call.rounds && call.dtype == LTC_F32 ? lt::kComputeFastTf32 : type.compute;
   api.check(api.cublasLtMatmulDescCreate(&made, compute, type.scale), "cublasLtMatmulDescCreate");
   desc_.reset(made);
-  for (const auto& [attribute, operation] :
-       {std::pair{lt::kTransA, call.first.operation}, {lt::kTransB, call.second.operation}}) {
-    api.check(api.cublasLtMatmulDescSetAttribute(made, attribute, &operation, sizeof operation),
-              "cublasLtMatmulDescSetAttribute");
-  }
+  describe(lt::kTransA, call.first.operation);
+  describe(lt::kTransB, call.second.operation);
+  describe_epilogue();
   ask();
+}
+
+template <typename Value>
+void Blas::Product::describe(lt::DescAttribute attribute, Value value) const {
+  blas_.api_.check(blas_.api_.cublasLtMatmulDescSetAttribute(desc_.get(), attribute, &value, sizeof value),
+                   "cublasLtMatmulDescSetAttribute");
+}
+
+// The heuristics read from the addresses how they are aligned, so blocks of memory stand for those of the runs.
+void Blas::Product::describe_epilogue() {
+  const kernels::Epilogue& epilogue = call_.epilogue;
+  uint32_t bits = 0;
+  if (epilogue.bias) bits |= lt::kBias;
+  if (epilogue.activation == kernels::Activation::kRelu) bits |= lt::kRelu;
+  if (epilogue.activation == kernels::Activation::kGelu) bits |= lt::kGelu;
+  if (epilogue.keeps_input) bits |= lt::kAux;
+  if (bits == 0) return;
+  describe(lt::kEpilogue, bits);
+  if (epilogue.keeps_input) {
+    describe(lt::kAuxLeading, call_.result.leading);
+    describe(lt::kAuxBatchStride, call_.result.batch_stride);
+  }
+  const CUdeviceptr any = kBlockAlignment, more[] = {any, any};
+  set_more_buffers(more);
+}
+
+// The vector of the epilogue and the matrix that it keeps, those that there are.
+void Blas::Product::set_more_buffers(std::span<const CUdeviceptr> buffers) const {
+  size_t next = 0;
+  if (call_.epilogue.bias) describe(lt::kBiasPointer, buffers[next++]);
+  if (call_.epilogue.keeps_input) describe(lt::kAuxPointer, buffers[next]);
 }
 
 Blas::Product::Owned<lt::Layout> Blas::Product::layout(const BlasOperand& operand, ltc_dtype dtype) const {
@@ -171,6 +206,8 @@ void Blas::Product::ask() {
               "cublasLtMatmulPreferenceSetAttribute");
   };
   set(lt::kMaxWorkspaceBytes, uint64_t{kWorkspaceBytes});
+  const bool is_half = call_.dtype == LTC_F16 || call_.dtype == LTC_BF16;
+  if (is_half && !call_.rounds) set(lt::kReductionSchemes, uint32_t{lt::kNoReduction | lt::kReduceInComputeType});
   set(lt::kMinAlignmentA, call_.first.alignment_bytes);
   set(lt::kMinAlignmentB, call_.second.alignment_bytes);
   set(lt::kMinAlignmentC, call_.result.alignment_bytes);
@@ -181,11 +218,15 @@ void Blas::Product::ask() {
   if (status != lt::kSuccess || found == 0 || chosen_.state != lt::kSuccess) {
     throw Failure(LTC_UNSUPPORTED, "cuBLASLt knows no way to compute " + std::to_string(call_.batch) + " products of [" +
                                        std::to_string(call_.result.columns) + "," + std::to_string(call_.result.rows) +
-                                       "] (status " + std::to_string(status) + ")");
+                                       "] (status " + std::to_string(status) + ")" +
+                                       (call_.epilogue == kernels::Epilogue{}
+                                            ? ""
+                                            : " with what follows them; LTC_CUDA_WITHOUT=epilogues leaves that to kernels"));
   }
 }
 
 void Blas::Product::launch(std::span<const CUdeviceptr> buffers, CUstream stream) const {
+  set_more_buffers(buffers.subspan(3));
   const double wide[] = {1, 0};
   const float narrow[] = {1, 0};
   const bool is_wide = call_.dtype == LTC_F64;

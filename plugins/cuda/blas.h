@@ -37,6 +37,8 @@ struct BlasOperand {
 struct BlasCall {
   ltc_dtype dtype, result_dtype;
   int32_t batch;
+  bool rounds;  // F32 in TF32, halves in sums of halves
+  kernels::Epilogue epilogue;
   BlasOperand first, second, result;  // b, a, c of the product
   auto operator<=>(const BlasCall&) const = default;
 };
@@ -45,22 +47,21 @@ BlasCall blas_call(const kernels::Product& product);
 // The handle of one device, and what its heuristics said. Any thread, with the device's context current.
 class Blas {
  public:
-  // tf32: products of F32 may round their operands to 10 bits behind the point. workspace: kWorkspaceBytes of the device.
-  Blas(const BlasApi& api, bool tf32, CUdeviceptr workspace);
+  // workspace: kWorkspaceBytes of the device.
+  Blas(const BlasApi& api, CUdeviceptr workspace);
   ~Blas();
   Blas(const Blas&) = delete;
   Blas& operator=(const Blas&) = delete;
 
   static constexpr size_t kWorkspaceBytes = 32 << 20;
 
-  // A product of buffers a, b, c. Asks the heuristics once per form; throws UNSUPPORTED where they know no way.
+  // A product of the buffers of kernels::Product. Asks the heuristics once per form; throws UNSUPPORTED where they know no way.
   std::shared_ptr<const LibraryCall> product(const BlasCall& call);
 
  private:
   class Product;
 
   const BlasApi& api_;
-  const bool tf32_;
   const CUdeviceptr workspace_;
   lt::Handle handle_ = nullptr;
   std::mutex lock_;

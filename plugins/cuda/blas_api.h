@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#ifndef LTC_ONLY_NAMES  // for who has the real headers: the list of functions below is all
 namespace ltc::cuda::lt {
 
 using Status = int;
@@ -31,10 +32,22 @@ static_assert(sizeof(Heuristic) == 96);
 enum DataType : int { kR32F = 0, kR64F = 1, kR16F = 2, kR16BF = 14 };
 enum ComputeType : int { kCompute32F = 68, kCompute64F = 70, kComputeFastTf32 = 77 };
 enum Operation : int32_t { kAsIs = 0, kTransposed = 1 };
-enum DescAttribute : int { kTransA = 3, kTransB = 4 };
+enum DescAttribute : int {
+  kTransA = 3,
+  kTransB = 4,
+  kEpilogue = 7,
+  kBiasPointer = 8,
+  kAuxPointer = 11,
+  kAuxLeading = 12,
+  kAuxBatchStride = 13
+};
+enum EpilogueBits : uint32_t { kNoEpilogue = 1, kRelu = 2, kBias = 4, kGelu = 32, kAux = 128 };  // those without the first add up
+// Partial sums that are put together in the dtype of computing; the others are rounded to that of the result.
+enum ReductionScheme : uint32_t { kNoReduction = 0, kReduceInComputeType = 2, kAnyReduction = 7 };
 enum LayoutAttribute : int { kBatchCount = 5, kBatchStride = 6 };
 enum PreferenceAttribute : int {
   kMaxWorkspaceBytes = 1,
+  kReductionSchemes = 3,
   kMinAlignmentA = 5,
   kMinAlignmentB = 6,
   kMinAlignmentC = 7,
@@ -62,6 +75,7 @@ Status cublasLtMatmul(Handle handle, MatmulDesc desc, const void* alpha, const v
 }
 
 }  // namespace ltc::cuda::lt
+#endif
 
 #define LTC_BLAS_FUNCTIONS(X)             \
   X(cublasLtCreate)                       \

@@ -112,9 +112,11 @@ class Platform : public device::Platform {
   const Compiler compiler_;
 };
 
-constexpr device::Plugin kPlugin{.name = "cuda_compile_only", .version = "0.1.0", .build_id = "", .find = [] {
-                                   return std::unique_ptr<device::Platform>(std::make_unique<Platform>());
-                                 }};
+constexpr device::Plugin kPlugin{.name = "cuda_compile_only",
+                                 .version = "0.1.0",
+                                 .build_id = "",
+                                 .find = [] { return std::unique_ptr<device::Platform>(std::make_unique<Platform>()); },
+                                 .rounds = true};
 
 }  // namespace
 }  // namespace ltc::cuda

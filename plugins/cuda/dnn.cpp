@@ -123,6 +123,12 @@ class Dnn::Call : public LibraryCall {
                                                   dilation.data(), dnn::kCrossCorrelation, compute),
               "cudnnSetConvolutionNdDescriptor");
     api.check(api.cudnnSetConvolutionGroupCount(how, static_cast<int>(what_.groups)), "cudnnSetConvolutionGroupCount");
+    set_math(what_.dtype == LTC_F16 ? dnn::kTensorOpMath : is_exact() ? dnn::kFmaMath : dnn::kDefaultMath);
+  }
+
+  bool is_exact() const { return what_.dtype == LTC_F32 && !what_.rounds; }
+  void set_math(int math) const {
+    dnn_.api_.check(dnn_.api_.cudnnSetConvolutionMathType(how_.get(), math), "cudnnSetConvolutionMathType");
   }
 
   // The first that gives the same bits in every run and has room; cuDNN puts the quickest first.
@@ -148,7 +154,8 @@ class Dnn::Call : public LibraryCall {
       const dnn::Found& one = found[static_cast<size_t>(i)];
       if (one.status != dnn::kSuccess || one.determinism != dnn::kDeterministic || one.memory > kWorkspaceBytes) continue;
       algorithm_ = one.algorithm;
-      return api.check(api.cudnnSetConvolutionMathType(how_.get(), one.math), "cudnnSetConvolutionMathType");
+      if (!is_exact()) set_math(one.math);
+      return;
     }
     throw Failure(LTC_UNSUPPORTED, "cuDNN knows no way to compute a convolution with " +
                                        kernels::type_text({what_.dtype, what_.w, 0}) + " (status " + std::to_string(status) +

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 
+#ifndef LTC_ONLY_NAMES  // for who has the real headers: the list of functions below is all
 namespace ltc::cuda::dnn {
 
 using Status = int;
@@ -19,6 +20,7 @@ enum DataType : int { kFloat = 0, kDouble = 1, kHalf = 2, kBFloat16 = 9 };
 enum Format : int { kChannelsFirst = 0 };
 enum Mode : int { kCrossCorrelation = 1 };
 enum Determinism : int { kDeterministic = 1 };
+enum MathType : int { kDefaultMath = 0, kTensorOpMath = 1, kFmaMath = 3 };  // only the last keeps F32 from TF32
 
 // cudnnConvolutionFwdAlgoPerf_t and its two siblings.
 struct Found {
@@ -66,6 +68,7 @@ Status cudnnConvolutionBackwardFilter(Handle handle, const void* alpha, Tensor x
 }
 
 }  // namespace ltc::cuda::dnn
+#endif
 
 #define LTC_DNN_FUNCTIONS(X)                       \
   X(cudnnCreate)                                   \

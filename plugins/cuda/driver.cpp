@@ -92,7 +92,7 @@ Driver::Driver(const Libraries& libraries, const DeviceFacts& facts)
   if (!libraries_.blas) return;
   const Current current(api(), queue_.context);
   blas_workspace_ = address(allocate(Blas::kWorkspaceBytes));
-  blas_ = std::make_unique<Blas>(*libraries_.blas, allows_tf32(), blas_workspace_);
+  blas_ = std::make_unique<Blas>(*libraries_.blas, blas_workspace_);
 }
 
 Driver::~Driver() {
@@ -155,6 +155,45 @@ device::EventRef Driver::copy(device::Memory to, uint64_t to_offset, device::Mem
   api().check(api().cuMemcpyDtoDAsync_v2(address(to, to_offset), address(from, from_offset), bytes, queue_.stream),
               "cuMemcpyDtoDAsync");
   return record("a copy of " + std::to_string(bytes) + " bytes on the device");
+}
+
+device::EventRef Driver::copy_from(device::Driver& other, device::Memory to, uint64_t to_offset, device::Memory from,
+                                   uint64_t from_offset, uint64_t bytes) {
+  auto& source = static_cast<Driver&>(other);
+  source.admit(*this);
+  follow(source);
+  const Current current(api(), queue_.context);
+  api().check(api().cuMemcpyPeerAsync(address(to, to_offset), queue_.context, address(from, from_offset), source.queue_.context,
+                                      bytes, queue_.stream),
+              "cuMemcpyPeerAsync");
+  source.follow(*this);  // its memory may be given back now
+  return record("a copy of " + std::to_string(bytes) + " bytes from " + source.facts_.name);
+}
+
+void Driver::follow(Driver& other) {
+  CUevent event = nullptr;
+  {
+    const Current current(api(), other.queue_.context);
+    event = other.record_event();
+  }
+  const Current current(api(), queue_.context);
+  const CUresult result = api().cuStreamWaitEvent(queue_.stream, event, 0);
+  other.give_event(event);
+  api().check(result, "cuStreamWaitEvent");
+}
+
+void Driver::admit(const Driver& reader) {
+  const CUdevice id = reader.queue_.id;
+  const std::lock_guard guard(lock_);
+  if (id == queue_.id || !readers_.insert(id).second) return;
+  int can = 0;
+  api().check(api().cuDeviceCanAccessPeer(&can, id, queue_.id), "cuDeviceCanAccessPeer");
+  if (!can) return;  // the driver copies through the host
+  CUmemAccessDesc access{};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = id;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  api().check(api().cuMemPoolSetAccess(queue_.pool, &access, 1), "cuMemPoolSetAccess");
 }
 
 device::EventRef Driver::mark() {

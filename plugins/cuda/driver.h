@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "blas.h"
@@ -77,6 +78,8 @@ class Driver : public device::Driver {
   device::EventRef read(void* to, device::Memory from, uint64_t offset, uint64_t bytes) override;
   device::EventRef copy(device::Memory to, uint64_t to_offset, device::Memory from, uint64_t from_offset,
                         uint64_t bytes) override;
+  device::EventRef copy_from(device::Driver& source, device::Memory to, uint64_t to_offset, device::Memory from,
+                             uint64_t from_offset, uint64_t bytes) override;
   device::EventRef mark() override;
   std::unique_ptr<device::Prepared> prepare(std::shared_ptr<const device::Recipe> recipe,
                                             std::span<const std::string> binaries) override;
@@ -98,6 +101,10 @@ class Driver : public device::Driver {
  private:
   friend class StreamEvent;
   CUevent record_event();
+  // What is submitted from now on comes after what the other was given before.
+  void follow(Driver& other);
+  // The other copies from this one's memory, directly where the two are connected so.
+  void admit(const Driver& reader);
   void give_event(CUevent event) noexcept;
   void destroy_retired(bool all) noexcept;
 
@@ -118,6 +125,7 @@ class Driver : public device::Driver {
     CUevent after;
   };
   std::vector<Retired> retired_;
+  std::set<CUdevice> readers_;  // other devices that were admitted
 };
 
 }  // namespace ltc::cuda

@@ -16,6 +16,7 @@
   X(cuDeviceGetName)                   \
   X(cuDeviceGetAttribute)              \
   X(cuDeviceTotalMem_v2)               \
+  X(cuDeviceCanAccessPeer)             \
   X(cuDevicePrimaryCtxRetain)          \
   X(cuDevicePrimaryCtxRelease_v2)      \
   X(cuCtxPushCurrent_v2)               \
@@ -23,6 +24,7 @@
   X(cuStreamCreate)                    \
   X(cuStreamDestroy_v2)                \
   X(cuStreamSynchronize)               \
+  X(cuStreamWaitEvent)                 \
   X(cuStreamBeginCapture_v2)           \
   X(cuStreamEndCapture)                \
   X(cuEventCreate)                     \
@@ -33,6 +35,7 @@
   X(cuMemPoolCreate)                   \
   X(cuMemPoolDestroy)                  \
   X(cuMemPoolTrimTo)                   \
+  X(cuMemPoolSetAccess)                \
   X(cuMemAllocFromPoolAsync)           \
   X(cuMemFreeAsync)                    \
   X(cuMemHostAlloc)                    \
@@ -40,6 +43,7 @@
   X(cuMemcpyHtoDAsync_v2)              \
   X(cuMemcpyDtoHAsync_v2)              \
   X(cuMemcpyDtoDAsync_v2)              \
+  X(cuMemcpyPeerAsync)                 \
   X(cuModuleLoadData)                  \
   X(cuModuleGetFunction)               \
   X(cuModuleUnload)                    \

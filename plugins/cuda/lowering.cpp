@@ -9,11 +9,9 @@
 namespace ltc::cuda {
 namespace {
 
-constexpr std::pair<std::string_view, bool Ways::*> kNames[] = {{"blocks", &Ways::blocks},
-                                                                {"pieces", &Ways::pieces},
-                                                                {"attention", &Ways::attention},
-                                                                {"cublas", &Ways::cublas},
-                                                                {"cudnn", &Ways::cudnn}};
+constexpr std::pair<std::string_view, bool Ways::*> kNames[] = {{"blocks", &Ways::blocks},       {"pieces", &Ways::pieces},
+                                                                {"attention", &Ways::attention}, {"cublas", &Ways::cublas},
+                                                                {"cudnn", &Ways::cudnn},         {"epilogues", &Ways::epilogues}};
 
 const kernels::Dialect& dialect_for(const Ways& ways) {
   static const kernels::Dialect plain = [] {
@@ -33,7 +31,7 @@ Ways ways_without(const std::string& names) {
     const auto found = std::ranges::find(kNames, word, [](const auto& row) { return row.first; });
     if (found == std::end(kNames)) {
       throw Failure(LTC_INVALID_ARGUMENT,
-                    "LTC_CUDA_WITHOUT names '" + word + "'; it may name blocks, pieces, attention, cublas and cudnn");
+                    "LTC_CUDA_WITHOUT names '" + word + "'; it may name blocks, pieces, attention, cublas, cudnn and epilogues");
     }
     ways.*(found->second) = false;
   }
@@ -45,12 +43,18 @@ std::string left_out(const Ways& ways) {
   for (const auto& [name, way] : kNames) {
     if (!(ways.*way)) names += (names.empty() ? "" : ",") + std::string(name);
   }
-  return names;
+  return names + (ways.activations ? " with activations" : "");
 }
 
 Ways chosen_ways() {
-  const char* names = std::getenv("LTC_CUDA_WITHOUT");
-  return ways_without(names ? names : "");
+  const char* without = std::getenv("LTC_CUDA_WITHOUT");
+  const char* with = std::getenv("LTC_CUDA_WITH");
+  Ways ways = ways_without(without ? without : "");
+  ways.activations = with && std::string_view(with) == "activations";
+  if (with && *with && !ways.activations) {
+    throw Failure(LTC_INVALID_ARGUMENT, "LTC_CUDA_WITH is '" + std::string(with) + "'; it may be activations");
+  }
+  return ways;
 }
 
 device::Lowering lowering_for(const Ways& ways) {
@@ -58,7 +62,8 @@ device::Lowering lowering_for(const Ways& ways) {
   kernels::Options options{.abilities = {.fp64 = true},
                            .blas_operands = true,
                            .split_threads = ways.pieces ? kernels::cuda_dialect().device_threads : 0,
-                           .extras = {.attention = ways.attention, .convolution = ways.cudnn}};
+                           .extras = {.attention = ways.attention, .convolution = ways.cudnn},
+                           .epilogues = {.bias = ways.epilogues, .activations = ways.epilogues && ways.activations}};
   if (ways.cublas) options.library_product = wants_blas;
   return {.dialect = dialect, .options = std::move(options), .elements_local = 256, .rows_local = 32};
 }

@@ -8,13 +8,16 @@ namespace ltc::cuda {
 
 // The ways of computing that a device takes where it can.
 struct Ways {
-  bool blocks = true, pieces = true, attention = true, cublas = true, cudnn = true;
+  bool blocks = true, pieces = true, attention = true, cublas = true, cudnn = true, epilogues = true;
+  // Functions after products by cuBLASLt: its relu is not known to keep NaN, nor how exact its gelu is.
+  // LTC_CUDA_WITH=activations.
+  bool activations = false;
 };
 // All but those that the text names, separated by commas. Throws INVALID_ARGUMENT for other names.
 Ways ways_without(const std::string& names);
-// The other way round.
+// The other way round, and what is there besides.
 std::string left_out(const Ways& ways);
-// As LTC_CUDA_WITHOUT says: for comparing them, and for going around a defect.
+// As LTC_CUDA_WITHOUT and LTC_CUDA_WITH say: for comparing them, and for going around a defect.
 Ways chosen_ways();
 
 // cublas and cudnn: also whether they are there.

@@ -26,8 +26,6 @@ struct Libraries {
 
 // Whether an environment variable is set, and not to 0.
 bool is_set(const char* name);
-// As PyTorch where the user overrides its default: the flags that a program sets do not reach a plugin.
-inline bool allows_tf32() { return is_set("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"); }
 
 struct DeviceFacts : device::Facts {
   CUdevice id;

@@ -4,9 +4,12 @@
 namespace ltc::cuda {
 namespace {
 
-constexpr device::Plugin kPlugin{.name = "cuda", .version = "0.1.0", .build_id = "cuda 0.1.0", .find = [] {
-                                   return std::unique_ptr<device::Platform>(std::make_unique<Platform>(standard_search_path()));
-                                 }};
+constexpr device::Plugin kPlugin{
+    .name = "cuda",
+    .version = "0.1.0",
+    .build_id = "cuda 0.1.0",
+    .find = [] { return std::unique_ptr<device::Platform>(std::make_unique<Platform>(standard_search_path())); },
+    .rounds = true};
 
 }  // namespace
 }  // namespace ltc::cuda

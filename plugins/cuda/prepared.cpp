@@ -13,6 +13,8 @@ using device::Launch;
 constexpr size_t kMostGraphs = 4;
 // Fewer launches are as quick one by one.
 constexpr size_t kFewestLaunches = 3;
+// Two operands, a result, and what an epilogue has besides.
+constexpr size_t kMostLibraryBuffers = 5;
 
 CUdeviceptr address(device::Memory memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 
@@ -134,9 +136,9 @@ uint32_t Prepared::blocks(const Launch& launch) const {
 
 void Prepared::launch_library(size_t i, const device::Run& run, CUstream stream) const {
   const Launch& launch = recipe_->launches[i];
-  const auto buffer = [&](size_t which) { return address(run.at(launch.buffers[which])); };
-  const CUdeviceptr buffers[] = {buffer(0), buffer(1), buffer(2)};
-  calls_[launch.library]->launch(buffers, stream);
+  CUdeviceptr buffers[kMostLibraryBuffers];
+  std::ranges::transform(launch.buffers, buffers, [&](const device::Binding& binding) { return address(run.at(binding)); });
+  calls_[launch.library]->launch({buffers, launch.buffers.size()}, stream);
 }
 
 // ---- as a graph

@@ -10,7 +10,7 @@ typedef struct {
   int type, rank, sizes[kMost], strides[kMost];
 } Tensor;
 typedef struct {
-  int dims, padding[kMost], stride[kMost], dilation[kMost], groups, math;
+  int dims, padding[kMost], stride[kMost], dilation[kMost], groups, math, offered;
 } How;
 typedef struct {
   void* stream;
@@ -73,24 +73,26 @@ static int agree(const Tensor* x, const Tensor* w, const How* how, const Tensor*
 }
 
 /* The quickest is not deterministic, the next wants too much room. */
-static int offer(int fits, int asked, int* count, Found* found) {
+static int offer(int fits, How* how, int asked, int* count, Found* found) {
   if (!fits || asked < 3) return kBad;
-  const Found all[3] = {{1, 0, 1, 0, 0, 0, {0}}, {2, 0, 2, (size_t)1 << 40, 1, 0, {0}}, {kAlgorithm, 0, 3, 64, 1, 3, {0}}};
+  const Found all[3] = {
+      {1, 0, 1, 0, 0, 0, {0}}, {2, 0, 2, (size_t)1 << 40, 1, 0, {0}}, {kAlgorithm, 0, 3, 64, 1, how->math, {0}}};
   memcpy(found, all, sizeof all);
+  how->offered = how->math;
   *count = 3;
   return 0;
 }
 int cudnnGetConvolutionForwardAlgorithm_v7(Context* handle, Tensor* x, Tensor* w, How* how, Tensor* y, int asked, int* count,
                                            Found* found) {
-  return handle ? offer(agree(x, w, how, y), asked, count, found) : kBad;
+  return handle ? offer(agree(x, w, how, y), how, asked, count, found) : kBad;
 }
 int cudnnGetConvolutionBackwardDataAlgorithm_v7(Context* handle, Tensor* w, Tensor* dy, How* how, Tensor* dx, int asked,
                                                 int* count, Found* found) {
-  return handle ? offer(agree(dx, w, how, dy), asked, count, found) : kBad;
+  return handle ? offer(agree(dx, w, how, dy), how, asked, count, found) : kBad;
 }
 int cudnnGetConvolutionBackwardFilterAlgorithm_v7(Context* handle, Tensor* x, Tensor* dy, How* how, Tensor* dw, int asked,
                                                   int* count, Found* found) {
-  return handle ? offer(agree(x, dw, how, dy), asked, count, found) : kBad;
+  return handle ? offer(agree(x, dw, how, dy), how, asked, count, found) : kBad;
 }
 
 static long elements(const Tensor* t) {
@@ -99,10 +101,21 @@ static long elements(const Tensor* t) {
   return count;
 }
 
+/* Where the mathematics are not those of F32, what TF32 keeps: 10 bits behind the point. */
+static float operand(const How* how, float x) {
+  unsigned bits;
+  if (how->math == 3) return x;
+  memcpy(&bits, &x, sizeof x);
+  bits &= 0xffffe000u;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 /* For each element of y and of the filter that meet: what is written is a sum of products of the other two. */
 static int convolve(const Context* handle, const Tensor* x, float* xs, const Tensor* w, float* ws, const How* how, int algorithm,
                     const float* alpha, const float* beta, const Tensor* y, float* ys, char written) {
-  if (!agree(x, w, how, y) || algorithm != kAlgorithm || how->math != 3 || !handle->stream || *alpha != 1 || *beta != 0)
+  if (!agree(x, w, how, y) || algorithm != kAlgorithm || how->math != how->offered || !handle->stream || *alpha != 1 ||
+      *beta != 0)
     return kBad;
   float* to = written == 'x' ? xs : written == 'w' ? ws : ys;
   const long count = elements(written == 'x' ? x : written == 'w' ? w : y);
@@ -124,9 +137,9 @@ static int convolve(const Context* handle, const Tensor* x, float* xs, const Ten
       at += rest_y / y->sizes[1] * x->strides[0] + (long)(group * w->sizes[1] + (int)rest_w) * x->strides[1];
       const long of_w = (long)out * w->strides[0] + j;
       if (!inside) continue;
-      if (written == 'y') ys[i] += xs[at] * ws[of_w];
-      if (written == 'x') xs[at] += ys[i] * ws[of_w];
-      if (written == 'w') ws[of_w] += ys[i] * xs[at];
+      if (written == 'y') ys[i] += operand(how, xs[at]) * operand(how, ws[of_w]);
+      if (written == 'x') xs[at] += operand(how, ys[i]) * operand(how, ws[of_w]);
+      if (written == 'w') ws[of_w] += operand(how, ys[i]) * operand(how, xs[at]);
     }
   }
   return 0;

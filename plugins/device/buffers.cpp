@@ -18,7 +18,8 @@ void check_ranges(ltc_device* device, const ltc_transfer_args& args) {
   const char* role = args.direction == LTC_FROM_DEVICE ? "source" : "target";
   abi::check_range(role, args.offset_bytes, args.size_bytes, args.buffer->bytes);
   if (args.direction != LTC_ON_DEVICE) return;
-  if (args.source->device != device) throw Failure(LTC_UNSUPPORTED, "[transfer] the source is on another device");
+  const bool is_peer = args.source->device->plugin == device->plugin && device->driver->facts().peer_copies;
+  if (args.source->device != device && !is_peer) throw Failure(LTC_UNSUPPORTED, "[transfer] the source is on another device");
   abi::check_range("source", args.source_offset_bytes, args.size_bytes, args.source->bytes);
 }
 
@@ -29,8 +30,10 @@ EventRef write(ltc_device* device, const ltc_transfer_args& args) {
 }
 
 EventRef copy(ltc_device* device, const ltc_transfer_args& args) {
-  return device->driver->copy(args.buffer->block.memory, args.offset_bytes, args.source->block.memory, args.source_offset_bytes,
-                              args.size_bytes);
+  const Memory to = args.buffer->block.memory, from = args.source->block.memory;
+  Driver& source = *args.source->device->driver;
+  if (args.source->device == device) return source.copy(to, args.offset_bytes, from, args.source_offset_bytes, args.size_bytes);
+  return device->driver->copy_from(source, to, args.offset_bytes, from, args.source_offset_bytes, args.size_bytes);
 }
 
 // Returns false when the time ran out.

@@ -23,6 +23,7 @@ struct Facts {
   std::string fingerprint;  // all that compiled kernels depend on
   bool fp64 = true;
   bool host_memory = false;  // it works in the memory of the host
+  bool peer_copies = false;  // it has copy_from
   uint64_t memory_bytes = 0, largest_buffer_bytes = 0;
 };
 
@@ -82,6 +83,12 @@ class Driver {
   virtual EventRef write(Memory to, uint64_t offset, const void* from, uint64_t bytes) = 0;
   virtual EventRef read(void* to, Memory from, uint64_t offset, uint64_t bytes) = 0;
   virtual EventRef copy(Memory to, uint64_t to_offset, Memory from, uint64_t from_offset, uint64_t bytes) = 0;
+  // From memory of another device of the platform: after what was submitted there before, and before what is submitted there
+  // next. Calls to the two may be under way at once.
+  virtual EventRef copy_from(Driver& /*source*/, Memory /*to*/, uint64_t /*to_offset*/, Memory /*from*/, uint64_t /*from_offset*/,
+                             uint64_t /*bytes*/) {
+    throw Failure(LTC_UNSUPPORTED, "this device copies nothing from others");
+  }
   virtual EventRef mark() = 0;
 
   // Compiles what `binaries`, one per source or none at all, do not hold. May take long.
@@ -107,6 +114,7 @@ struct Plugin {
   const char* version;
   const char* build_id;
   std::unique_ptr<Platform> (*find)();
+  bool rounds = false;  // it asks for ltc/precision.h
 };
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept;
 

@@ -154,10 +154,12 @@ namespace {
 std::string work_text(const LibraryWork& work) {
   const auto sizes = [](std::vector<int64_t> all) { return TensorType{0, std::move(all)}.text().substr(1); };
   if (const auto* c = std::get_if<kernels::LibraryConvolution>(&work)) {
-    return sizes(c->x) + " with " + sizes(c->w) + " to " + sizes(c->y);
+    return sizes(c->x) + " with " + sizes(c->w) + " to " + sizes(c->y) + (c->rounds ? ", in TF32" : "");
   }
   const auto& product = std::get<kernels::Product>(work);
-  return sizes({product.batch, product.rows, product.length}) + " by " + sizes({product.batch, product.length, product.columns});
+  const char* rounding = !product.rounds ? "" : product.dtype == LTC_F32 ? ", in TF32" : ", in sums of halves";
+  return sizes({product.batch, product.rows, product.length}) + " by " + sizes({product.batch, product.length, product.columns}) +
+         rounding;
 }
 
 }  // namespace

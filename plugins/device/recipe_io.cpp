@@ -9,7 +9,7 @@ namespace {
 
 using abi::Failure;
 
-constexpr uint64_t kMagic = 0x33302d6c636f2d6c;  // changes with the format
+constexpr uint64_t kMagic = 0x34302d6c636f2d6c;  // changes with the format
 
 uint64_t checksum(std::span<const char> bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -107,6 +107,10 @@ void product(Archive& io, kernels::Product& product) {
     io.number(matrix->value);
     for (int64_t* number : {&matrix->offset, &matrix->batch, &matrix->row, &matrix->column}) io.number(*number);
   }
+  io.number(product.rounds);
+  io.number(product.epilogue.bias);
+  io.number(product.epilogue.activation);
+  io.number(product.epilogue.keeps_input);
 }
 
 template <typename Archive>
@@ -117,6 +121,7 @@ void convolution(Archive& io, kernels::LibraryConvolution& c) {
     io.list(*sizes, [&](int64_t& size) { io.number(size); });
   }
   io.number(c.groups);
+  io.number(c.rounds);
 }
 
 template <typename Archive>
@@ -142,6 +147,12 @@ void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std
   io.list(recipe.launches, [&](Launch& value) { launch(io, value); });
 }
 
+// Two operands and a result, and what an epilogue needs.
+size_t buffer_count(const LibraryWork& work) {
+  const auto* product = std::get_if<kernels::Product>(&work);
+  return product ? size_t{3} + product->epilogue.bias + product->epilogue.keeps_input : 3;
+}
+
 // What a damaged file could send outside of an array.
 void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
   bool good = binaries.size() == recipe.sources.size() && recipe.takes_over.size() == recipe.outputs.size();
@@ -152,7 +163,8 @@ void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
   for (const Launch& launch : recipe.launches) {
     const bool is_kernel = launch.library == LTC_NONE;
     good = good && (is_kernel ? launch.source < recipe.sources.size() && !launch.integers.empty() && launch.local_size > 0
-                              : launch.library < recipe.library.size() && launch.buffers.size() == 3);
+                              : launch.library < recipe.library.size() &&
+                                    launch.buffers.size() == buffer_count(recipe.library[launch.library]));
     for (const Binding& binding : launch.buffers) {
       const size_t count = binding.place == Binding::Place::kInput    ? recipe.inputs.size()
                            : binding.place == Binding::Place::kOutput ? recipe.outputs.size()

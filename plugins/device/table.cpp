@@ -3,6 +3,7 @@
 
 #include "device/objects.h"
 #include "kernels/plan.h"
+#include "ltc/precision.h"
 
 namespace ltc::device {
 namespace {
@@ -61,7 +62,7 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
     info->fingerprint = borrowed(facts.fingerprint);
     info->dtypes = held_dtypes(facts);
     info->memory_bytes = facts.memory_bytes;
-    info->flags = facts.host_memory ? uint64_t{LTC_DEVICE_HOST_VISIBLE} : 0;
+    info->flags = (facts.host_memory ? LTC_DEVICE_HOST_VISIBLE : 0) | (facts.peer_copies ? LTC_DEVICE_PEER_COPY : 0);
     *device = opened.release();
   });
 }
@@ -101,6 +102,13 @@ ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cl
   });
 }
 
+// What products may round; nothing where the host does not say.
+uint32_t allowed_by(const ltc_extension* ext) {
+  while (ext && ext->kind != LTC_EXTENSION_PRECISION) ext = ext->next;
+  const auto* precision = reinterpret_cast<const ltc_precision*>(ext);
+  return ext && ext->struct_size >= LTC_SIZE_TO(ltc_precision, allowed) ? precision->allowed : 0;
+}
+
 ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
   return guarded(device->plugin->host, [&] {
     check_extensions(args->ext);
@@ -115,7 +123,13 @@ ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** 
                     static_cast<uint32_t>(i));
     }
     if (!knows(graph)) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
-    const kernels::Plan plan = kernels::make_plan(graph, lowering.options);
+    kernels::Options options = lowering.options;
+    const uint32_t allowed = allowed_by(args->ext);
+    options.rounding = {.products_in_tf32 = (allowed & LTC_PRODUCTS_IN_TF32) != 0,
+                        .convolutions_in_tf32 = (allowed & LTC_CONVOLUTIONS_IN_TF32) != 0,
+                        .sums_in_f16 = (allowed & LTC_PARTIAL_SUMS_IN_F16) != 0,
+                        .sums_in_bf16 = (allowed & LTC_PARTIAL_SUMS_IN_BF16) != 0};
+    const kernels::Plan plan = kernels::make_plan(graph, options);
     auto recipe = std::make_shared<const Recipe>(make_recipe(plan, lowering));
     *program = new ltc_program{device, recipe, plan.fusion.text(plan.graph) + recipe->text()};
   });
@@ -209,13 +223,20 @@ const ltc_plugin_api kApi = {
     .memory_stats = memory_stats,
 };
 
+const ltc_extension kPrecision{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, nullptr};
+const ltc_plugin_api kRoundingApi = [] {
+  ltc_plugin_api api = kApi;
+  api.ext = &kPrecision;
+  return api;
+}();
+
 }  // namespace
 
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept {
   try {
     if (!abi::agree(args, plugin.name)) return false;
     args->plugin = new ltc_plugin{.host = args->host, .what = plugin};
-    args->api = &kApi;
+    args->api = plugin.rounds ? &kRoundingApi : &kApi;
     return true;
   } catch (...) {
     args->reason = "out of host memory";

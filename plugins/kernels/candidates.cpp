@@ -136,8 +136,9 @@ bool is_alone(const Graph& graph, const Node& node, const Options& options) {
     case Kind::kAttention:
     case Kind::kLibraryConvolution: return true;
     case Kind::kProduct: {
-      const Sizes &x = graph.values[node.in[0]].sizes, &z = graph.values[node.out[0]].sizes;
-      return options.library_product && options.library_product(graph.values[node.in[0]].dtype, x[0], x[1], z[2], x[2]);
+      const Sizes& x = graph.values[node.in[0]].sizes;
+      return options.library_product &&
+             options.library_product(graph.values[node.in[0]].dtype, x[0], x[1], product_columns(graph, node), x[2]);
     }
     default: return false;
   }

@@ -24,6 +24,15 @@ struct Options {
   int64_t points_by_image = INT64_MAX;
   int64_t split_threads = 0;  // above 0: few long rows are split, so that about so many threads share them (split.h)
   Extras extras = {};
+  // What the library of products does besides; see epilogues.h. It may do the functions less exactly than the generator's
+  // kernels.
+  struct {
+    bool bias = false, activations = false;
+  } epilogues = {};
+  // What the program allows: operands in TF32, and sums of halves in parts that are rounded to halves.
+  struct {
+    bool products_in_tf32 = false, convolutions_in_tf32 = false, sums_in_f16 = false, sums_in_bf16 = false;
+  } rounding = {};
 };
 
 struct Cluster {

@@ -18,6 +18,7 @@ struct LibraryConvolution {
   ltc_dtype dtype;
   Sizes x, w, y, stride, padding, dilation;
   int64_t groups;
+  bool rounds = false;  // F32 may be computed in TF32
   auto operator<=>(const LibraryConvolution&) const = default;
 };
 

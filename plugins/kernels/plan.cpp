@@ -12,6 +12,8 @@
 namespace ltc::kernels {
 namespace {
 
+constexpr const char* kActivationLabels[] = {"", "+relu", "+gelu"};
+
 class Planner {
  public:
   Planner(Plan& plan, const Options& options) : plan_(plan), graph_(plan.graph), options_(options) {}
@@ -283,7 +285,9 @@ class Planner {
   }
 
   void plan_convolution(const Node& node) {
-    Step step{library_convolution(graph_, node), {}, {}, node.source, "convolution"};
+    LibraryConvolution convolution = library_convolution(graph_, node);
+    convolution.rounds = convolution.dtype == LTC_F32 && options_.rounding.convolutions_in_tf32;
+    Step step{std::move(convolution), {}, {}, node.source, "convolution"};
     for (const ValueId value : {node.in[0], node.in[1], node.out[0]}) {
       step.buffers.push_back({value, graph_.values[value].dtype, value == node.out[0]});
     }
@@ -295,13 +299,31 @@ class Planner {
     return strided_matrix(graph_, value, options_).value_or(StridedMatrix{value, 0, strides[0], strides[1], strides[2]});
   }
 
+  bool may_round(ltc_dtype dtype) const {
+    const auto& rounding = options_.rounding;
+    switch (dtype) {
+      case LTC_F32: return rounding.products_in_tf32;
+      case LTC_F16: return rounding.sums_in_f16;
+      case LTC_BF16: return rounding.sums_in_bf16;
+      default: return false;
+    }
+  }
+
   void plan_product(const Node& node) {
     const Value &a = graph_.values[node.in[0]], &c = graph_.values[node.out[0]];
     if (c.count == 0) return;
+    const Epilogue epilogue = epilogue_of(node);
     const StridedMatrix left = matrix(node.in[0]);
     const StridedMatrix right = options_.tile_columns ? StridedMatrix{node.in[1], 0, 0, 0, 0} : matrix(node.in[1]);
-    Step step{Product{a.dtype, c.sizes[0], c.sizes[1], c.sizes[2], a.sizes[2], left, right, c.dtype}, {}, {}, node.source, "bmm"};
+    Step step{Product{a.dtype, a.sizes[0], a.sizes[1], product_columns(graph_, node), a.sizes[2], left, right, c.dtype,
+                      may_round(a.dtype), epilogue},
+              {},
+              {},
+              node.source,
+              std::string("bmm") + (epilogue.bias ? "+bias" : "") + kActivationLabels[static_cast<size_t>(epilogue.activation)]};
     step.buffers = {{left.value, a.dtype, false}, {right.value, a.dtype, false}, {node.out[0], c.dtype, true}};
+    if (epilogue.bias) step.buffers.push_back({node.in[2], c.dtype, false});
+    if (epilogue.keeps_input) step.buffers.push_back({node.out[1], c.dtype, true});
     plan_.steps.push_back(std::move(step));
   }
 
@@ -316,8 +338,10 @@ Plan make_plan(const ltc_graph& graph, const Options& options) {
   Plan plan{import_graph(graph, options.extras, options.points_by_image), {}, {}, {}};
   split_reductions(plan.graph, options);
   narrow_products(plan.graph, options);
+  std::vector<std::string> notes = extend_products(plan.graph, options);
   pack_products(plan.graph, options);
   plan.fusion = fuse(plan.graph, options);
+  plan.fusion.notes.insert(plan.fusion.notes.begin(), notes.begin(), notes.end());
   Planner(plan, options).plan();
   find_in_place(plan);
   return plan;

@@ -6,6 +6,7 @@
 
 #include "attention.h"
 #include "convolution.h"
+#include "epilogues.h"
 #include "fuse.h"
 #include "graph.h"
 #include "ir.h"
@@ -25,12 +26,14 @@ struct SortKernel {
 
 // c[i] = a[i] b[i] for a batch of matrices, by a library. Buffers of the step: those that a and b lie in, c. With
 // Options::tile_columns the second is [batch, tiles, length, tile_columns] instead, with anything behind its last column, and `b`
-// says nothing; c is row-major.
+// says nothing; c is row-major. Behind c the vector and the matrix of the epilogue, if it has them.
 struct Product {
   ltc_dtype dtype;  // of a and b
   int64_t batch, rows, columns, length;
   StridedMatrix a, b;
-  ltc_dtype result;  // of c: the same, or F32 where they are halves
+  ltc_dtype result;     // of c: the same, or F32 where they are halves
+  bool rounds = false;  // as Options::rounding allows for the dtype
+  Epilogue epilogue = {};
   bool operator==(const Product&) const = default;
 };
 

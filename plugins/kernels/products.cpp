@@ -44,6 +44,12 @@ std::optional<StridedView> strided_view(const Graph& graph, ValueId value) {
   }
 }
 
+int64_t product_columns(const Graph& graph, const Node& node) {
+  const Sizes& a = graph.values[node.in[0]].sizes;
+  const Value& result = graph.values[node.out[0]];
+  return result.count == 0 ? 0 : result.count / (a[0] * a[1]);
+}
+
 std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value, const Options& options) {
   const auto view = strided_view(graph, value);
   if (!view) return std::nullopt;

@@ -1,0 +1,164 @@
+/* A cuBLASLt for tests, on memory of the host, F32 and BF16: products and their epilogues as its documentation defines them. It
+   refuses what the real one refuses: values of the wrong size, layouts that do not agree, an algorithm of another product. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kBad = 7, kUnknown = 15, kF32 = 0, kBF16 = 14, kTf32 = 77 };
+enum { kRelu = 2, kBias = 4, kGelu = 32, kAux = 128 };
+
+typedef struct {
+  int compute, scale;
+  int32_t transposed[2];
+  uint32_t epilogue;
+  char *bias, *aux;
+  int64_t aux_leading, aux_stride;
+} Desc;
+typedef struct {
+  int type;
+  uint64_t rows, columns;
+  int64_t leading, stride;
+  int32_t batch;
+} Layout;
+typedef struct {
+  uint64_t workspace;
+  uint32_t schemes;
+  uint32_t alignments[4];
+} Preference;
+typedef struct {
+  uint64_t algorithm[8];
+  size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+} Found;
+typedef struct {
+  int asked;
+} Context;
+
+int cublasLtCreate(Context** handle) { return (*handle = calloc(1, sizeof **handle)) ? 0 : kBad; }
+int cublasLtDestroy(Context* handle) { return free(handle), 0; }
+size_t cublasLtGetVersion(void) { return 130000; }
+int cublasLtMatmulDescCreate(Desc** desc, int compute, int scale) {
+  *desc = calloc(1, sizeof **desc);
+  (*desc)->compute = compute;
+  (*desc)->scale = scale;
+  (*desc)->epilogue = 1;
+  return 0;
+}
+int cublasLtMatmulDescDestroy(Desc* desc) { return free(desc), 0; }
+
+static int set(void* to, size_t expected, const void* value, size_t size) {
+  if (size != expected) return kBad;
+  memcpy(to, value, size);
+  return 0;
+}
+int cublasLtMatmulDescSetAttribute(Desc* desc, int attribute, const void* value, size_t size) {
+  switch (attribute) {
+    case 3: return set(&desc->transposed[0], 4, value, size);
+    case 4: return set(&desc->transposed[1], 4, value, size);
+    case 7: return set(&desc->epilogue, 4, value, size);
+    case 8: return set(&desc->bias, 8, value, size);
+    case 11: return set(&desc->aux, 8, value, size);
+    case 12: return set(&desc->aux_leading, 8, value, size);
+    case 13: return set(&desc->aux_stride, 8, value, size);
+    default: return kBad;
+  }
+}
+int cublasLtMatrixLayoutCreate(Layout** layout, int type, uint64_t rows, uint64_t columns, int64_t leading) {
+  const Layout made = {type, rows, columns, leading, 0, 1};
+  if (leading < (int64_t)rows || !(*layout = malloc(sizeof made))) return kBad;
+  **layout = made;
+  return 0;
+}
+int cublasLtMatrixLayoutDestroy(Layout* layout) { return free(layout), 0; }
+int cublasLtMatrixLayoutSetAttribute(Layout* layout, int attribute, const void* value, size_t size) {
+  if (attribute == 5) return set(&layout->batch, 4, value, size);
+  return attribute == 6 ? set(&layout->stride, 8, value, size) : kBad;
+}
+int cublasLtMatmulPreferenceCreate(Preference** preference) {
+  *preference = calloc(1, sizeof **preference);
+  (*preference)->schemes = 7;
+  return 0;
+}
+int cublasLtMatmulPreferenceDestroy(Preference* preference) { return free(preference), 0; }
+int cublasLtMatmulPreferenceSetAttribute(Preference* preference, int attribute, const void* value, size_t size) {
+  if (attribute == 1) return set(&preference->workspace, 8, value, size);
+  if (attribute == 3) return set(&preference->schemes, 4, value, size);
+  return attribute >= 5 && attribute <= 8 ? set(&preference->alignments[attribute - 5], 4, value, size) : kBad;
+}
+
+static uint64_t inner(const Desc* desc, const Layout* a) { return desc->transposed[0] ? a->rows : a->columns; }
+static int agree(const Desc* desc, const Layout* a, const Layout* b, const Layout* d) {
+  const uint64_t rows = desc->transposed[0] ? a->columns : a->rows, columns = desc->transposed[1] ? b->rows : b->columns;
+  return rows == d->rows && columns == d->columns && inner(desc, a) == (desc->transposed[1] ? b->columns : b->rows) &&
+         a->type == b->type && (a->type == kF32 || a->type == kBF16) && a->batch == d->batch && b->batch == d->batch;
+}
+/* For the test: how partial sums of the product that was asked for last may be put together. */
+static int last_schemes;
+int ltc_stub_schemes(void) { return last_schemes; }
+
+int cublasLtMatmulAlgoGetHeuristic(Context* handle, Desc* desc, Layout* a, Layout* b, Layout* c, Layout* d,
+                                   Preference* preference, int asked, Found* found, int* count) {
+  *count = 0;
+  if (!agree(desc, a, b, d) || c != d || asked < 1) return kBad;
+  if (desc->epilogue & kBias && !desc->bias) return kBad;
+  if (desc->epilogue & kAux && (!desc->aux || desc->aux_leading % 8 || desc->aux_leading < (int64_t)d->rows)) return kUnknown;
+  const Found one = {{(uint64_t)++handle->asked, desc->epilogue}, 64, 0, 1, {0}};
+  *found = one;
+  last_schemes = (int)preference->schemes;
+  *count = 1;
+  return 0;
+}
+
+static float load(const char* memory, int type, int64_t at) {
+  uint32_t bits;
+  float value;
+  if (type == kF32) return ((const float*)(const void*)memory)[at];
+  bits = (uint32_t)((const uint16_t*)(const void*)memory)[at] << 16;
+  memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+static void store(char* memory, int type, int64_t at, float value) {
+  uint32_t bits;
+  if (type == kF32) {
+    ((float*)(void*)memory)[at] = value;
+    return;
+  }
+  memcpy(&bits, &value, sizeof bits);
+  ((uint16_t*)(void*)memory)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+static float operand(const Desc* desc, const char* memory, const Layout* m, int transposed, int64_t batch, int64_t row,
+                     int64_t column) {
+  const int64_t at = batch * m->stride + (transposed ? column + row * m->leading : row + column * m->leading);
+  float value = load(memory, m->type, at);
+  uint32_t bits;
+  if (desc->compute != kTf32) return value;
+  memcpy(&bits, &value, sizeof bits);
+  bits &= 0xffffe000u;
+  memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+int cublasLtMatmul(Context* handle, Desc* desc, const float* alpha, const char* a, Layout* la, const char* b, Layout* lb,
+                   const float* beta, const char* c, Layout* lc, char* d, Layout* ld, const uint64_t* algorithm, void* workspace,
+                   size_t bytes, void* stream) {
+  if (!handle || !agree(desc, la, lb, ld) || *alpha != 1 || *beta != 0 || c != d || lc != ld || algorithm[1] != desc->epilogue ||
+      algorithm[0] == 0 || !workspace || bytes < 64 || !stream)
+    return kBad;
+  for (int64_t batch = 0; batch < ld->batch; ++batch) {
+    for (int64_t i = 0; i < (int64_t)ld->rows; ++i) {
+      for (int64_t j = 0; j < (int64_t)ld->columns; ++j) {
+        float sum = desc->epilogue & kBias ? load(desc->bias, ld->type, i) : 0;
+        for (int64_t k = 0; k < (int64_t)inner(desc, la); ++k) {
+          sum += operand(desc, a, la, desc->transposed[0], batch, i, k) * operand(desc, b, lb, desc->transposed[1], batch, k, j);
+        }
+        if (desc->epilogue & kAux) store(desc->aux, ld->type, batch * desc->aux_stride + i + j * desc->aux_leading, sum);
+        if (desc->epilogue & kRelu) sum = sum > 0 ? sum : 0;
+        if (desc->epilogue & kGelu) sum = 0.5f * sum * (1 + tanhf(0.79788456f * (sum + 0.044715f * sum * sum * sum)));
+        store(d, ld->type, batch * ld->stride + i + j * ld->leading, sum);
+      }
+    }
+  }
+  return 0;
+}
