@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "host_compiler/host_kernels.h"
 #include "ltc/plugin.h"
+#include "team.h"
 
 namespace ltc::torchscript {
 
@@ -36,6 +37,7 @@ struct ltc_plugin {
   explicit ltc_plugin(const ltc_host_api* api);
   const ltc_host_api* const host;
   ltc::host_compiler::HostKernels kernels;
+  ltc::torchscript::Team team;
 };
 
 struct ltc_device {

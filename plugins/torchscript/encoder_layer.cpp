@@ -1,30 +1,64 @@
 #include "encoder_layer.h"
 
+#include <ATen/EmptyTensor.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_transformer_encoder_layer_fwd.h>
 #include <ATen/ops/gelu.h>
-#include <ATen/ops/relu.h>
 
 #include <algorithm>
 
 #include "products.h"
 #include "rows.h"
+#include "threads.h"
 
 namespace ltc::torchscript {
 namespace {
 
-at::Tensor linear(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-  return multiply_and_add(bias, x, weight.t(), 1, 1);
-}
+constexpr int kPiecesEach = 2;  // for a thread: whoever is late takes fewer
 
-// Rows of x: what each step sees of its sequence.
-at::Tensor attend(const at::Tensor& x, int64_t batch, int64_t heads, const at::Tensor& weight, const at::Tensor& bias) {
-  const int64_t width = x.size(1);
-  const at::Tensor all = linear(x, weight, bias).view({batch, x.size(0) / batch, 3, heads, width / heads}).transpose(1, 3);
-  const at::Tensor seen =
-      std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(all.select(2, 0), all.select(2, 1), all.select(2, 2)));
-  return seen.transpose(1, 2).reshape({-1, width});
-}
+struct Linear {
+  const at::Tensor &weight, &bias;
+  at::Tensor operator()(const at::Tensor& x, const at::Tensor& other = {}, bool relu = false) const {
+    at::Tensor made = multiply_matrices(x, weight.t());
+    add_to_rows(made, bias, other, relu);
+    return made;
+  }
+};
+
+struct Norm {
+  const at::Tensor &weight, &bias;
+  double eps;
+  at::Tensor operator()(const at::Tensor& x) const {
+    return std::get<0>(torchscript::native_layer_norm(x, {x.size(1)}, weight, bias, eps));
+  }
+};
+
+struct Layer {
+  int64_t heads;
+  bool use_gelu, norm_first;
+  Linear in, out, up, down;
+  Norm norm_1, norm_2;
+
+  // Rows of x: what each step sees of its sequence.
+  at::Tensor attend(const at::Tensor& x, const at::Tensor& other, int64_t steps) const {
+    const int64_t width = x.size(1);
+    const at::Tensor all = in(x).view({x.size(0) / steps, steps, 3, heads, width / heads}).transpose(1, 3);
+    const at::Tensor seen =
+        std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(all.select(2, 0), all.select(2, 1), all.select(2, 2)));
+    return out(seen.transpose(1, 2).reshape({-1, width}), other);
+  }
+
+  at::Tensor operator()(const at::Tensor& src) const {
+    const at::Tensor given = src.reshape({-1, src.size(2)});
+    at::Tensor x = attend(norm_first ? norm_1(given) : given, given, src.size(1));
+    if (!norm_first) x = norm_1(x);
+    at::Tensor inner = up(norm_first ? norm_2(x) : x, {}, !use_gelu);
+    if (use_gelu) at::gelu_(inner);
+    x = down(inner, x);
+    if (!norm_first) x = norm_2(x);
+    return x.view(src.sizes());
+  }
+};
 
 }  // namespace
 
@@ -36,25 +70,32 @@ at::Tensor transformer_encoder_layer_fwd(const at::Tensor& src, int64_t embed_di
                                          const at::Tensor& ffn_weight_1, const at::Tensor& ffn_bias_1,
                                          const at::Tensor& ffn_weight_2, const at::Tensor& ffn_bias_2,
                                          const std::optional<at::Tensor>& mask, std::optional<int64_t> mask_type) {
-  const bool is_ours = !(mask && mask->defined()) && src.scalar_type() == at::kFloat && src.dim() == 3 && src.numel() > 0 &&
-                       src.size(2) == embed_dim && num_heads > 0 && embed_dim % num_heads == 0;
+  const bool is_ours = !(mask && mask->defined()) && is_plain(src) && src.dim() == 3 && src.size(2) == embed_dim &&
+                       num_heads > 0 && embed_dim % num_heads == 0 && is_plain(qkv_bias) && is_plain(proj_bias) &&
+                       is_plain(ffn_bias_1) && is_plain(ffn_bias_2);
   if (!is_ours) {
     return at::_transformer_encoder_layer_fwd(src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu,
                                               norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2,
                                               ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type);
   }
-  const auto norm = [&](const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias) {
-    return std::get<0>(torchscript::native_layer_norm(x, {embed_dim}, weight, bias, eps));
-  };
-  at::Tensor x = src.reshape({-1, embed_dim});
-  const at::Tensor seen = norm_first ? norm(x, norm_weight_1, norm_bias_1) : x;
-  x = linear(attend(seen, src.size(0), num_heads, qkv_weight, qkv_bias), proj_weight, proj_bias).add_(x);
-  if (!norm_first) x = norm(x, norm_weight_1, norm_bias_1);
-  at::Tensor inner = linear(norm_first ? norm(x, norm_weight_2, norm_bias_2) : x, ffn_weight_1, ffn_bias_1);
-  use_gelu ? at::gelu_(inner) : at::relu_(inner);
-  x = linear(inner, ffn_weight_2, ffn_bias_2).add_(x);
-  if (!norm_first) x = norm(x, norm_weight_2, norm_bias_2);
-  return x.view(src.sizes());
+  const Layer layer{num_heads,
+                    use_gelu,
+                    norm_first,
+                    {qkv_weight, qkv_bias},
+                    {proj_weight, proj_bias},
+                    {ffn_weight_1, ffn_bias_1},
+                    {ffn_weight_2, ffn_bias_2},
+                    {norm_weight_1, norm_bias_1, eps},
+                    {norm_weight_2, norm_bias_2, eps}};
+  // Each sequence is one thread's: to wake another once is enough, and what the steps pass on stays in its cache.
+  const int64_t batch = src.size(0), pieces = most_threads() == 1 ? 1 : std::min<int64_t>(batch, kPiecesEach * most_threads());
+  if (pieces == 1) return layer(src);
+  at::Tensor made(at::detail::empty_cpu(src.sizes(), at::kFloat));
+  divide_pieces(pieces, [&](int64_t i) {
+    const int64_t begin = batch * i / pieces, count = batch * (i + 1) / pieces - begin;
+    made.narrow(0, begin, count).copy_(layer(src.narrow(0, begin, count)));
+  });
+  return made;
 }
 
 }  // namespace ltc::torchscript

@@ -273,7 +273,7 @@ void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs) {
   check_arguments(device, executable, args);
   at::init_num_threads();  // a later torch.set_num_threads of another thread binds this one too
-  Crew crew(device->plugin->host);
+  Crew crew(device->plugin->host, device->plugin->team);
   QuietDispatch quiet;
   PoolScope pooled;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);

@@ -1,13 +1,14 @@
 #include "max_pool.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/Parallel.h>
 #include <ATen/native/Pool.h>
 #include <ATen/ops/max_pool2d_with_indices.h>
 
 #include <algorithm>
 #include <limits>
 #include <vector>
+
+#include "threads.h"
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define LTC_FASTEST __attribute__((target_clones("arch=skylake-avx512", "avx2", "default")))
@@ -105,7 +106,7 @@ std::tuple<at::Tensor, at::Tensor> max_pool2d_with_indices(const at::Tensor& sel
   int64_t* const where = indices.mutable_data_ptr<int64_t>();
   const int64_t count = self.numel() / (rows.in * columns.in) * rows.out;
   const int64_t weight = columns.out * rows.size * columns.size;
-  at::parallel_for(0, count, std::max<int64_t>(1, kParallelGrain / weight), [&](int64_t begin, int64_t end) {
+  divide(count, std::max<int64_t>(1, kParallelGrain / weight), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const float* const image = from + i / rows.out * rows.in * columns.in;
       pool_row(image, rows, columns, i % rows.out, to + i * columns.out, where + i * columns.out);

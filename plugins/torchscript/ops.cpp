@@ -1,7 +1,6 @@
 #include "ops.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/Parallel.h>
 #include <ATen/ScalarOps.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/view_as_complex.h>
@@ -15,6 +14,7 @@
 #include "max_pool.h"
 #include "philox.h"
 #include "rows.h"
+#include "threads.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -27,7 +27,7 @@ at::Tensor philox(const at::Scalar& seed, const at::Scalar& offset, at::IntArray
   // Ranges start at multiples of 4 elements: a whole number of blocks for every type.
   const int64_t count = out.numel(), quads = (count + 3) / 4;
   const auto fill = [&](auto&& write) {
-    at::parallel_for(0, quads, kParallelGrain, [&](int64_t begin, int64_t end) { write(4 * begin, std::min(4 * end, count)); });
+    divide(quads, kParallelGrain, [&](int64_t begin, int64_t end) { write(4 * begin, std::min(4 * end, count)); });
   };
   switch (dtype) {
     case at::kFloat: {

@@ -45,7 +45,7 @@ host_compiler::When when_to_compile() {
 }  // namespace ltc::torchscript
 
 ltc_plugin::ltc_plugin(const ltc_host_api* api)
-    : host(api), kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::when_to_compile()) {}
+    : host(api), kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::when_to_compile()), team(api) {}
 
 namespace ltc::torchscript {
 

@@ -470,6 +470,27 @@ TEST_F(ThreadsTest, AttentionAndReductions) {
   run_both_ways(g.finish({seen, sums, total, rows, shares}));
 }
 
+// Sequences are pieces of the work; a mask, which is ATen's to deal with, is not given.
+TEST_F(ThreadsTest, EncoderLayer) {
+  const std::vector<int64_t> sizes = {5, 64, 64};
+  for (const int64_t norm_first : {0, 1}) {
+    GraphBuilder g;
+    const uint32_t x = g.param(LTC_F32, sizes), in = g.param(LTC_F32, {192, 64}), in_bias = g.param(LTC_F32, {192}),
+                   square = g.param(LTC_F32, {64, 64}), vector = g.param(LTC_F32, {64}), up = g.param(LTC_F32, {256, 64}),
+                   up_bias = g.param(LTC_F32, {256}), down = g.param(LTC_F32, {64, 256});
+    const std::vector<uint32_t> operands = {x,      in,     in_bias, square,  vector, vector, vector,
+                                            vector, vector, up,      up_bias, down,   vector, LTC_NONE};
+    const uint32_t y = g.node("aten::_transformer_encoder_layer_fwd", operands,
+                              {{"embed_dim", int64_t{64}},
+                               {"num_heads", int64_t{2}},
+                               {"use_gelu", norm_first},
+                               {"norm_first", norm_first},
+                               {"eps", 1e-5}},
+                              LTC_F32, sizes);
+    run_both_ways(g.finish({y}));
+  }
+}
+
 TEST_F(TorchscriptTest, LoweringBlamesTheNode) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2});

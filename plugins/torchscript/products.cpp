@@ -1,7 +1,6 @@
 #include "products.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/Parallel.h>
 #include <ATen/ops/addmm_cpu_dispatch.h>
 #include <ATen/ops/mm_cpu_dispatch.h>
 
@@ -13,7 +12,8 @@
 namespace ltc::torchscript {
 namespace {
 
-constexpr int64_t kPieceWork = 1 << 20;  // multiplications worth a thread of their own
+constexpr int64_t kPieceWork = 1 << 21;  // multiplications worth being a piece
+constexpr int kPiecesEach = 2;           // for a thread: whoever is late takes fewer
 constexpr int64_t kPieceStep = 16;       // rows or columns; a vector and a cache line of them
 
 // Calls product(dim, first, count) for all pieces of the rows (dim 0) or columns (dim 1) of the result.
@@ -21,13 +21,9 @@ template <typename Compute>
 void in_pieces(int64_t rows, int64_t columns, int64_t inner, Compute compute) {
   const int64_t dim = columns > rows, size = std::max(rows, columns);
   const int64_t most = std::max<int64_t>(1, rows * columns * inner / kPieceWork);
-  const int64_t pieces = std::min<int64_t>(most, Crew::pieces());
+  const int64_t pieces = std::min<int64_t>(most, kPiecesEach * most_threads());
   const int64_t width = ((size + pieces - 1) / pieces + kPieceStep - 1) / kPieceStep * kPieceStep;
-  at::parallel_for(0, (size + width - 1) / width, 1, [&](int64_t begin, int64_t end) {
-    QuietDispatch quiet;
-    OneThread alone;
-    for (int64_t i = begin; i < end; ++i) compute(dim, i * width, std::min(width, size - i * width));
-  });
+  divide_pieces((size + width - 1) / width, [&](int64_t i) { compute(dim, i * width, std::min(width, size - i * width)); });
 }
 
 // As the kernels behind the dispatcher want it.
@@ -37,9 +33,17 @@ at::Tensor plain(const c10::IValue& operand) {
 }
 
 bool is_cut(const at::Tensor& a, const at::Tensor& b) {
-  return Crew::pieces() > 1 && a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.dim() == 2 && b.dim() == 2 &&
+  return most_threads() > 1 && a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.dim() == 2 && b.dim() == 2 &&
          a.size(1) == b.size(0) && a.numel() > 0 && b.numel() > 0;
 }
+
+// The part of what is added that belongs to a piece of the result.
+at::Tensor addend(const at::Tensor& self, int64_t dim, int64_t first, int64_t count) {
+  const int64_t own = self.dim() - 2 + dim;
+  return own < 0 || self.size(own) == 1 ? self : self.narrow(own, first, count);
+}
+
+}  // namespace
 
 at::Tensor multiply_matrices(const at::Tensor& a, const at::Tensor& b) {
   if (!is_cut(a, b)) return at::cpu::mm(a, b);
@@ -51,13 +55,7 @@ at::Tensor multiply_matrices(const at::Tensor& a, const at::Tensor& b) {
   return out;
 }
 
-// The part of what is added that belongs to a piece of the result.
-at::Tensor addend(const at::Tensor& self, int64_t dim, int64_t first, int64_t count) {
-  const int64_t own = self.dim() - 2 + dim;
-  return own < 0 || self.size(own) == 1 ? self : self.narrow(own, first, count);
-}
-
-}  // namespace
+namespace {
 
 at::Tensor multiply_and_add(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b, const at::Scalar& beta,
                             const at::Scalar& alpha) {
@@ -71,8 +69,6 @@ at::Tensor multiply_and_add(const at::Tensor& self, const at::Tensor& a, const a
   });
   return out;
 }
-
-namespace {
 
 at::Tensor mm(const std::vector<c10::IValue>& operands) { return multiply_matrices(plain(operands[0]), plain(operands[1])); }
 

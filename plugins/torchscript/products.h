@@ -14,8 +14,7 @@ using Product = at::Tensor (*)(const std::vector<c10::IValue>& operands);
 // shapes alone, and each is one thread's: how many threads there are at the moment changes no bit.
 Product find_product(const c10::OperatorHandle& op);
 
-// aten::addmm so.
-at::Tensor multiply_and_add(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b, const at::Scalar& beta,
-                            const at::Scalar& alpha);
+// aten::mm so.
+at::Tensor multiply_matrices(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace ltc::torchscript

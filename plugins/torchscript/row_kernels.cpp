@@ -139,12 +139,29 @@ void normalize(const float* x, int64_t rows, int64_t length, const float* weight
   }
 }
 
+template <bool kOther, bool kRelu>
+inline void add_to_rows(float* x, int64_t rows, int64_t length, const float* bias, const float* other) {
+  for (int64_t row = 0; row < rows; ++row, x += length, other += kOther ? length : 0) {
+    for (int64_t i = 0; i < length; ++i) {
+      float sum = x[i] + bias[i];
+      if (kOther) sum += other[i];
+      x[i] = kRelu && sum < 0 ? 0 : sum;
+    }
+  }
+}
+
+void add_to_rows(float* x, int64_t rows, int64_t length, const float* bias, const float* other, bool relu) {
+  if (other)
+    return relu ? add_to_rows<true, true>(x, rows, length, bias, other) : add_to_rows<true, false>(x, rows, length, bias, other);
+  relu ? add_to_rows<false, true>(x, rows, length, bias, other) : add_to_rows<false, false>(x, rows, length, bias, other);
+}
+
 }  // namespace
 
 #define NAME_OF(capability) row_kernels_##capability
 #define NAME(capability) NAME_OF(capability)
 
 extern const RowKernels NAME(CPU_CAPABILITY);
-const RowKernels NAME(CPU_CAPABILITY) = {add_up, add_rows, normalize};
+const RowKernels NAME(CPU_CAPABILITY) = {add_up, add_rows, normalize, add_to_rows};
 
 }  // namespace ltc::torchscript

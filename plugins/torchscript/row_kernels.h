@@ -18,6 +18,8 @@ struct RowKernels {
   // As aten::native_layer_norm; weight and bias may be null, the bias alone not.
   void (*normalize)(const float* x, int64_t rows, int64_t length, const float* weight, const float* bias, double eps,
                     const Normalized& to);
+  // Adds the bias and, unless it is null, what lies alike in `other`; with `relu`, what is negative becomes 0.
+  void (*add_to_rows)(float* x, int64_t rows, int64_t length, const float* bias, const float* other, bool relu);
 };
 
 // The fastest that this machine has and ATEN_CPU_CAPABILITY allows.

@@ -1,7 +1,6 @@
 #include "rows.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/Parallel.h>
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/native_layer_norm.h>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "row_kernels.h"
+#include "threads.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -25,7 +25,7 @@ int64_t grain(int64_t elements_each) { return std::max<int64_t>(1, kParallelGrai
 void sum_rows(const float* x, int64_t rows, int64_t length, double scale, float* out) {
   const int64_t pieces = (length + kPiece - 1) / kPiece;
   if (rows >= pieces) {
-    at::parallel_for(0, rows, grain(length), [&](int64_t begin, int64_t end) {
+    divide(rows, grain(length), [&](int64_t begin, int64_t end) {
       row_kernels().add_up(x + begin * length, end - begin, length, scale, out + begin);
     });
     return;
@@ -34,7 +34,7 @@ void sum_rows(const float* x, int64_t rows, int64_t length, double scale, float*
   std::vector<float> sums(static_cast<size_t>(pieces));
   for (int64_t row = 0; row < rows; ++row) {
     const float* const from = x + row * length;
-    at::parallel_for(0, pieces, grain(kPiece), [&](int64_t begin, int64_t end) {
+    divide(pieces, grain(kPiece), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         row_kernels().add_up(from + i * kPiece, 1, std::min(kPiece, length - i * kPiece), 1, &sums[static_cast<size_t>(i)]);
       }
@@ -58,13 +58,9 @@ void sum_columns(const float* x, int64_t rows, int64_t columns, double scale, fl
     }
     for (int64_t i = 0; i < count; ++i) out[first + i] = static_cast<float>(totals[i] * scale);
   };
-  at::parallel_for(0, (columns + width - 1) / width, grain(rows * width), [&](int64_t begin, int64_t end) {
+  divide((columns + width - 1) / width, grain(rows * width), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) block(i * width);
   });
-}
-
-bool is_plain(const at::Tensor& tensor) {
-  return tensor.scalar_type() == at::kFloat && tensor.is_contiguous() && !tensor.is_neg() && tensor.numel() > 0;
 }
 
 // What a reduction of a plain tensor comes to: sums of rows where the last dims are reduced, of columns where the first ones are.
@@ -106,6 +102,20 @@ at::Tensor reduce(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keep
 
 }  // namespace
 
+bool is_plain(const at::Tensor& tensor) {
+  return tensor.scalar_type() == at::kFloat && tensor.is_contiguous() && !tensor.is_neg() && tensor.numel() > 0;
+}
+
+void add_to_rows(at::Tensor& x, const at::Tensor& bias, const at::Tensor& other, bool relu) {
+  const int64_t length = x.size(-1);
+  float* const to = x.mutable_data_ptr<float>();
+  const float *const term = bias.const_data_ptr<float>(), *const more = other.defined() ? other.const_data_ptr<float>() : nullptr;
+  divide(x.numel() / length, grain(length), [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * length;
+    row_kernels().add_to_rows(to + first, end - begin, length, term, more ? more + first : nullptr, relu);
+  });
+}
+
 at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype) {
   return reduce(self, dim, keepdim, dtype, false, [&] { return at::sum(self, dim, keepdim, dtype); });
 }
@@ -137,7 +147,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
   float *const to = out.mutable_data_ptr<float>(), *const mean_of = means.mutable_data_ptr<float>(),
                *const scale_of = scales.mutable_data_ptr<float>();
   const float *const weights = data_of(weight), *const biases = data_of(bias);
-  at::parallel_for(0, rows, grain(length), [&](int64_t begin, int64_t end) {
+  divide(rows, grain(length), [&](int64_t begin, int64_t end) {
     row_kernels().normalize(from + begin * length, end - begin, length, weights, biases, eps,
                             {to + begin * length, mean_of + begin, scale_of + begin});
   });

@@ -15,4 +15,11 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
                                                                  const std::optional<at::Tensor>& weight,
                                                                  const std::optional<at::Tensor>& bias, double eps);
 
+// Adds the bias to each row of x, and `other` if it is defined, which is x's size; with `relu`, what is negative becomes 0. All
+// plain.
+void add_to_rows(at::Tensor& x, const at::Tensor& bias, const at::Tensor& other, bool relu);
+
+// Float32, row-major, not empty.
+bool is_plain(const at::Tensor& tensor);
+
 }  // namespace ltc::torchscript

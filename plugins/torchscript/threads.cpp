@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "lower.h"
 
@@ -25,7 +26,13 @@ constexpr int64_t kLongWork = 100'000;         // ns of one thread that are wort
 constexpr int64_t kMultiplicationsPerNs = 50;  // of an AVX-512 machine's matrix products
 constexpr int64_t kElementsPerNs = 4;          // read or written
 
-thread_local int t_pieces = 1;
+thread_local Crew* t_crew = nullptr;
+
+void openmp_threads([[maybe_unused]] int threads) {
+#ifdef _OPENMP
+  omp_set_num_threads(threads);
+#endif
+}
 
 int blas_threads(int threads) { return MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(threads) : 0; }
 
@@ -115,31 +122,47 @@ Threads threads_for(c10::ArrayRef<const Node*> cluster) {
   return sum < kLongWork ? Threads::kOne : Threads::kAny;
 }
 
-Crew::Crew(const ltc_host_api* host) : host_(host), all_(at::get_num_threads()), most_(all_), few_(all_), now_(all_) {
-#ifdef _OPENMP
+Crew::Crew(const ltc_host_api* host, Team& team)
+    : host_(host),
+      team_(team),
+      outer_(std::exchange(t_crew, this)),
+      all_(at::get_num_threads()),
+      most_(all_),
+      few_(all_),
+      now_(all_) {
   static const int processors = static_cast<int>(std::thread::hardware_concurrency());
   if (processors > 0) few_ = std::clamp(processors - 1, 1, all_);
   // OpenMP's threads are kept only while their number stays, or is 1.
   if (few_ > 1) most_ = few_;
-#endif
-  t_pieces = most_;
 }
 
 Crew::~Crew() {
   if (now_ != all_) use(all_);
+  t_crew = outer_;
 }
 
-void Crew::use([[maybe_unused]] int threads) {
-#ifdef _OPENMP
-  omp_set_num_threads(threads);
-#endif
+Crew* Crew::current() { return t_crew; }
+
+void Crew::use(int threads) {
+  openmp_threads(threads);
   blas_threads(threads == all_ ? 0 : threads);
   now_ = threads;
 }
 
-int Crew::pieces() { return t_pieces; }
+void Crew::divide(int64_t pieces, Team::Work work) {
+  OneThread alone;
+  const int most = threads_ == Threads::kOne ? 0 : most_ - 1;
+  team_.run(pieces, threads_ == Threads::kAny ? few_ - 1 : most, most, work);
+}
 
-OneThread::OneThread() : outer_(blas_threads(1)) {}
-OneThread::~OneThread() { blas_threads(outer_); }
+OneThread::OneThread() : crew_(std::exchange(t_crew, nullptr)), outer_(at::get_num_threads()), outer_blas_(blas_threads(1)) {
+  openmp_threads(1);
+}
+
+OneThread::~OneThread() {
+  openmp_threads(outer_);
+  blas_threads(outer_blas_);
+  t_crew = crew_;
+}
 
 }  // namespace ltc::torchscript

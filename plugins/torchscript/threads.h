@@ -9,7 +9,11 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/ir.h>
 
+#include <algorithm>
+#include <cstdint>
+
 #include "ltc/plugin.h"
+#include "team.h"
 
 namespace ltc::torchscript {
 
@@ -26,31 +30,41 @@ Threads threads_for(c10::ArrayRef<const torch::jit::Node*> cluster);
 class Crew {
  public:
   // Sees to the calling thread's kernels until it is destroyed. There is one per thread.
-  explicit Crew(const ltc_host_api* host);
+  Crew(const ltc_host_api* host, Team& team);
   ~Crew();
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
   // Before each kernel.
   void prepare(Threads threads) {
+    threads_ = threads;
     if (most_ == 1) return;
     const bool leaves_one = few_ < most_ && threads == Threads::kAny && !host_->is_awaited(host_->host);
     const int wanted = threads == Threads::kOne ? 1 : leaves_one ? few_ : most_;
     if (wanted != now_) use(wanted);
   }
 
-  // Into how many pieces the calling thread's kernels may divide their work, however many threads there are to do it.
-  static int pieces();
+  // Of the calling thread; null outside of runs and inside of what divide() calls.
+  static Crew* current();
+
+  // The most threads that a kernel of the run has, whoever waits.
+  int most() const { return most_; }
+
+  // Team::run, with the threads that the kernel may have.
+  void divide(int64_t pieces, Team::Work work);
 
  private:
   void use(int threads);
 
   const ltc_host_api* const host_;
+  Team& team_;
+  Crew* const outer_;
   const int all_;
   int most_, few_, now_;
+  Threads threads_ = Threads::kOne;
 };
 
-// While one lives, the BLAS behind libtorch computes in the calling thread alone.
+// While one lives, kernels do not divide their work, libtorch's and ours.
 class OneThread {
  public:
   OneThread();
@@ -59,7 +73,28 @@ class OneThread {
   OneThread& operator=(const OneThread&) = delete;
 
  private:
-  int outer_;
+  Crew* const crew_;
+  const int outer_, outer_blas_;
 };
+
+// The most threads that a kernel of the calling thread's run has: where the shape of its pieces shows in the results, they must
+// depend on nothing else but the operands.
+inline int most_threads() { return Crew::current() ? Crew::current()->most() : 1; }
+
+// Calls work(i) for all i below `pieces`, in the threads of the calling thread's kernel.
+template <typename Work>
+void divide_pieces(int64_t pieces, Work work) {
+  if (Crew* const crew = Crew::current(); crew && crew->most() > 1) return crew->divide(pieces, work);
+  for (int64_t i = 0; i < pieces; ++i) work(i);
+}
+
+// Calls work(begin, end) for ranges that are 0 .. count together, of `grain` at least. They say nothing about the results.
+template <typename Work>
+void divide(int64_t count, int64_t grain, Work work) {
+  constexpr int kEach = 4;  // ranges for a thread: whoever is late takes fewer
+  const int64_t most = most_threads() == 1 ? 1 : int64_t{kEach} * most_threads();
+  const int64_t pieces = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, most);
+  divide_pieces(pieces, [&](int64_t i) { work(count * i / pieces, count * (i + 1) / pieces); });
+}
 
 }  // namespace ltc::torchscript

@@ -1,6 +1,5 @@
 // One run of a tile program.
 #include <ATen/EmptyTensor.h>
-#include <ATen/Parallel.h>
 #include <c10/util/SmallVector.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 
 #include "../execute.h"
 #include "../philox.h"
+#include "../threads.h"
 #include "kernels/vectors.h"
 #include "tile_program.h"
 
@@ -210,7 +210,7 @@ class TileProgram::Run {
     const auto weight = static_cast<int64_t>(program_.instructions_.size()) * kTile;
     const auto work = [this](int64_t begin, int64_t end) { compute_tiles(begin, end); };
     if (tiles == 1) return work(0, 1);
-    at::parallel_for(0, tiles, std::max<int64_t>(1, kParallelGrain / weight), work);
+    divide(tiles, std::max<int64_t>(1, kParallelGrain / weight), work);
   }
 
   // All tiles of a run are computed one way.
