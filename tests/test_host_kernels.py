@@ -50,6 +50,40 @@ def test_the_same_bits_with_and_without(capability):
     assert compiled.stdout == interpreted
 
 
+# Kernels compute vectors of 16, and tiles have 1024 elements: what is around whole ones.
+LENGTHS = """
+import torch, ltc
+F = torch.nn.functional
+torch.manual_seed(0)
+def check(name, lazy, exact, length, **tolerance):
+    torch.testing.assert_close(lazy.cpu(), exact.float(), msg=lambda text: f"{name} of {length}: {text}", **tolerance)
+for length in (0, 1, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 65, 1023, 1024, 1025, 1039, 1041, 2047, 2049):
+    a, b = torch.randn(length), torch.randn(length)
+    x, y = a.to("ltc"), b.to("ltc")
+    a, b = a.double(), b.double()
+    check("chain", (x * y + 1).tanh() * x, (a * b + 1).tanh() * a, length, rtol=1e-6, atol=1e-6)
+    check("whole, then a part", ((x + y) * x)[1:] * 2, ((a + b) * a)[1:] * 2, length, rtol=1e-6, atol=1e-6)
+    check("where", torch.where(x < y, x.abs() * y, -x), torch.where(a < b, a.abs() * b, -a), length, rtol=1e-6, atol=0)
+    for rows in (1, 3, 17):
+        m, n = torch.randn(rows, length), torch.randn(length)
+        u, v = m.to("ltc"), n.to("ltc")
+        m, n = m.double(), n.double()
+        check("rows", (u * v + v).exp(), (m * n + n).exp(), length, rtol=2e-6, atol=1e-6)
+        check("sum", (u * 2).sum(1), (m * 2).sum(1), length, rtol=1e-5, atol=1e-5)
+        check("sum of columns", (u * 2).sum(0), (m * 2).sum(0), length, rtol=1e-5, atol=1e-5)
+        if length > 1:
+            check("norm", F.layer_norm(u + v, (length,), v) * 2, F.layer_norm(m + n, (length,), n) * 2, length, rtol=1e-4, atol=1e-5)
+"""
+
+
+@needs_compiler
+@pytest.mark.parametrize("capability", [None, "avx2"])
+def test_lengths_around_whole_vectors(capability):
+    run = run_program(LENGTHS, LTC_TS_KERNELS="wait", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
+    assert run.returncode == 0, run.stderr
+    assert run.stderr.count("a host kernel is ready") >= 4
+
+
 STEPS = """
 import time, torch, ltc
 x = torch.randn(1000)

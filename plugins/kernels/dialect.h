@@ -36,8 +36,8 @@ const Dialect& cuda_dialect();    // CUDA C++, without headers
 // C++17 of GCC and clang, without headers: void ltc_kernel(void* const* args, int64_t begin, int64_t end) runs items [begin,
 // end).
 const Dialect& host_dialect();
-// The same for clang alone, of kernels whose items can be lanes of vectors (vectors.h): [begin, end) is whole vectors of 16
-// items. Nothing is left for a compiler to vectorise.
+// The same for clang alone, of kernels of F32 without loops whose items can be lanes of vectors (vectors.h): [begin, end) is
+// whole vectors of 16 items. Nothing is left for a compiler to vectorise.
 const Dialect& host_vector_dialect();
 
 // The functions of ours that `text` calls, and those that they call, to stand before it.

@@ -2,6 +2,7 @@
 // fused and each dialect's kernels. LTC_UPDATE_GOLDEN=1 writes them anew.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -9,6 +10,7 @@
 #include "core/compile/abi_graph.h"
 #include "core/ir/text.h"
 #include "kernels/plan.h"
+#include "kernels/vectors.h"
 
 namespace ltc::kernels {
 namespace {
@@ -34,6 +36,15 @@ constexpr Golden kGoldens[] = {
       %7: f32[600] = aten::where.self(%6, %5, %1)
       %8: f32[600] = aten::maximum(%7, %4)
       return %8, %6 })"},
+    {"functions_in_vectors", R"(graph(%0: f32[2048], %1: f32[2048]) {
+      %2: f32[2048] = aten::mul.Tensor(%0, %1)
+      %3: f32[2048] = aten::tanh(%2)
+      %4: f32[2048] = aten::exp(%3)
+      %5: f32[2048] = aten::div.Tensor(%4, %0)
+      %6: bool[2048] = aten::lt.Tensor(%5, %1)
+      %7: f32[2048] = aten::where.self(%6, %5, %1)
+      %8: f32[2048] = aten::maximum(%7, %0)
+      return %8, %2 })"},
     {"in_place", R"(graph(%0: f32[8,5] -> 0, %1: f32[8,5] -> 1, %2: f32[8,5]) {
       %3: f32[8,5] = aten::add.Tensor(%0, %2) {alpha=1}
       %4: f32[8,5] = aten::mul.Tensor(%1, %3)
@@ -95,12 +106,21 @@ constexpr Golden kGoldens[] = {
       return %4 })"},
 };
 
+// What the dialect of host vectors is for.
+bool is_in_float_lanes(const Step& step) {
+  const auto* kernel = std::get_if<Kernel>(&step.work);
+  const auto is_float = [](const auto& argument) { return argument.dtype == LTC_F32; };
+  return kernel && kernel->blocks.size() == 1 && items_are_lanes(*kernel) && std::ranges::all_of(step.buffers, is_float) &&
+         std::ranges::all_of(step.scalars, is_float);
+}
+
 std::string generated(const char* graph_text) {
   const ltc::Graph graph = parse(graph_text);
   const Plan plan = make_plan(*AbiGraph(graph).get(), {});
   std::string text = print(graph) + "\n" + plan.fusion.text(plan.graph);
-  for (const Dialect* dialect : {&opencl_dialect(), &cuda_dialect(), &host_dialect()}) {
+  for (const Dialect* dialect : {&opencl_dialect(), &cuda_dialect(), &host_dialect(), &host_vector_dialect()}) {
     for (const Step& step : plan.steps) {
+      if (dialect == &host_vector_dialect() && !is_in_float_lanes(step)) continue;
       const std::string kernel = render(step, *dialect).text;
       text += "\n---- " + std::string(dialect->name) + ": " + step.label + "\n" + functions_for(kernel, *dialect) + kernel;
     }

@@ -46,7 +46,8 @@ class Printer {
 
  private:
   Source print_lane_loop() {
-    if (!items_are_lanes(kernel_)) throw std::logic_error("a kernel whose items cannot be lanes, printed in vectors");
+    const bool loops = kernel_.blocks.size() > 1;  // several vectors side by side, which these items are not
+    if (loops || !items_are_lanes(kernel_)) throw std::logic_error("a kernel whose items cannot be lanes, printed in vectors");
     text_ = lane_statements(kernel_, dialect_, scalar_text(), 2);
     return {framed(unpacked(), text_, is_long(), dialect_), std::move(integers_), is_long()};
   }
