@@ -1,12 +1,15 @@
 """What programs ask of any accelerator: ``torch.accelerator``, streams, events, memory statistics, pinned memory, properties."""
 
 import threading
+from pathlib import Path
 
 import pytest
 import torch
 
 import ltc
 from comparing import LTC, output_of
+
+TWO_DEVICES = Path(ltc.__file__).parents[2] / "tests" / "plugins" / "libltc_test_two.so"
 
 # An op that waits in the queue until a test lets it go.
 gate = threading.Event()
@@ -290,6 +293,26 @@ def test_memory_of_two_devices():
     with torch.ltc.device(0):
         print(torch.accelerator.current_stream().device, torch.ltc.Stream(1).device)
     """, LTC_BACKEND="torchscript;torchscript") == "0 4000 4000\nltc:0 ltc:1\n"
+
+
+@pytest.mark.skipif(not TWO_DEVICES.exists(), reason="no unit tests in this build")
+def test_copies_from_one_device_to_another():
+    """Whole tensors, views and other dtypes; not through the host, where the plugin copies itself."""
+    assert output_of("""
+    import torch, ltc
+    x = torch.arange(12.0).view(3, 4)
+    a = x.to("ltc:0").neg()
+    b = a.to("ltc:1")
+    view = a[1:, ::2].t().to("ltc:1")
+    c = torch.zeros(3, 4, dtype=torch.float64, device="ltc:1").copy_(a[0])
+    ltc.wait_device_ops()
+    ltc.metrics.reset()
+    d = a.to("ltc:1").to("ltc:0")
+    ltc.wait_device_ops()
+    print(ltc.metrics.counter_value("BytesBetweenDevices"), ltc.metrics.counter_value("BytesFromDevice"))
+    print(b.device, torch.equal(b.cpu(), -x), torch.equal(view.cpu(), -x[1:, ::2].t()), torch.equal(d.cpu(), -x))
+    print(c.dtype, torch.equal(c.cpu(), (-x[0]).double().expand(3, 4)))
+    """, LTC_BACKEND=str(TWO_DEVICES)) == "96 0\nltc:1 True True True\ntorch.float64 True\n"
 
 
 # ---- pinned memory

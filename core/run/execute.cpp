@@ -94,6 +94,21 @@ void DeviceQueue::run_download(const BufferRef& buffer, void* to) {
   copy_out(*buffer, to);
 }
 
+void DeviceQueue::run_fetch(const Buffer& source, Buffer& buffer) {
+  timeline::Span span("fetch");
+  if (source.completion) source.completion->wait();  // there is no order between devices
+  const TypeId kept = narrowing_.kept(buffer.type);
+  Buffer made(*this, buffer.type);
+  made.own(device_->create_buffer(abi_type(kept)));
+  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, made.handle, kept);
+  if (args.size_bytes > 0) {
+    args.source = source.handle;
+    Completion(*this, device_->transfer(args), {}).wait();  // the source may then go
+    metrics::counter(metrics::kBytesBetweenDevices) += static_cast<int64_t>(args.size_bytes);
+  }
+  std::swap(buffer.handle, made.handle);
+}
+
 void DeviceQueue::run_program(Run& run) {
   timeline::Span span("execute", run.id);
   const auto begin = timeline::now_ns();

@@ -36,5 +36,6 @@ inline constexpr std::string_view kHostOps = "HostOps";              // nodes th
 inline constexpr std::string_view kFallbackBytes = "FallbackBytes";  // moved to the host and back for ops that it ran
 inline constexpr std::string_view kBytesToDevice = "BytesToDevice";
 inline constexpr std::string_view kBytesFromDevice = "BytesFromDevice";
+inline constexpr std::string_view kBytesBetweenDevices = "BytesBetweenDevices";  // those that did not pass the host
 
 }  // namespace ltc::metrics

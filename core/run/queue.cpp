@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <future>
+
 #include "core/run/fork.h"
 #include "core/run/timeline.h"
 
@@ -203,6 +205,36 @@ void DeviceQueue::release_staging(HostValue value) {
   std::lock_guard lock(mutex_);
   staged_bytes_ -= bytes;
   room_.notify_all();
+}
+
+bool DeviceQueue::copies_from(const DeviceQueue& other, TypeId type) const {
+  return &device_->plugin() == &other.device_->plugin() && (device_->info().flags & LTC_DEVICE_PEER_COPY) &&
+         narrowing_.kept(type) == other.narrowing_.kept(type);
+}
+
+// Queues wait for what was submitted before, so never for each other.
+BufferRef DeviceQueue::fetch(BufferRef source) {
+  refuse_after_fork();
+  auto buffer = std::make_shared<Buffer>(*this, source->type);
+  const auto sent = std::make_shared<std::promise<void>>();
+  source->queue.submit({[source, sent] {
+    try {
+      source->queue.require(*source);
+      sent->set_value();
+    } catch (...) {
+      sent->set_exception(std::current_exception());
+    }
+  }});
+  submit({[this, source = std::move(source), sent, buffer]() mutable {
+    try {
+      sent->get_future().get();
+      run_fetch(*source, *buffer);
+    } catch (...) {
+      buffer->error = std::current_exception();
+    }
+    source.reset();
+  }});
+  return buffer;
 }
 
 void DeviceQueue::execute(Run run) {

@@ -58,6 +58,11 @@ class DeviceQueue {
   // a second copy of a model on its way to the device.
   BufferRef upload(HostValue value);
 
+  // Whether the device copies from that one without the host's memory: both are of one plugin that does, and keep the type alike.
+  bool copies_from(const DeviceQueue& other, TypeId type) const;
+  // A buffer of what `source`, of such a queue, will hold. Returns at once: this queue waits for that one.
+  BufferRef fetch(BufferRef source);
+
   // Returns when the run is queued, which is before it has run, or when the window has room.
   void execute(Run run);
 
@@ -95,6 +100,7 @@ class DeviceQueue {
   void require(Buffer& buffer);
   void run_upload(const HostValue& value, Buffer& buffer);
   void run_download(const BufferRef& buffer, void* to);
+  void run_fetch(const Buffer& source, Buffer& buffer);
   void run_program(Run& run);
   void run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
   void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);

@@ -109,7 +109,7 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   info->name = string("host memory");
   info->fingerprint = string(LTC_TEST_NAME "-1");
   info->dtypes = TEST_DTYPES;
-  info->flags = LTC_DEVICE_HOST_VISIBLE;
+  info->flags = LTC_DEVICE_HOST_VISIBLE | (device_count > 1 ? (uint32_t)LTC_DEVICE_PEER_COPY : 0);
   *device = made;
   return NULL;
 }

@@ -14,6 +14,7 @@
 #include <ATen/ops/neg.h>
 #include <ATen/ops/resize_native.h>
 
+#include "core/torch/captured_function.h"
 #include "core/torch/geometry.h"
 
 namespace ltc {
@@ -116,6 +117,19 @@ void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
 
 namespace {
 
+// `from` on the device of `to`, where that is another one that copies from its without the host's memory; else undefined.
+at::Tensor fetch(const at::Tensor& from, const at::Tensor& to) {
+  if (!is_lazy(from) || !is_lazy(to) || &lazy_device(from) == &lazy_device(to) || from.numel() == 0) return {};
+  LazyStorage& source = lazy_storage(from.unsafeGetTensorImpl());
+  const TypeId declared = declared_type(source);
+  DeviceQueue& queue = lazy_device(to).queue();
+  if (declared == kNoType || !queue.copies_from(source.device().queue(), declared)) return {};
+  BufferRef buffer = queue.fetch(source.device().computed(source, metrics::kReadBarrier));
+  const c10::Storage storage = new_storage(lazy_device(to), from.storage().nbytes());
+  Recorder(lazy_device(to)).bind(lazy_storage(storage.unsafeGetStorageImpl()), std::move(buffer), declared);
+  return TensorGeometry(*from.unsafeGetTensorImpl()).over(storage);
+}
+
 // What PyTorch's own copy checks first.
 void check_copy(const at::Tensor& from, const at::Tensor& to) {
   at::assert_no_internal_overlap(to);
@@ -134,7 +148,9 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
   if (is_lazy(to) && to.is_conj()) return copy_from(at::_conj_physical(from), to.conj(), false), to;
   if (is_lazy(to) && to.is_neg()) return copy_from(at::neg(from), at::_neg_view(to), false), to;
   check_copy(from, to);
-  if (!is_lazy(to)) {
+  if (const at::Tensor fetched = fetch(from, to); fetched.defined()) {
+    copy_on_device(fetched, to);
+  } else if (!is_lazy(to)) {
     at::Tensor target = to;
     target.copy_(to_cpu(from, metrics::kReadBarrier));
   } else if (!is_lazy(from) || &lazy_device(from) != &lazy_device(to)) {
