@@ -1,8 +1,7 @@
 // Programs already built, keyed by the trace as it was recorded, so that a repeated step compiles once.
 //
-// Key: the records (ops, types, attributes, operands), the roots, and what products may round. Numbers are no part of it.
-// Compared
-//   in full after the hash agrees: a collision costs a comparison, never a wrong program.
+// Key: the records (ops, types, attributes, operands), the roots, and what products may round; not numbers.
+//   Compared in full after the hash agrees: a collision costs a comparison, never a wrong program.
 // Size: at most `capacity` programs; the least recently used leaves first, and a running one outlives its eviction.
 // Threads: guarded by the caller (a LazyDevice calls it under its submission mutex).
 #pragma once

@@ -1,11 +1,7 @@
 // Drives the built plugin through the C ABI alone.
-#include <gmock/gmock.h>
+#include "plugin_test.h"
 
 #include <cmath>
-#include <numeric>
-#include <random>
-
-#include "test_host.h"
 
 namespace ltc::testing {
 namespace {
@@ -13,37 +9,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
-
-class TorchscriptTest : public ::testing::Test {
- protected:
-  // Builds, runs once and reads the results, all of them float32.
-  std::vector<std::vector<float>> run(const ltc_graph& graph, const std::vector<ltc_buffer*>& inputs,
-                                      const std::vector<ltc_scalar>& scalars = {}) {
-    ltc_executable* executable = device.build(graph);
-    std::vector<ltc_buffer*> outputs(graph.output_count);
-    const Status status = device.execute(executable, inputs, scalars, outputs);
-    EXPECT_FALSE(status) << status->message;
-    std::vector<std::vector<float>> results;
-    for (size_t i = 0; i < outputs.size() && !status; ++i) {
-      const ltc_type& type = *graph.types[graph.outputs[i]];
-      const int64_t count = std::accumulate(type.sizes, type.sizes + type.rank, int64_t{1}, std::multiplies<>());
-      results.push_back(device.download<float>(outputs[i], static_cast<size_t>(count)));
-      device.api->buffer_destroy(outputs[i]);
-    }
-    device.api->executable_destroy(executable);
-    return results;
-  }
-  ltc_buffer* floats(std::vector<int64_t> sizes, std::vector<float> data) {
-    return device.upload(LTC_F32, std::move(sizes), data);
-  }
-  ltc_memory_stats memory() {
-    ltc_memory_stats stats = {sizeof(stats)};
-    Device::expect_ok(device.api->memory_stats(device.device, &stats));
-    return stats;
-  }
-
-  Device device;
-};
 
 TEST(TorchscriptEntry, RefusesVersionsItDoesNotSpeak) {
   for (const auto& [oldest, newest] : {std::pair<ltc_version, ltc_version>{{2, 0}, {2, 3}}, {{0, 1}, {0, 9}}, {{1, 1}, {1, 4}}}) {
@@ -401,96 +366,6 @@ TEST_F(TorchscriptTest, UnwantedEventsDelayTheirError) {
   device.api->executable_destroy(executable);
 }
 
-// While nobody waits, fewer threads compute; and a product's pieces are its shapes'.
-class ThreadsTest : public TorchscriptTest {
- protected:
-  static std::vector<float> noise(size_t count) {
-    std::mt19937 generator;
-    std::normal_distribution<float> normal;
-    std::vector<float> values(count);
-    for (float& value : values) value = normal(generator);
-    return values;
-  }
-  // The results of `graph` on noise, the same whether the host waits or not.
-  std::vector<std::vector<float>> run_both_ways(const ltc_graph& graph) {
-    std::vector<ltc_buffer*> inputs;
-    for (size_t i = 0; i < graph.param_count; ++i) {
-      const ltc_type& type = *graph.types[graph.params[i]->value];
-      const std::vector<int64_t> sizes(type.sizes, type.sizes + type.rank);
-      const int64_t count = std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
-      inputs.push_back(floats(sizes, noise(static_cast<size_t>(count))));
-    }
-    is_awaited = false;
-    const auto alone = run(graph, inputs);
-    is_awaited = true;
-    EXPECT_EQ(run(graph, inputs), alone);
-    for (ltc_buffer* input : inputs) device.api->buffer_destroy(input);
-    return alone;
-  }
-};
-
-TEST_F(ThreadsTest, ProductsInPieces) {
-  const std::vector<std::vector<int64_t>> shapes = {
-      {512, 128, 384}, {100, 1000, 37}, {37, 1000, 300}, {3, 50, 2}, {64, 2500, 129}};
-  for (const auto& shape : shapes) {
-    const int64_t rows = shape[0], inner = shape[1], columns = shape[2];
-    GraphBuilder g;
-    const uint32_t a = g.param(LTC_F32, {rows, inner}), b = g.param(LTC_F32, {columns, inner}),
-                   bias = g.param(LTC_F32, {columns});
-    const uint32_t t = g.node("aten::t", {b}, {}, LTC_F32, {inner, columns});
-    const uint32_t plain = g.node("aten::mm", {a, t}, {}, LTC_F32, {rows, columns});
-    const uint32_t biased = g.node("aten::addmm", {bias, a, t}, {{"beta", 1.0}, {"alpha", 1.0}}, LTC_F32, {rows, columns});
-    const uint32_t added = g.node("aten::addmm", {plain, a, t}, {{"beta", 1.0}, {"alpha", 2.0}}, LTC_F32, {rows, columns});
-    const auto results = run_both_ways(g.finish({plain, biased, added}));
-    const std::vector<float> x = noise(static_cast<size_t>(std::max(rows, columns) * inner));
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t j = 0; j < columns; ++j) {
-        double sum = 0;
-        for (int64_t k = 0; k < inner; ++k) sum += double{x[i * inner + k]} * x[j * inner + k];
-        const auto at = static_cast<size_t>(i * columns + j);
-        const double error = 1e-4 * static_cast<double>(inner);
-        ASSERT_NEAR(results[0][at], sum, error) << i << ", " << j;
-        ASSERT_NEAR(results[1][at], sum + x[j], error) << i << ", " << j;
-        ASSERT_NEAR(results[2][at], 3 * sum, 3 * error) << i << ", " << j;
-      }
-    }
-  }
-}
-
-TEST_F(ThreadsTest, AttentionAndReductions) {
-  const std::vector<int64_t> heads = {2, 4, 64, 32}, wide = {64, 4096};
-  GraphBuilder g;
-  const uint32_t q = g.param(LTC_F32, heads), x = g.param(LTC_F32, wide);
-  const uint32_t seen = g.value(LTC_F32, heads), sums = g.value(LTC_F32, {2, 4, 64});
-  g.node("aten::_scaled_dot_product_flash_attention_for_cpu", {q, q, q, LTC_NONE},
-         {{"dropout_p", 0.0}, {"is_causal", int64_t{0}}, {"scale", 0.2}}, std::vector<uint32_t>{seen, sums});
-  const uint32_t total = g.node("aten::sum", {x}, {}, LTC_F32, {});
-  const uint32_t rows = g.node("aten::sum.dim_IntList", {x}, {{"dim", std::vector<int64_t>{1}}}, LTC_F32, {64});
-  const uint32_t shares = g.node("aten::_softmax", {x}, {{"dim", int64_t{1}}, {"half_to_float", int64_t{0}}}, LTC_F32, wide);
-  run_both_ways(g.finish({seen, sums, total, rows, shares}));
-}
-
-// Sequences are pieces of the work; a mask, which is ATen's to deal with, is not given.
-TEST_F(ThreadsTest, EncoderLayer) {
-  const std::vector<int64_t> sizes = {5, 64, 64};
-  for (const int64_t norm_first : {0, 1}) {
-    GraphBuilder g;
-    const uint32_t x = g.param(LTC_F32, sizes), in = g.param(LTC_F32, {192, 64}), in_bias = g.param(LTC_F32, {192}),
-                   square = g.param(LTC_F32, {64, 64}), vector = g.param(LTC_F32, {64}), up = g.param(LTC_F32, {256, 64}),
-                   up_bias = g.param(LTC_F32, {256}), down = g.param(LTC_F32, {64, 256});
-    const std::vector<uint32_t> operands = {x,      in,     in_bias, square,  vector, vector, vector,
-                                            vector, vector, up,      up_bias, down,   vector, LTC_NONE};
-    const uint32_t y = g.node("aten::_transformer_encoder_layer_fwd", operands,
-                              {{"embed_dim", int64_t{64}},
-                               {"num_heads", int64_t{2}},
-                               {"use_gelu", norm_first},
-                               {"norm_first", norm_first},
-                               {"eps", 1e-5}},
-                              LTC_F32, sizes);
-    run_both_ways(g.finish({y}));
-  }
-}
-
 TEST_F(TorchscriptTest, LoweringBlamesTheNode) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2});
@@ -502,48 +377,6 @@ TEST_F(TorchscriptTest, LoweringBlamesTheNode) {
   ASSERT_EQ(code_of(status), LTC_UNSUPPORTED);
   EXPECT_EQ(status->node, 1u);
   EXPECT_EQ(program, nullptr);
-}
-
-class PhiloxTest : public TorchscriptTest {
- protected:
-  template <typename T>
-  std::vector<T> draw(ltc_dtype dtype, int64_t count, int64_t seed, int64_t offset) {
-    GraphBuilder g;
-    const uint32_t s = g.scalar(LTC_I64), o = g.scalar(LTC_I64);
-    std::string text;
-    ltc_executable* executable = device.build(
-        g.finish({g.node("ltc::philox", {s, o}, {{"size", std::vector<int64_t>{count}}, Attr::dtype(dtype)}, dtype, {count})}),
-        &text);
-    EXPECT_THAT(text, HasSubstr("philox"));
-    std::vector<ltc_buffer*> out(1);
-    Device::expect_ok(device.execute(executable, {}, {integer(seed), integer(offset)}, out).release());
-    auto values = device.download<T>(out[0], static_cast<size_t>(count));
-    device.api->buffer_destroy(out[0]);
-    device.api->executable_destroy(executable);
-    return values;
-  }
-};
-
-// The known answer of Random123 for counter 0 and key 0.
-TEST_F(PhiloxTest, KnownAnswers) {
-  EXPECT_THAT(draw<uint32_t>(LTC_I32, 4, 0, 0), ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
-  EXPECT_THAT(draw<uint64_t>(LTC_I64, 2, 0, 0), ElementsAre(0xe169c58d6627e8d5, 0x9b00dbd8bc57ac4c));
-  EXPECT_THAT(draw<float>(LTC_F32, 1, 0, 0), ElementsAre(static_cast<float>(0x6627e8) * 0x1p-24f));
-  EXPECT_THAT(draw<double>(LTC_F64, 1, 0, 0), ElementsAre(static_cast<double>(0xe169c58d6627e8d5 >> 11) * 0x1p-53));
-}
-
-// An element depends on seed, offset and index alone: not on the size drawn, nor on how threads share the work.
-TEST_F(PhiloxTest, ElementsAreIndependentOfTheSize) {
-  const int64_t seed = -1234567890123, offset = 0xFFFFFFF0;  // the counter's low word overflows
-  const auto many = draw<uint32_t>(LTC_I32, 300007, seed, offset);
-  for (int64_t count : {1, 3, 5, 63, 64, 65, 1001}) {
-    const auto few = draw<uint32_t>(LTC_I32, count, seed, offset);
-    EXPECT_THAT(few, ElementsAreArray(many.begin(), many.begin() + count)) << count;
-  }
-  const auto later = draw<uint32_t>(LTC_I32, 100, seed, offset + 50000);
-  EXPECT_THAT(later, ElementsAreArray(many.begin() + 200000, many.begin() + 200100));
-  const auto wide = draw<uint64_t>(LTC_I64, 1001, seed, offset);
-  for (size_t i : {0u, 1u, 500u, 1000u}) EXPECT_EQ(wide[i], many[2 * i] | uint64_t{many[2 * i + 1]} << 32);
 }
 
 }  // namespace
