@@ -1,8 +1,8 @@
 #include "core/run/capture.h"
 
-#include "core/run/recorder.h"
-
 #include <algorithm>
+
+#include "core/run/recorder.h"
 
 namespace ltc {
 

@@ -38,14 +38,19 @@ ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, Typ
 
 void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
   const HostValue sent = convert(value, narrowing_.kept(value.type));
-  Buffer made(*this, value.type);  // gives the handle back if the bytes do not arrive
-  made.own(device_->create_buffer(abi_type(sent.type)));
-  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, made.handle, sent.type);
+  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, nullptr, sent.type);
+  args.from = sent.data.get();
+  fill(buffer, sent.type, args, metrics::kBytesToDevice);
+}
+
+void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std::string_view counter) {
+  Buffer made(*this, buffer.type);  // gives the handle back if the bytes do not arrive
+  made.own(device_->create_buffer(abi_type(kept)));
+  args.buffer = made.handle;
   if (args.size_bytes > 0) {
-    args.from = sent.data.get();
-    // Waited for here: `sent` may then go, and in-order execution makes later work see the bytes.
+    // Waited for here: what is copied may then go, and in-order execution makes later work see the bytes.
     Completion(*this, device_->transfer(args), {}).wait();
-    metrics::counter(metrics::kBytesToDevice) += static_cast<int64_t>(args.size_bytes);
+    metrics::counter(counter) += static_cast<int64_t>(args.size_bytes);
   }
   std::swap(buffer.handle, made.handle);
 }
@@ -98,15 +103,9 @@ void DeviceQueue::run_fetch(const Buffer& source, Buffer& buffer) {
   timeline::Span span("fetch");
   if (source.completion) source.completion->wait();  // there is no order between devices
   const TypeId kept = narrowing_.kept(buffer.type);
-  Buffer made(*this, buffer.type);
-  made.own(device_->create_buffer(abi_type(kept)));
-  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, made.handle, kept);
-  if (args.size_bytes > 0) {
-    args.source = source.handle;
-    Completion(*this, device_->transfer(args), {}).wait();  // the source may then go
-    metrics::counter(metrics::kBytesBetweenDevices) += static_cast<int64_t>(args.size_bytes);
-  }
-  std::swap(buffer.handle, made.handle);
+  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, kept);
+  args.source = source.handle;
+  fill(buffer, kept, args, metrics::kBytesBetweenDevices);
 }
 
 void DeviceQueue::run_program(Run& run) {

@@ -210,7 +210,7 @@ BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
     BufferRef buffer;
     {
       std::lock_guard lock(mutex_);
-      if (storage.type_ == kNoType) return nullptr;
+      if (storage.is_empty()) return nullptr;
       buffer = storage.buffer_;
       if (!buffer && storage.epoch_ != tape_.epoch) fail(Code::kInvalidArgument, kFromCapture);
     }

@@ -29,7 +29,7 @@ class LazyStorage final : public Pooled<LazyStorage> {
   friend class LazyDevice;
   friend class Recorder;
 
-  bool is_new() const { return type_ == kNoType; }  // nothing was ever bound to it
+  bool is_empty() const { return type_ == kNoType; }
   void declare(TypeId id, const Type& type) { type_ = id, declared_ = &type; }
 
   LazyDevice& device_;

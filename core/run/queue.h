@@ -107,6 +107,8 @@ class DeviceQueue {
   void limit_pending(size_t at_most);
   void copy_out(Buffer& buffer, void* to);
   void copy_in(const HostValue& value, Buffer& buffer);
+  // The buffer gets memory, which the transfer fills; `counter` counts the bytes.
+  void fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std::string_view counter);
 
   std::unique_ptr<host::PluginDevice> device_;
   const Narrowing narrowing_;

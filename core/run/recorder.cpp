@@ -11,14 +11,14 @@ bool Recorder::is_inside(const LazyStorage& storage) const {
 }
 
 void Recorder::check_readable(const LazyStorage& storage) const {
-  ensure(storage.type_ != kNoType, "a storage without a value is read");
+  ensure(!storage.is_empty(), "a storage without a value is read");
   if (tape_.is_capture && !is_inside(storage)) [[unlikely]]
     t_capture->refuse("a tensor was read that is no argument");
   if (!storage.buffer_) fail(Code::kInvalidArgument, kFromCapture);
 }
 
 void Recorder::prepare_write(LazyStorage& storage) {
-  if (tape_.is_capture && !storage.is_new() && !is_inside(storage)) [[unlikely]]
+  if (tape_.is_capture && !storage.is_empty() && !is_inside(storage)) [[unlikely]]
     t_capture->refuse("a tensor was written that is no argument");
   device_.unlink(storage);
   if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));

@@ -17,7 +17,7 @@ class Recorder {
   Recorder& operator=(const Recorder&) = delete;
 
   // Whether anything was ever written, and the declared type of what was.
-  bool is_empty(const LazyStorage& storage) const { return storage.type_ == kNoType; }
+  bool is_empty(const LazyStorage& storage) const { return storage.is_empty(); }
   TypeId type(const LazyStorage& storage) const { return storage.type_; }
   const Type& declared(const LazyStorage& storage) const { return *storage.declared_; }
 
@@ -44,7 +44,7 @@ class Recorder {
   // The storage now holds this value, with these declared strides. `type` must be dense.
   void bind(LazyStorage& storage, ValueId value, TypeId type) { bind(storage, value, type, type_of(type)); }
   void bind(LazyStorage& storage, ValueId value, TypeId id, const Type& type) {
-    if (!storage.is_new()) prepare_write(storage);
+    if (!storage.is_empty()) prepare_write(storage);
     storage.declare(id, type);
     LazyDevice::link(tape_, storage, value);
   }
@@ -65,8 +65,7 @@ class Recorder {
   LazyDevice& device_;
   Tape& tape_;
   const LocationId location_;
-  // Outlive the lock, in whose absence they are destroyed: that may call the plugin.
-  std::vector<BufferRef> dropped_;
+  std::vector<BufferRef> dropped_;  // destroyed after the lock is given back: that may call the plugin
 };
 
 }  // namespace ltc

@@ -79,14 +79,6 @@ bool covers_storage(const c10::TensorImpl* tensor, TypeId geometry) {
   return type.dense && tensor->storage_offset() == 0 && type.size_bytes() == tensor->unsafe_storage().nbytes();
 }
 
-}  // namespace
-
-TypeId geometry_of(const c10::TensorImpl* tensor) {
-  return intern_type(to_dtype(c10::typeMetaToScalarType(tensor->dtype())), as_span(tensor->sizes()), as_span(tensor->strides()));
-}
-
-namespace {
-
 ValueId read_bits(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry) {
   LazyStorage& storage = lazy_storage(tensor);
   if (recorder.is_empty(storage)) fill_empty(recorder, storage, tensor);
@@ -106,6 +98,10 @@ ValueId read_bits(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geom
 }
 
 }  // namespace
+
+TypeId geometry_of(const c10::TensorImpl* tensor) {
+  return intern_type(to_dtype(c10::typeMetaToScalarType(tensor->dtype())), as_span(tensor->sizes()), as_span(tensor->strides()));
+}
 
 ValueId read_as(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry) {
   const ValueId view = read_bits(recorder, tensor, geometry);

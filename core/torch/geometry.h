@@ -29,8 +29,7 @@ inline TypeId whole_type(const Recorder& recorder, const c10::TensorImpl* tensor
 
 // The tensor's contents as a value of the current trace: the storage's own value, or a view node on it.
 ValueId read(Recorder& recorder, const c10::TensorImpl* tensor);
-// What the storage holds from the tensor's offset on, through another geometry of the tensor's dtype: a view that needs no
-// tensor.
+// The same through another geometry of the tensor's dtype: a view that needs no tensor.
 ValueId read_as(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry);
 
 // The tensor's storage now holds `value` where the tensor's elements are, and what it held elsewhere. `value` has the tensor's

@@ -4,6 +4,8 @@
 #include <ATen/core/ivalue.h>
 #include <c10/core/TensorImpl.h>
 
+#include <bit>
+
 #include "core/ir/dtype.h"
 
 namespace ltc {
@@ -42,6 +44,5 @@ inline Number to_number(const c10::IValue& value) {
 inline bool is_number_tensor(const c10::TensorImpl* tensor) {
   return tensor->is_wrapped_number() && tensor->device_type() == at::kCPU;
 }
-Number number_in(const c10::TensorImpl* tensor);
 
 }  // namespace ltc

@@ -1,6 +1,7 @@
 #include "core/torch/recording.h"
 
 namespace ltc {
+namespace {
 
 Number number_in(const c10::TensorImpl* tensor) {
   const void* data = tensor->unsafe_storage().data();
@@ -12,6 +13,8 @@ Number number_in(const c10::TensorImpl* tensor) {
     default: TORCH_CHECK(false, "a Python number of dtype ", tensor->dtype().name());
   }
 }
+
+}  // namespace
 
 void Recording::refuse_second_device(const LazyDevice& device) const {
   TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", kDeviceName, ":",

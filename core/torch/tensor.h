@@ -35,9 +35,10 @@ LazyDevice& lazy_device(const at::TensorBase& tensor);
 
 inline bool is_lazy(const at::TensorBase& tensor) { return tensor.device().type() == kLtc; }
 
-// The lazy storage behind a tensor; throws for a storage that is not ours (a foreign pointer wrapped as ltc).
-void delete_lazy_storage(void* context);
+void delete_lazy_storage(void* context);  // by this deleter a storage is known to be ours
 [[noreturn]] void refuse_foreign_storage();
+
+// The lazy storage behind a tensor; throws for a storage that is not ours (a foreign pointer wrapped as ltc).
 inline LazyStorage& lazy_storage(const c10::StorageImpl* storage) {
   const c10::DataPtr& data = storage->data_ptr();
   if (data.get_deleter() != &delete_lazy_storage) [[unlikely]]

@@ -14,8 +14,6 @@
 namespace ltc::torchscript {
 namespace {
 
-constexpr int kPiecesEach = 2;  // for a thread: whoever is late takes fewer
-
 struct Linear {
   const at::Tensor &weight, &bias;
   at::Tensor operator()(const at::Tensor& x, const at::Tensor& other = {}, bool relu = false) const {

@@ -13,7 +13,6 @@ namespace ltc::torchscript {
 namespace {
 
 constexpr int64_t kPieceWork = 1 << 21;  // multiplications worth being a piece
-constexpr int kPiecesEach = 2;           // for a thread: whoever is late takes fewer
 constexpr int64_t kPieceStep = 16;       // rows or columns; a vector and a cache line of them
 
 // Calls product(dim, first, count) for all pieces of the rows (dim 0) or columns (dim 1) of the result.

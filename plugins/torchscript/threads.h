@@ -81,6 +81,9 @@ class OneThread {
 // depend on nothing else but the operands.
 inline int most_threads() { return Crew::current() ? Crew::current()->most() : 1; }
 
+// Pieces for each of them, where they are few and large: whoever is late takes fewer.
+inline constexpr int kPiecesEach = 2;
+
 // Calls work(i) for all i below `pieces`, in the threads of the calling thread's kernel.
 template <typename Work>
 void divide_pieces(int64_t pieces, Work work) {
@@ -91,8 +94,8 @@ void divide_pieces(int64_t pieces, Work work) {
 // Calls work(begin, end) for ranges that are 0 .. count together, of `grain` at least. They say nothing about the results.
 template <typename Work>
 void divide(int64_t count, int64_t grain, Work work) {
-  constexpr int kEach = 4;  // ranges for a thread: whoever is late takes fewer
-  const int64_t most = most_threads() == 1 ? 1 : int64_t{kEach} * most_threads();
+  constexpr int kRangesEach = 4;
+  const int64_t most = most_threads() == 1 ? 1 : int64_t{kRangesEach} * most_threads();
   const int64_t pieces = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, most);
   divide_pieces(pieces, [&](int64_t i) { work(count * i / pieces, count * (i + 1) / pieces); });
 }
