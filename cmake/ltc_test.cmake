@@ -1,16 +1,32 @@
-# ltc_add_test(<name> SOURCES <file>... [LINK <target>...] [SHARDS <n>]): a GoogleTest program that ctest runs; with SHARDS as n
-# tests, <name>_0 and so on, that share its cases.
-if(LTC_TESTS)
-  find_package(GTest REQUIRED)
+find_package(GTest)
+if(LTC_TESTS AND NOT GTest_FOUND)
+  message(FATAL_ERROR "The unit tests need GoogleTest (libgtest-dev, libgmock-dev); -DLTC_TESTS=OFF builds without them.")
 endif()
 
+# ltc_use_gtest(<program>): GoogleTest, whose headers are compiled once for all programs; optimising what runs once is left out.
+if(GTest_FOUND)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/gtest_headers.cpp CONTENT "")
+  add_executable(ltc_gtest_headers EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/gtest_headers.cpp)
+  target_link_libraries(ltc_gtest_headers PRIVATE ltc_warnings GTest::gmock_main)
+  target_compile_options(ltc_gtest_headers PRIVATE -O1)
+  target_precompile_headers(ltc_gtest_headers PRIVATE <gmock/gmock.h>)
+endif()
+function(ltc_use_gtest program)
+  target_link_libraries(${program} PRIVATE ltc_warnings GTest::gmock)
+  target_compile_options(${program} PRIVATE -O1)
+  target_precompile_headers(${program} REUSE_FROM ltc_gtest_headers)
+endfunction()
+
+# ltc_add_test(<name> SOURCES <file>... [LINK <target>...] [SHARDS <n>]): a GoogleTest program that ctest runs; with SHARDS as n
+# tests, <name>_0 and so on, that share its cases.
 function(ltc_add_test name)
   if(NOT LTC_TESTS)
     return()
   endif()
   cmake_parse_arguments(arg "" "SHARDS" "SOURCES;LINK" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  target_link_libraries(${name} PRIVATE ${arg_LINK} ltc_warnings GTest::gmock_main)
+  ltc_use_gtest(${name})
+  target_link_libraries(${name} PRIVATE ${arg_LINK} GTest::gmock_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   set(cache LTC_CACHE=0)  # a compile is a compile
   if(NOT arg_SHARDS)

@@ -2,7 +2,7 @@
 # Asking the package itself (not its TorchConfig.cmake) keeps a CUDA build of torch from demanding a CUDA toolkit.
 find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module)
 execute_process(
-  COMMAND ${Python_EXECUTABLE} -c "import os, torch; print(os.path.dirname(torch.__file__), torch.__version__, int(torch._C._GLIBCXX_USE_CXX11_ABI), sep=';')"
+  COMMAND ${Python_EXECUTABLE} -c "import os, torch; print(os.path.dirname(torch.__file__), torch.__version__, sep=';')"
   OUTPUT_VARIABLE ltc_torch_facts OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE ltc_torch_missing
   ERROR_VARIABLE ltc_torch_error)
 if(ltc_torch_missing)
@@ -10,13 +10,11 @@ if(ltc_torch_missing)
 endif()
 list(GET ltc_torch_facts 0 LTC_TORCH_DIR)
 list(GET ltc_torch_facts 1 LTC_TORCH_VERSION)
-list(GET ltc_torch_facts 2 ltc_torch_cxx11)
 message(STATUS "torch ${LTC_TORCH_VERSION} in ${LTC_TORCH_DIR}")
 
 add_library(ltc_torch INTERFACE)
 add_library(ltc::torch ALIAS ltc_torch)
 target_include_directories(ltc_torch SYSTEM INTERFACE ${LTC_TORCH_DIR}/include ${LTC_TORCH_DIR}/include/torch/csrc/api/include)
-target_compile_definitions(ltc_torch INTERFACE _GLIBCXX_USE_CXX11_ABI=${ltc_torch_cxx11})
 target_link_libraries(ltc_torch INTERFACE ${LTC_TORCH_DIR}/lib/libtorch.so ${LTC_TORCH_DIR}/lib/libtorch_cpu.so ${LTC_TORCH_DIR}/lib/libc10.so)
 # In an installed package torch lies beside ltc; in the build tree where it was found.
 set(LTC_TORCH_RPATH "${LTC_TORCH_DIR}/lib")
