@@ -154,7 +154,8 @@ def test_layer_norm(sizes, normalized, form):
             results = assert_geometry(aten.native_layer_norm, x, shape, *parameters, 1e-5)
             if results is None:
                 continue
-            for gradient, mask in itertools.product((x, torch.zeros((1,), dtype=dtype).expand(sizes)), itertools.product((True, False), repeat=3)):
+            expanded = torch.zeros((1,), dtype=dtype).expand(sizes)
+            for gradient, mask in [(expanded, (True,) * 3), *((x, mask) for mask in itertools.product((True, False), repeat=3))]:
                 assert_geometry(aten.native_layer_norm_backward, gradient, x, shape, *results[1:], *parameters, mask)
 
 
