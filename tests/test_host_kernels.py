@@ -110,6 +110,25 @@ def test_a_program_that_ran_a_few_times_gets_none():
     assert run.stderr.count("host kernels, ") == 0
 
 
+LAYERS = """
+import torch, ltc
+weight = torch.randn(64, 64).to("ltc")
+x = torch.randn(64, 64).to("ltc")
+for _ in range(3):
+    x = (x * 2 + 1).tanh() @ weight
+    x = x.sigmoid().exp() @ weight
+print(x.cpu().isfinite().all().item())
+"""
+
+
+@needs_compiler
+def test_the_kernels_of_a_program_are_compiled_together():
+    """Those of equal layers are one."""
+    run = run_program(LAYERS, LTC_TS_KERNELS="wait", LTC_LOG="debug")
+    assert run.stdout == "True\n"
+    assert run.stderr.count("host kernels, ") == run.stderr.count("host kernels, 2 of them, are ready") == 1
+
+
 @needs_compiler
 def test_another_process_finds_the_kernel(tmp_path):
     """Reading takes a millisecond, compiling ten."""

@@ -288,17 +288,17 @@ class Builder {
   std::unordered_map<const Value*, Register> registers_;
 };
 
-}  // namespace
-
-std::vector<Program::Group> find_groups(const Program& program) { return Clustering(program).run(); }
-
 // Why a sum joins no cluster.
-static std::string sum_apart_text(const Node& node) {
+std::string sum_apart_text(const Node& node) {
   const RowSum sum = find_row_sum(node);
   if (!sum.length && !sum.why_not) return "";
   const char* const why = sum.why_not ? sum.why_not : "no cluster with rows of this length makes its operand";
   return c10::str("# apart: %", node.output()->debugName(), ", ", node.kind().toUnqualString(), ": ", why, "\n");
 }
+
+}  // namespace
+
+std::vector<Program::Group> find_groups(const Program& program) { return Clustering(program).run(); }
 
 std::string clusters_text(const Program& program) {
   std::string text;
