@@ -2,8 +2,7 @@
 """How long a plugin's compiled kernels take to be ready: the first of a process, with the compiler's start; those of later programs,
 of 20, 64 and 400 operations; and all of these once more from disk.
 
-LTC_BACKEND names the plugin. The torchscript plugin compiles beside its work and says itself when a kernel is ready: a kernel of at
-most 64 operations, so of 400 it is the sum that counts, as one follows the other. Of others it is the first call of a program,
+LTC_BACKEND names the plugin. The torchscript plugin compiles beside its work and says itself when the kernels of a program are ready. Of others it is the first call of a program,
 from recording to the result, which waits for its kernels.
 """
 
@@ -42,7 +41,7 @@ def milliseconds(folder):
     command = [sys.executable, "-c", f"PROGRAMS = {PROGRAMS}\n{PROGRAM}"]
     run = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)
     compiles_aside = os.environ.get("LTC_BACKEND", "torchscript") == "torchscript"
-    pattern = r"a host kernel is ready after ([\d.]+) ms" if compiles_aside else r"first call ([\d.]+) ms"
+    pattern = r"host kernels, \d+ of them, are ready after ([\d.]+) ms" if compiles_aside else r"first call ([\d.]+) ms"
     times = {}
     for program in run.stderr.split("program of ")[1:]:
         times.setdefault(int(program.split(maxsplit=1)[0]), []).append(sum(map(float, re.findall(pattern, program))))

@@ -51,8 +51,9 @@ constexpr const char* kOptions[] = {"-emit-llvm-only",
                                     "-nobuiltininc",
                                     "-w"};
 
-// Kernels come in vectors, and all that they call is inlined: there is nothing for the rest of -O3 to do.
-constexpr const char* kPasses = "function(sroa),always-inline,function(early-cse,instcombine<no-verify-fixpoint>)";
+// Kernels come in vectors: there is nothing for the rest of -O3 to do. What they call is simplified once, not in each place.
+constexpr const char* kSimplify = "function(sroa,early-cse,instcombine<no-verify-fixpoint>)";
+constexpr const char* kInline = "always-inline,function(early-cse)";
 
 // An older LLVM does not know the newest machines' names, but their features.
 std::vector<std::string> cpu_options(std::string_view cpu) {
@@ -95,10 +96,19 @@ std::unique_ptr<llvm::Module> parse(const char* source, const char* cpu, llvm::L
   return compiler.ExecuteAction(action) ? action.takeModule() : nullptr;
 }
 
-void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+// Instructions that all copies of a function may have together. To compile a copy of tanh takes as long as 20 simple operations,
+// and to call it 1 % longer than to go through the copy.
+constexpr size_t kInlined = 128;
+
+void choose_inlined(llvm::Module& module) {
   for (llvm::Function& function : module) {
-    if (function.hasLocalLinkage()) function.addFnAttr(llvm::Attribute::AlwaysInline);
+    if (!function.hasLocalLinkage()) continue;
+    const bool few = function.hasOneUse() || function.getInstructionCount() * function.getNumUses() <= kInlined;
+    function.addFnAttr(few ? llvm::Attribute::AlwaysInline : llvm::Attribute::NoInline);
   }
+}
+
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
@@ -109,9 +119,15 @@ void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  llvm::ModulePassManager passes;
-  llvm::cantFail(builder.parsePassPipeline(passes, kPasses));
-  passes.run(module, modules);
+  const auto run = [&](const char* text) {
+    llvm::ModulePassManager passes;
+    llvm::cantFail(builder.parsePassPipeline(passes, text));
+    passes.run(module, modules);
+  };
+  run(kSimplify);
+  choose_inlined(module);
+  modules.clear();
+  run(kInline);
 }
 
 // One per cpu for good: what it finds out about the machine takes as long as a small kernel. Null: `log` says why.
@@ -155,7 +171,7 @@ void initialize_target() {
 }  // namespace ltc::host_compiler
 
 void ltc_hc_describe(const char* cpu, ltc_hc_sink text) {
-  std::string all = std::string("clang " LLVM_VERSION_STRING " ") + ltc::host_compiler::kPasses;
+  std::string all = std::string("clang " LLVM_VERSION_STRING " ") + ltc::host_compiler::kSimplify + ltc::host_compiler::kInline;
   for (const std::string& argument : ltc::host_compiler::arguments_for(cpu)) all += " " + argument;
   ltc::host_compiler::write(text, all);
 }

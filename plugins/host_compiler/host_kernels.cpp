@@ -60,7 +60,7 @@ ltc_hc_sink sink_to(std::string& text) {
 
 }  // namespace
 
-HostKernel::~HostKernel() {
+HostModule::~HostModule() {
   if (module_) library_->unload(module_);
 }
 
@@ -73,33 +73,33 @@ HostKernels::~HostKernels() {
   if (thread_.joinable()) thread_.join();
 }
 
-std::shared_ptr<HostKernel> HostKernels::kernel(const std::string& source) {
+std::shared_ptr<HostModule> HostKernels::module(const std::string& source, size_t kernels) {
   const std::lock_guard lock(mutex_);
-  if (kernels_.size() >= prune_at_) {
-    std::erase_if(kernels_, [](const auto& entry) { return entry.second.expired(); });
-    prune_at_ = 2 * kernels_.size() + 64;
+  if (modules_.size() >= prune_at_) {
+    std::erase_if(modules_, [](const auto& entry) { return entry.second.expired(); });
+    prune_at_ = 2 * modules_.size() + 64;
   }
-  std::weak_ptr<HostKernel>& known = kernels_[source];
-  auto kernel = known.lock();
-  if (!kernel) known = kernel = std::make_shared<HostKernel>(source);
-  return kernel;
+  std::weak_ptr<HostModule>& known = modules_[source];
+  auto module = known.lock();
+  if (!module) known = module = std::make_shared<HostModule>(source, kernels);
+  return module;
 }
 
-void HostKernels::request(const std::shared_ptr<HostKernel>& kernel) {
-  using State = HostKernel::State;
-  const State state = kernel->state_.load(std::memory_order_acquire);
+void HostKernels::request(const std::shared_ptr<HostModule>& module) {
+  using State = HostModule::State;
+  const State state = module->state_.load(std::memory_order_acquire);
   if (when_ == When::kNever || state == State::kDone || (state == State::kRequested && when_ != When::kWait)) return;
   std::unique_lock lock(mutex_);
-  if (kernel->state_ == State::kNew) {
-    kernel->state_ = State::kRequested;
-    kernel->requested_at_ = std::chrono::steady_clock::now();
-    requests_.push_back(kernel);
+  if (module->state_ == State::kNew) {
+    module->state_ = State::kRequested;
+    module->requested_at_ = std::chrono::steady_clock::now();
+    requests_.push_back(module);
     if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
     changed_.notify_all();
   }
   if (when_ != When::kWait) return;
-  changed_.wait(lock, [&] { return kernel->state_ == State::kDone; });
-  if (!kernel->error_.empty()) throw abi::Failure(LTC_INTERNAL, kernel->error_);
+  changed_.wait(lock, [&] { return module->state_ == State::kDone; });
+  if (!module->error_.empty()) throw abi::Failure(LTC_INTERNAL, module->error_);
 }
 
 void HostKernels::work() {
@@ -108,16 +108,16 @@ void HostKernels::work() {
   while (true) {
     changed_.wait(lock, [this] { return stopping_ || !requests_.empty(); });
     if (stopping_) return;
-    std::shared_ptr<HostKernel> kernel = std::move(requests_.front());
+    std::shared_ptr<HostModule> module = std::move(requests_.front());
     requests_.pop_front();
     lock.unlock();
-    if (library_) make(*kernel);
-    if (!kernel->error_.empty()) log(LTC_LOG_ERROR, kernel->error_);
+    if (library_) make(*module);
+    if (!module->error_.empty()) log(LTC_LOG_ERROR, module->error_);
     lock.lock();
-    kernel->state_ = HostKernel::State::kDone;
+    module->state_ = HostModule::State::kDone;
     changed_.notify_all();
     lock.unlock();
-    kernel.reset();  // perhaps its end, which unloads it
+    module.reset();  // perhaps its end, which unloads it
     lock.lock();
   }
 }
@@ -131,26 +131,33 @@ void HostKernels::open() {
   }
 }
 
-// Without its function the kernel stays of no use; nothing else may happen.
-void HostKernels::make(HostKernel& kernel) noexcept {
+// Without its functions the module stays of no use; nothing else may happen.
+void HostKernels::make(HostModule& module) noexcept {
   try {
-    const std::string object = object_of(kernel.source_);
+    const std::string object = object_of(module.source_);
     std::string why;
-    kernel.library_ = library_;
-    kernel.module_ = library_->load(object.data(), object.size(), sink_to(why));
-    if (!kernel.module_) throw abi::Failure(LTC_INTERNAL, "a compiled kernel cannot be loaded: " + why);
-    void* const function = library_->find(kernel.module_, "ltc_kernel_0");
-    if (!function) throw abi::Failure(LTC_INTERNAL, "a compiled kernel has no function ltc_kernel_0, or lacks what that calls");
-    kernel.function_.store(reinterpret_cast<HostKernel::Function>(function), std::memory_order_release);
-    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - kernel.requested_at_;
-    log(LTC_LOG_DEBUG, "a host kernel is ready after " + std::to_string(took.count()) + " ms");
+    module.library_ = library_;
+    module.module_ = library_->load(object.data(), object.size(), sink_to(why));
+    if (!module.module_) throw abi::Failure(LTC_INTERNAL, "compiled kernels cannot be loaded: " + why);
+    for (size_t i = 0; i < module.functions_.size(); ++i) module.functions_[i] = find(module, i);
+    module.is_ready_.store(true, std::memory_order_release);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - module.requested_at_;
+    log(LTC_LOG_DEBUG, "host kernels, " + std::to_string(module.functions_.size()) + " of them, are ready after " +
+                           std::to_string(took.count()) + " ms");
   } catch (...) {
-    kernel.error_ = abi::current_error().message;
+    module.error_ = abi::current_error().message;
   }
 }
 
+HostModule::Function HostKernels::find(const HostModule& module, size_t kernel) const {
+  const std::string name = "ltc_kernel_" + std::to_string(kernel);
+  void* const function = library_->find(module.module_, name.c_str());
+  if (!function) throw abi::Failure(LTC_INTERNAL, "compiled kernels have no function " + name + ", or lack what they call");
+  return reinterpret_cast<HostModule::Function>(function);
+}
+
 std::string HostKernels::object_of(const std::string& source) {
-  const std::string key = target_ + "\n" + source, about = "a host kernel, " + std::to_string(source.size()) + " bytes of source";
+  const std::string key = target_ + "\n" + source, about = "host kernels, " + std::to_string(source.size()) + " bytes of source";
   std::string object, why;
   const ltc_sink found{&object, [](void* context, const void* data, size_t size) {
                          static_cast<std::string*>(context)->append(static_cast<const char*>(data), size);
@@ -158,7 +165,7 @@ std::string HostKernels::object_of(const std::string& source) {
                        }};
   if (host_->cache_find(host_->host, view(key), &found)) return object;
   if (!library_->compile(source.c_str(), cpu_.c_str(), sink_to(object), sink_to(why))) {
-    throw abi::Failure(LTC_INTERNAL, "a kernel does not compile: " + why + "\n" + source);
+    throw abi::Failure(LTC_INTERNAL, "kernels do not compile: " + why + "\n" + source);
   }
   host_->cache_insert(host_->host, view(key), view(about), view(object));
   return object;

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "host_compiler.h"
 #include "ltc/plugin.h"
@@ -19,17 +20,18 @@ namespace ltc::host_compiler {
 
 struct Library;
 
-class HostKernel {
+// Kernels that are compiled together: to begin with one takes as long as to compile some.
+class HostModule {
  public:
   using Function = void (*)(void* const* args, int64_t begin, int64_t end);
 
-  explicit HostKernel(std::string source) : source_(std::move(source)) {}
-  HostKernel(const HostKernel&) = delete;
-  HostKernel& operator=(const HostKernel&) = delete;
-  ~HostKernel();
+  HostModule(std::string source, size_t kernels) : source_(std::move(source)), functions_(kernels) {}
+  HostModule(const HostModule&) = delete;
+  HostModule& operator=(const HostModule&) = delete;
+  ~HostModule();
 
-  // Null until it is compiled; for ever where nothing can compile it, so the caller needs another way anyway.
-  Function function() const { return function_.load(std::memory_order_acquire); }
+  // Null until they are compiled; for ever where nothing can compile them, so the caller needs another way anyway.
+  Function function(size_t kernel) const { return is_ready_.load(std::memory_order_acquire) ? functions_[kernel] : nullptr; }
 
  private:
   friend class HostKernels;
@@ -37,7 +39,8 @@ class HostKernel {
 
   const std::string source_;
   std::atomic<State> state_{State::kNew};
-  std::atomic<Function> function_{nullptr};
+  std::atomic<bool> is_ready_{false};
+  std::vector<Function> functions_;
   std::chrono::steady_clock::time_point requested_at_;
   const Library* library_ = nullptr;
   ltc_hc_module* module_ = nullptr;
@@ -46,7 +49,7 @@ class HostKernel {
 
 enum class When : uint8_t {
   kBackground,  // no caller waits; what cannot be compiled is logged
-  kWait,        // request() returns when the kernel is there; it throws if it cannot be compiled
+  kWait,        // request() returns when the kernels are there; it throws if they cannot be compiled
   kNever,
 };
 
@@ -57,16 +60,17 @@ class HostKernels {
   HostKernels(const ltc_host_api* host, std::string cpu, When when) : host_(host), cpu_(std::move(cpu)), when_(when) {}
   ~HostKernels();  // waits for the compilation that runs
 
-  // One per source, however often it is asked for. `source`: program_text() of one kernel; its ltc_kernel_0 is the function.
-  std::shared_ptr<HostKernel> kernel(const std::string& source);
+  // One per source, however often it is asked for. `source`: program_text() of so many kernels, ltc_kernel_0 and so on.
+  std::shared_ptr<HostModule> module(const std::string& source, size_t kernels);
   // Cheap after the first time.
-  void request(const std::shared_ptr<HostKernel>& kernel);
+  void request(const std::shared_ptr<HostModule>& module);
   bool waits() const { return when_ == When::kWait; }
 
  private:
   void work();
   void open();
-  void make(HostKernel& kernel) noexcept;
+  void make(HostModule& module) noexcept;
+  HostModule::Function find(const HostModule& module, size_t kernel) const;
   std::string object_of(const std::string& source);
   void log(int32_t level, const std::string& message) const { host_->log(host_->host, level, message.data(), message.size()); }
 
@@ -78,9 +82,9 @@ class HostKernels {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::unordered_map<std::string, std::weak_ptr<HostKernel>> kernels_;
-  size_t prune_at_ = 64;  // forgotten kernels are looked for when there are so many
-  std::deque<std::shared_ptr<HostKernel>> requests_;
+  std::unordered_map<std::string, std::weak_ptr<HostModule>> modules_;
+  size_t prune_at_ = 64;  // forgotten modules are looked for when there are so many
+  std::deque<std::shared_ptr<HostModule>> requests_;
   bool stopping_ = false;
   std::thread thread_;  // begins with the first request
 };

@@ -51,48 +51,48 @@ struct Host {
   }
 };
 
-std::vector<float> run(const HostKernel& kernel) {
+std::vector<float> run(const HostModule& module) {
   std::vector<float> x{1, 2, 3};
   void* const args[] = {x.data()};
-  kernel.function()(args, 1, 3);
+  module.function(0)(args, 1, 3);
   return x;
 }
 
 TEST(HostKernels, a_kernel_is_compiled_and_runs) {
   Host host;
   HostKernels kernels(&host.api, "native", When::kWait);
-  const auto kernel = kernels.kernel(kDoubles);
-  EXPECT_EQ(kernel->function(), nullptr);  // nobody asked yet
-  kernels.request(kernel);
-  ASSERT_NE(kernel->function(), nullptr);
-  EXPECT_EQ(run(*kernel), (std::vector<float>{1, 4, 6}));
-  EXPECT_EQ(kernels.kernel(kDoubles), kernel);
+  const auto module = kernels.module(kDoubles, 1);
+  EXPECT_EQ(module->function(0), nullptr);  // nobody asked yet
+  kernels.request(module);
+  ASSERT_NE(module->function(0), nullptr);
+  EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
+  EXPECT_EQ(kernels.module(kDoubles, 1), module);
 }
 
 TEST(HostKernels, nobody_waits_in_the_background) {
   Host host;
   HostKernels kernels(&host.api, "native", When::kBackground);
-  const auto kernel = kernels.kernel(kDoubles);
-  kernels.request(kernel);
-  while (!kernel->function()) std::this_thread::yield();  // the test's time limit ends it
-  EXPECT_EQ(run(*kernel), (std::vector<float>{1, 4, 6}));
+  const auto module = kernels.module(kDoubles, 1);
+  kernels.request(module);
+  while (!module->function(0)) std::this_thread::yield();  // the test's time limit ends it
+  EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
 }
 
 TEST(HostKernels, never_means_never) {
   Host host;
   HostKernels kernels(&host.api, "native", When::kNever);
-  const auto kernel = kernels.kernel(kDoubles);
-  kernels.request(kernel);
-  EXPECT_EQ(kernel->function(), nullptr);
+  const auto module = kernels.module(kDoubles, 1);
+  kernels.request(module);
+  EXPECT_EQ(module->function(0), nullptr);
 }
 
 TEST(HostKernels, objects_are_kept_by_source_and_machine) {
   Host host;
   for (const char* cpu : {"native", "native", "x86-64"}) {
     HostKernels kernels(&host.api, cpu, When::kWait);
-    const auto kernel = kernels.kernel(kDoubles);
-    kernels.request(kernel);
-    EXPECT_EQ(run(*kernel), (std::vector<float>{1, 4, 6}));
+    const auto module = kernels.module(kDoubles, 1);
+    kernels.request(module);
+    EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
   }
   EXPECT_EQ(host.cache.size(), 2u);
   EXPECT_EQ(host.found, 1);
@@ -103,7 +103,7 @@ TEST(HostKernels, a_foreign_object_is_an_error_and_no_crash) {
   Host host;
   const auto request = [&] {
     HostKernels kernels(&host.api, "native", When::kWait);
-    kernels.request(kernels.kernel(kDoubles));
+    kernels.request(kernels.module(kDoubles, 1));
   };
   request();
   for (auto& [key, value] : host.cache) value = "no object";
@@ -113,14 +113,47 @@ TEST(HostKernels, a_foreign_object_is_an_error_and_no_crash) {
 TEST(HostKernels, what_does_not_compile_is_said_with_the_line) {
   Host host;
   HostKernels kernels(&host.api, "native", When::kWait);
-  const auto kernel = kernels.kernel("extern \"C\" void ltc_kernel_0(void* const*, long, long) { no_such_thing(); }");
-  EXPECT_THROW(kernels.request(kernel), abi::Failure);
-  EXPECT_EQ(kernel->function(), nullptr);
+  const auto module = kernels.module("extern \"C\" void ltc_kernel_0(void* const*, long, long) { no_such_thing(); }", 1);
+  EXPECT_THROW(kernels.request(module), abi::Failure);
+  EXPECT_EQ(module->function(0), nullptr);
   ASSERT_EQ(host.errors.size(), 1u);
   EXPECT_NE(host.errors[0].find("no_such_thing"), std::string::npos) << host.errors[0];
-  const auto next = kernels.kernel(kDoubles);
+  const auto next = kernels.module(kDoubles, 1);
   kernels.request(next);
-  EXPECT_NE(next->function(), nullptr);
+  EXPECT_NE(next->function(0), nullptr);
+}
+
+TEST(HostKernels, kernels_of_one_source_are_ready_together) {
+  Host host;
+  HostKernels kernels(&host.api, "native", When::kWait);
+  std::string halves = kDoubles;
+  halves.replace(halves.find("_0"), 2, "_1").replace(halves.find("*= 2"), 4, "/= 2");
+  const auto module = kernels.module(kDoubles + halves, 2);
+  kernels.request(module);
+  std::vector<float> x = run(*module);
+  void* const args[] = {x.data()};
+  module->function(1)(args, 0, 2);
+  EXPECT_EQ(x, (std::vector<float>{0.5, 2, 6}));
+  EXPECT_EQ(host.cache.size(), 1u);
+  EXPECT_THROW(kernels.request(kernels.module(kDoubles, 2)), abi::Failure);
+}
+
+// A function that is called often is not copied to each place; what it does is the same.
+TEST(HostKernels, large_functions_that_are_called_often_stay_functions) {
+  Host host;
+  HostKernels kernels(&host.api, "native", When::kWait);
+  std::string steps, calls;
+  for (int i = 0; i < 50; ++i) steps += "x = x * x - " + std::to_string(i) + ".5f;";
+  for (int i = 0; i < 10; ++i) calls += "x[i] = f(x[i]);";
+  const std::string one = "static float f(float x) {" + steps + "return x > 1 ? 1 : x < 0 ? 0 : x; }", kernel = kDoubles;
+  std::string often = one + kernel, once = often;
+  often.replace(often.find("x[i] *= 2;"), 10, "{" + calls + "}");
+  once.replace(once.find("x[i] *= 2;"), 10, "x[i] = f(x[i]);");
+  for (const std::string& source : {often, once}) kernels.request(kernels.module(source, 1));
+  std::map<size_t, size_t> sizes;  // of objects, by the source's length
+  for (const auto& [key, object] : host.cache) sizes[key.size()] = object.size();
+  ASSERT_EQ(sizes.size(), 2u);
+  EXPECT_LT(sizes.rbegin()->second, 2 * sizes.begin()->second);
 }
 
 TEST(HostKernels, many_threads_ask_for_many_kernels) {
@@ -131,9 +164,9 @@ TEST(HostKernels, many_threads_ask_for_many_kernels) {
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 5; ++i) {
-        const auto kernel = kernels.kernel("// " + std::to_string(i) + kDoubles);
-        kernels.request(kernel);
-        right += run(*kernel) == std::vector<float>{1, 4, 6};
+        const auto module = kernels.module("// " + std::to_string(i) + kDoubles, 1);
+        kernels.request(module);
+        right += run(*module) == std::vector<float>{1, 4, 6};
       }
     });
   }

@@ -18,7 +18,7 @@ namespace prim = torch::jit::prim;
 class Executable::Compiler {
  public:
   Compiler(const Program& program, host_compiler::HostKernels& kernels, Executable& out)
-      : program_(program), kernels_(kernels), out_(out) {}
+      : program_(program), kernels_(std::make_shared<ProgramKernels>(kernels)), out_(out) {}
 
   void run() {
     out_.params_ = program_.params;
@@ -27,6 +27,7 @@ class Executable::Compiler {
       if (group.is_fused) fused_.insert(group.nodes.begin(), group.nodes.end());
     }
     for (const Program::Group& group : program_.groups) group.is_fused ? add_cluster(group) : add(*group.nodes[0]);
+    kernels_->finish();
     for (const torch::jit::Value* output : program_.graph->outputs()) out_.outputs_.push_back({slot(*output), 0});
     mark_last_uses();
     reserve_stack();
@@ -52,7 +53,7 @@ class Executable::Compiler {
     instruction.node = program_.origins.at(group.nodes[0]).node;
     instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
     bind(instruction, cluster.inputs, cluster.outputs);
-    cluster.tiles.prepare_kernels(kernels_);
+    cluster.tiles.add_kernels(kernels_);
     out_.tiles_.push_back(std::move(cluster.tiles));
     out_.instructions_.push_back(std::move(instruction));
   }
@@ -137,7 +138,7 @@ class Executable::Compiler {
   }
 
   const Program& program_;
-  host_compiler::HostKernels& kernels_;
+  const std::shared_ptr<ProgramKernels> kernels_;
   Executable& out_;
   std::unordered_map<const torch::jit::Value*, uint32_t> slot_of_;
   std::unordered_set<const torch::jit::Node*> fused_;

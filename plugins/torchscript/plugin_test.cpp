@@ -211,6 +211,23 @@ TEST_F(TorchscriptTest, LargeConvolutionsAreChannelsLast) {
   EXPECT_EQ(conversions(text_for(8)), 0);
 }
 
+TEST_F(TorchscriptTest, SumsOfRowsJoinWhatTheyAddUp) {
+  const auto text_for = [&](std::vector<int64_t> sizes, std::vector<int64_t> dims, std::vector<int64_t> result) {
+    GraphBuilder g;
+    const uint32_t x = g.param(LTC_F32, sizes), y = g.node("aten::tanh", {x}, {}, LTC_F32, sizes);
+    std::string text;
+    device.api->executable_destroy(
+        device.build(g.finish({g.node("aten::sum.dim_IntList", {y}, {{"dim", dims}}, LTC_F32, result)}), &text));
+    return text;
+  };
+  const auto holds = [](const std::string& part) { return ::testing::HasSubstr(part); };
+  EXPECT_THAT(text_for({8, 4, 16}, {2}, {8, 4}), holds("sums of rows of 16, r"));
+  EXPECT_THAT(text_for({8, 4, 16}, {-1, 1}, {8}), holds("sums of rows of 64, r"));
+  EXPECT_THAT(text_for({8, 4, 16}, {0}, {4, 16}), holds("sum: other dims than the last ones"));
+  EXPECT_THAT(text_for({8, 17}, {1}, {8}), holds("sum: rows of no whole vectors"));
+  EXPECT_THAT(text_for({2, 8, 4, 16}, {3}, {2, 8, 4}), holds("sum: an image"));
+}
+
 TEST_F(TorchscriptTest, StridedOpsSeeRowMajorContents) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2, 3});

@@ -74,6 +74,8 @@ void add_up(const float* x, int64_t rows, int64_t length, double scale, float* o
   }
 }
 
+double sum(const float* x, int64_t count) { return sum_of(x, count, Itself{}); }
+
 void add_rows(float* sums, const float* x, int64_t rows, int64_t columns, int64_t stride) {
   int64_t row = 0;
   for (; row + 4 <= rows; row += 4, x += 4 * stride) {
@@ -162,6 +164,6 @@ void add_to_rows(float* x, int64_t rows, int64_t length, const float* bias, cons
 #define NAME(capability) NAME_OF(capability)
 
 extern const RowKernels NAME(CPU_CAPABILITY);
-const RowKernels NAME(CPU_CAPABILITY) = {add_up, add_rows, normalize, add_to_rows};
+const RowKernels NAME(CPU_CAPABILITY) = {add_up, sum, add_rows, normalize, add_to_rows};
 
 }  // namespace ltc::torchscript

@@ -13,6 +13,8 @@ struct Normalized {
 struct RowKernels {
   // out[row] = scale times the sum of a row of `length` elements; rows lie one after the other.
   void (*add_up)(const float* x, int64_t rows, int64_t length, double scale, float* out);
+  // Of at most kPiece elements.
+  double (*sum)(const float* x, int64_t count);
   // Adds rows of `columns` elements that lie `stride` apart to `sums`.
   void (*add_rows)(float* sums, const float* x, int64_t rows, int64_t columns, int64_t stride);
   // As aten::native_layer_norm; weight and bias may be null, the bias alone not.

@@ -15,7 +15,6 @@
 namespace ltc::torchscript {
 namespace {
 
-constexpr int64_t kPiece = 1 << 14;          // elements of a row added up in float; pieces are added in double
 constexpr int64_t kColumns = 512;            // columns walked together: their sums stay in the L1 cache
 constexpr int64_t kRows = 64;                // rows added up in float before they join the others
 constexpr int64_t kParallelGrain = 1 << 16;  // elements; what takes less than waking a thread does is not divided

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "formulas.h"
+#include "row_sums.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -60,6 +61,8 @@ class Clustering {
     std::vector<int64_t> sizes;
     Id rank, merged_into;
     std::vector<Id> members, needs;  // needs: places whose results it reads
+    bool is_sum = false;             // of the node, in the place of what it adds up
+    int64_t row_length = 0;          // of the place's sums; 0: it has none
   };
 
   // Constants, and numbers that are params.
@@ -75,6 +78,7 @@ class Clustering {
     for (const Value* input : node.inputs()) {
       if (const auto made = place_of_.find(input->node()); made != place_of_.end()) places_[id].needs.push_back(made->second);
     }
+    if (const int64_t length = find_row_sum(node).length) put_sum(id, length);
     if (!fusable) return;
     for (const Id other : neighbours(node)) {
       if (const Id a = current(other), b = current(id); a != b) try_merge(a, b);
@@ -82,6 +86,25 @@ class Clustering {
     for (const Value* input : node.inputs()) {
       if (spec_of(*input).sizes == places_[id].sizes && !number_source(*input)) readers_[input].push_back(id);
     }
+  }
+
+  // It needs nothing else, so it runs where what it adds up is made.
+  void put_sum(Id id, int64_t row_length) {
+    const auto made = place_of_.find(places_[id].node->input(0)->node());
+    if (made == place_of_.end() || places_[made->second].is_sum) return;
+    const Id into = current(made->second);
+    if (!places_[into].fusable || !same_rows(places_[into].row_length, row_length)) return;
+    places_[id].is_sum = places_[id].fusable = true;
+    places_[id].row_length = row_length;
+    merge(into, id, places_[into].rank);
+  }
+
+  static bool same_rows(int64_t a, int64_t b) { return a == b || a == 0 || b == 0; }
+
+  // A sum is there when all of its row is.
+  bool reads_sum_of(const Place& late, Id early) {
+    return std::any_of(late.needs.begin(), late.needs.end(),
+                       [&](Id need) { return places_[need].is_sum && current(need) == early; });
   }
 
   Id current(Id id) {
@@ -108,6 +131,7 @@ class Clustering {
     if (places_[a].rank > places_[b].rank) std::swap(a, b);
     const Place &early = places_[a], &late = places_[b];
     if (!early.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes) return;
+    if (!same_rows(early.row_length, late.row_length) || reads_sum_of(late, a)) return;
     if (may_run_at(late, early)) {
       merge(a, b, early.rank);
     } else if (is_read_only_by(early, a, b)) {
@@ -135,6 +159,7 @@ class Clustering {
     into.members.insert(into.members.end(), gone.members.begin(), gone.members.end());
     into.needs.insert(into.needs.end(), gone.needs.begin(), gone.needs.end());
     std::erase_if(into.needs, [&](Id need) { return current(need) == a || current(need) == b; });
+    into.row_length = std::max(into.row_length, gone.row_length);
     into.rank = rank;
     gone.merged_into = a;
   }
@@ -152,10 +177,18 @@ class Builder {
       : program_(program), nodes_(nodes), result_{TileProgram(spec_of(*nodes[0]->output()).sizes), {}, {}} {}
 
   Cluster run() {
-    for (const Node* node : nodes_) registers_[node->output()] = is_uniform(*node) ? uniform(*node) : formula(*node);
     for (const Node* node : nodes_) {
-      if (!is_read_outside(*node)) continue;
+      if (!find_row_sum(*node).length) registers_[node->output()] = is_uniform(*node) ? uniform(*node) : formula(*node);
+    }
+    for (const Node* node : nodes_) {
+      if (find_row_sum(*node).length || !is_read_outside(*node)) continue;
       result_.tiles.add_output(registers_.at(node->output()), spec_of(*node->output()).dtype == at::kBool);
+      result_.outputs.push_back(node->output());
+    }
+    for (const Node* node : nodes_) {
+      const RowSum sum = find_row_sum(*node);
+      if (!sum.length) continue;
+      result_.tiles.add_row_sum(registers_.at(node->input(0)), sum.length, sum.scale, spec_of(*node->output()).sizes);
       result_.outputs.push_back(node->output());
     }
     result_.tiles.finish();
@@ -255,6 +288,14 @@ class Builder {
   std::unordered_map<const Value*, Register> registers_;
 };
 
+// Why a sum joins no cluster.
+std::string sum_apart_text(const Node& node) {
+  const RowSum sum = find_row_sum(node);
+  if (!sum.length && !sum.why_not) return "";
+  const char* const why = sum.why_not ? sum.why_not : "no cluster with rows of this length makes its operand";
+  return c10::str("# apart: %", node.output()->debugName(), ", ", node.kind().toUnqualString(), ": ", why, "\n");
+}
+
 }  // namespace
 
 std::vector<Program::Group> find_groups(const Program& program) { return Clustering(program).run(); }
@@ -262,7 +303,10 @@ std::vector<Program::Group> find_groups(const Program& program) { return Cluster
 std::string clusters_text(const Program& program) {
   std::string text;
   for (const Program::Group& group : program.groups) {
-    if (!group.is_fused) continue;
+    if (!group.is_fused) {
+      text += sum_apart_text(*group.nodes[0]);
+      continue;
+    }
     const Cluster cluster = build_cluster(program, group);
     text += c10::str("# one loop over ", at::IntArrayRef(spec_of(*group.nodes[0]->output()).sizes), ", reads");
     for (const Value* value : cluster.inputs) text += c10::str(" %", value->debugName());

@@ -94,6 +94,17 @@ TileProgram::Register TileProgram::add_uniform(size_t seed, size_t offset) {
 
 void TileProgram::add_output(Register result, bool is_bool) { outputs_.push_back({result, is_bool}); }
 
+void TileProgram::add_row_sum(Register value, int64_t length, double scale, std::vector<int64_t> sizes) {
+  row_sums_.push_back({value, scale, std::move(sizes)});
+  row_length_ = length;
+}
+
+// Whether it is wanted when all instructions have run.
+bool TileProgram::is_result(Register id) const {
+  return std::ranges::find(outputs_, id, &Output::id) != outputs_.end() ||
+         std::ranges::find(row_sums_, id, &RowSum::id) != row_sums_.end();
+}
+
 void TileProgram::finish() {
   order_by_stage();
   note_uses();
@@ -116,7 +127,7 @@ void TileProgram::note_uses() {
 // has a slot too, for elements that do not lie one after the other.
 void TileProgram::assign_slots() {
   std::vector<bool> is_kept(registers_.size(), false);
-  for (const Output& output : outputs_) is_kept[output.id] = true;
+  for (Register id = 0; id < registers_.size(); ++id) is_kept[id] = is_result(id);
   std::vector<uint16_t> free;
   uint16_t count = 0;
   for (uint32_t i = 0; i < instructions_.size(); ++i) {
@@ -148,6 +159,7 @@ std::string TileProgram::text() const {
       text += ")\n";
     }
   }
+  for (const RowSum& sum : row_sums_) text += c10::str("    sums of rows of ", row_length_, ", r", sum.id, "\n");
   return text;
 }
 

@@ -7,11 +7,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "host_compiler/host_kernels.h"
 #include "primitives.h"
+#include "program_kernels.h"
 
 namespace ltc::torchscript {
 
@@ -22,7 +23,7 @@ class TileProgram {
  public:
   using Register = uint16_t;
 
-  // ---- building, in this order: inputs and instructions as they come, then outputs, then finish(), perhaps prepare_kernels()
+  // ---- building, in this order: inputs and instructions as they come, then outputs, then finish(), perhaps add_kernels()
 
   explicit TileProgram(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}
 
@@ -38,9 +39,10 @@ class TileProgram {
   // Random numbers in [0, 1) by their row-major position.
   Register add_uniform(size_t seed, size_t offset);
   void add_output(Register result, bool is_bool);  // the result of an instruction
+  // One more result: the sums of rows of so many elements, whole vectors, times `scale`. All of a program have one length.
+  void add_row_sum(Register value, int64_t length, double scale, std::vector<int64_t> sizes);
   void finish();
-  // `kernels` must outlive the program.
-  void prepare_kernels(host_compiler::HostKernels& kernels);
+  void add_kernels(const std::shared_ptr<ProgramKernels>& kernels);
 
   bool is_scalar(Register id) const { return registers_[id].kind == Kind::kScalar; }
   // The value, where it is known by now.
@@ -76,13 +78,17 @@ class TileProgram {
     bool is_bool;
     uint32_t made_by = 0;  // instruction
   };
+  struct RowSum {
+    Register id;
+    double scale;
+    std::vector<int64_t> sizes;  // of the result
+  };
   // Instructions that run as one kernel once that is compiled.
   struct Stage {
     int number = 0;
     uint32_t begin = 0, end = 0;
-    std::shared_ptr<host_compiler::HostKernel> kernel = nullptr;  // may be null
-    std::vector<Register> buffers = {}, scalars = {};             // its arguments
-    host_compiler::HostKernel::Function function() const { return kernel ? kernel->function() : nullptr; }
+    std::optional<size_t> kernel = {};                 // of kernels_
+    std::vector<Register> buffers = {}, scalars = {};  // its arguments
   };
   enum class OperandKind : uint8_t { kTensor, kNumber, kSeed };
   class Run;
@@ -92,22 +98,23 @@ class TileProgram {
   uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
   Register new_register(Kind kind);
   Register add_scalar();
+  bool is_result(Register id) const;
   void order_by_stage();
   void note_uses();
   void assign_slots();
-  void count_work(int64_t elements);
 
   std::vector<int64_t> sizes_;
   std::vector<OperandKind> operands_;
   std::vector<Register> numbers_;  // their registers
   std::vector<TensorInput> tensors_;
   std::vector<Output> outputs_;
+  std::vector<RowSum> row_sums_;
+  int64_t row_length_ = 0;  // of these
   std::vector<RegisterInfo> registers_;
   std::vector<Instruction> scalar_instructions_, instructions_;
   std::vector<Stage> stages_;
-  host_compiler::HostKernels* kernels_ = nullptr;
-  int64_t work_ = 0;  // done so far, until kernels are requested
-  bool is_requested_ = true;
+  std::shared_ptr<ProgramKernels> kernels_;  // null: it has none
+  int64_t work_ = 0;                         // done so far, until kernels are requested
   std::vector<float> scalars_;
   std::vector<uint64_t> seeds_;
   size_t slot_count_ = 0;  // of scratch memory, tensors' own included

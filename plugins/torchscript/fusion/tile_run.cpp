@@ -8,6 +8,7 @@
 
 #include "../execute.h"
 #include "../philox.h"
+#include "../row_kernels.h"
 #include "../threads.h"
 #include "kernels/vectors.h"
 #include "tile_program.h"
@@ -105,7 +106,9 @@ class TileProgram::Run {
     choose_strides();
     locate_tensors();
     make_results();
-    program_.count_work(count_);
+    if (program_.kernels_) {
+      program_.kernels_->count_work(program_.work_, count_ * static_cast<int64_t>(program_.instructions_.size()));
+    }
     if (count_ > 0) compute();
     stack_.clear();
     for (at::Tensor& result : results_) stack_.emplace_back(std::move(result));
@@ -150,7 +153,7 @@ class TileProgram::Run {
   // Operands that all lie alike are walked as they lie, whatever the order of their dims; else everything is row-major.
   void choose_strides() {
     const at::Tensor* first = nullptr;
-    is_row_major_ = program_.draws_;
+    is_row_major_ = program_.draws_ || program_.row_length_ > 0;
     for (size_t i = 0; i < tensors_.size() && !is_row_major_; ++i) {
       const at::Tensor& tensor = tensors_[i]->toTensor();
       if (!program_.tensors_[i].is_full) {
@@ -190,6 +193,7 @@ class TileProgram::Run {
       results_.push_back(is_row_major_ ? at::Tensor(at::detail::empty_cpu(program_.sizes_, dtype))
                                        : at::Tensor(at::detail::empty_strided_cpu(program_.sizes_, strides_, dtype)));
     }
+    for (const RowSum& sum : program_.row_sums_) results_.emplace_back(at::detail::empty_cpu(sum.sizes, at::kFloat));
   }
 
   // An element is written after its last reading, if that is no later instruction's.
@@ -206,6 +210,7 @@ class TileProgram::Run {
 
   void compute() {
     choose_stages();
+    if (program_.row_length_ > 0) return compute_rows();
     const int64_t tiles = (count_ + kTile - 1) / kTile;
     const auto weight = static_cast<int64_t>(program_.instructions_.size()) * kTile;
     const auto work = [this](int64_t begin, int64_t end) { compute_tiles(begin, end); };
@@ -215,20 +220,29 @@ class TileProgram::Run {
 
   // All tiles of a run are computed one way.
   void choose_stages() {
-    for (const Stage& stage : program_.stages_) functions_.push_back(stage.function());
+    for (const Stage& stage : program_.stages_) {
+      functions_.push_back(stage.kernel ? program_.kernels_->function(*stage.kernel) : nullptr);
+    }
     const bool uses_scratch = functions_.size() != 1 || !functions_[0] || !std::ranges::all_of(sources_, &Source::is_direct) ||
                               std::ranges::any_of(program_.outputs_, &Output::is_bool);
     step_ = uses_scratch ? kTile : kLargestStep;
   }
 
-  void compute_tiles(int64_t begin, int64_t end) const {
-    float* const memory = scratch(program_.slot_count_);
-    c10::SmallVector<float*, 64> places(program_.registers_.size());
+  using Places = c10::SmallVector<float*, 64>;  // by register
+
+  Places places_in(float* memory) const {
+    Places places(program_.registers_.size());
     for (size_t id = 0; id < places.size(); ++id) {
       const RegisterInfo& info = program_.registers_[id];
       if (info.kind == Kind::kScalar) places[id] = &program_.scalars_[info.slot];
       if (info.kind == Kind::kTile) places[id] = memory + info.slot * kTile;
     }
+    return places;
+  }
+
+  void compute_tiles(int64_t begin, int64_t end) const {
+    float* const memory = scratch(program_.slot_count_);
+    Places places = places_in(memory);
     const int64_t stop = std::min(end * kTile, count_), rest = stop % kernels::kLanes;
     for (int64_t at = begin * kTile; at < stop - rest; at += step_) {
       compute_step(at, std::min(step_, stop - rest - at), false, memory, places);
@@ -236,8 +250,58 @@ class TileProgram::Run {
     if (rest > 0) compute_step(stop - rest, rest, true, memory, places);
   }
 
+  // One thread adds up some rows that are a tile together, or a piece of a long one; pieces are added in their order.
+  void compute_rows() const {
+    const int64_t length = program_.row_length_, rows = count_ / length, together = std::max<int64_t>(1, kTile / length);
+    const int64_t pieces = (length + kPiece - 1) / kPiece, each = std::min(kPiece, together * length);
+    const int64_t grain = std::max<int64_t>(1, kParallelGrain / (each * static_cast<int64_t>(program_.instructions_.size())));
+    const size_t count = program_.row_sums_.size();
+    std::vector<double> sums(pieces > 1 ? count * static_cast<size_t>(rows * pieces) : 0);
+    divide((rows + together - 1) / together * pieces, grain, [&](int64_t begin, int64_t end) {
+      float* const memory = scratch(program_.slot_count_);
+      Places places = places_in(memory);
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t row = i / pieces * together, at = i % pieces * kPiece, here = std::min(together, rows - row);
+        const Totals totals = add_up(row * length + at, here, std::min(kPiece, length - at), memory, places);
+        if (pieces > 1) {
+          std::ranges::copy(totals, &sums[static_cast<size_t>(i) * count]);
+        } else {
+          for (size_t k = 0; k < totals.size(); ++k) store_sum(k % count, row + static_cast<int64_t>(k / count), totals[k]);
+        }
+      }
+    });
+    for (size_t k = 0; k < (pieces > 1 ? count : 0); ++k) {
+      for (int64_t row = 0; row < rows; ++row) {
+        double total = 0;
+        for (int64_t i = row * pieces; i < (row + 1) * pieces; ++i) total += sums[static_cast<size_t>(i) * count + k];
+        store_sum(k, row, total);
+      }
+    }
+  }
+
+  using Totals = c10::SmallVector<double, 64>;  // by row, then by sum
+
+  Totals add_up(int64_t first, int64_t rows, int64_t length, float* memory, Places& places) const {
+    const size_t count = program_.row_sums_.size();
+    Totals totals(static_cast<size_t>(rows) * count);
+    for (int64_t at = 0; at < rows * length; at += kTile) {
+      const int64_t here = std::min(kTile, rows * length - at), each = here / rows;
+      compute_step(first + at, here, false, memory, places);
+      for (size_t i = 0; i < totals.size(); ++i) {
+        const float* const values = places[program_.row_sums_[i % count].id];
+        totals[i] += row_kernels().sum(values + static_cast<int64_t>(i / count) * each, each);
+      }
+    }
+    return totals;
+  }
+
+  void store_sum(size_t sum, int64_t row, double total) const {
+    results_[program_.outputs_.size() + sum].mutable_data_ptr<float>()[row] =
+        static_cast<float>(total * program_.row_sums_[sum].scale);
+  }
+
   // Kernels compute whole vectors. What is less is computed in scratch memory, which has room for them.
-  void compute_step(int64_t first, int64_t count, bool in_scratch, float* memory, c10::SmallVectorImpl<float*>& places) const {
+  void compute_step(int64_t first, int64_t count, bool in_scratch, float* memory, Places& places) const {
     float* const loaded = memory + (program_.slot_count_ - sources_.size()) * kTile;
     for (size_t i = 0; i < sources_.size(); ++i) {
       const Source& source = sources_[i];
@@ -253,14 +317,14 @@ class TileProgram::Run {
         std::copy_n(floats + first, count, place);
       }
     }
-    for (size_t i = 0; i < results_.size(); ++i) {
+    for (size_t i = 0; i < program_.outputs_.size(); ++i) {
       const Output& output = program_.outputs_[i];
       if (output.is_bool) continue;
       places[output.id] =
           in_scratch ? memory + program_.registers_[output.id].slot * kTile : results_[i].mutable_data_ptr<float>() + first;
     }
     for (size_t i = 0; i < functions_.size(); ++i) compute(i, first, count, places);
-    for (size_t i = 0; i < results_.size(); ++i) {
+    for (size_t i = 0; i < program_.outputs_.size(); ++i) {
       const Output& output = program_.outputs_[i];
       const float* const made = places[output.id];
       if (output.is_bool) {
@@ -272,7 +336,7 @@ class TileProgram::Run {
     }
   }
 
-  void compute(size_t number, int64_t first, int64_t count, c10::SmallVectorImpl<float*>& places) const {
+  void compute(size_t number, int64_t first, int64_t count, Places& places) const {
     const Stage& stage = program_.stages_[number];
     if (!functions_[number]) {
       for (uint32_t i = stage.begin; i < stage.end; ++i) compute(program_.instructions_[i], first, count, places);
@@ -286,7 +350,7 @@ class TileProgram::Run {
     functions_[number](args.data(), 0, items);
   }
 
-  void compute(const Instruction& instruction, int64_t first, int64_t count, c10::SmallVectorImpl<float*>& places) const {
+  void compute(const Instruction& instruction, int64_t first, int64_t count, Places& places) const {
     const Register* const in = instruction.operands;
     if (instruction.primitive == Primitive::kCount) {
       const Philox generator{program_.seeds_[in[0]], program_.seeds_[in[1]]};
@@ -298,9 +362,9 @@ class TileProgram::Run {
 
   TileProgram& program_;
   std::vector<c10::IValue>& stack_;
-  int64_t count_ = 1;                                                   // of elements
-  int64_t step_ = kTile;                                                // elements computed at once
-  c10::SmallVector<host_compiler::HostKernel::Function, 4> functions_;  // by stage; null: interpreted
+  int64_t count_ = 1;                                        // of elements
+  int64_t step_ = kTile;                                     // elements computed at once
+  c10::SmallVector<ProgramKernels::Function, 4> functions_;  // by stage; null: interpreted
   bool is_row_major_ = true;
   c10::SmallVector<int64_t, 6> strides_;  // of the results, if not row-major
   c10::SmallVector<c10::IValue*, 8> tensors_;

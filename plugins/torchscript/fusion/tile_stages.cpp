@@ -57,14 +57,13 @@ class TileProgram::StageWriter {
     }
     for (const auto& buffer : kernel_.buffers) stage_.buffers.push_back(static_cast<Register>(buffer.value));
     for (const auto& scalar : kernel_.scalars) stage_.scalars.push_back(static_cast<Register>(scalar.value));
-    const std::string text[] = {kernels::render(kernel_, kernels::host_vector_dialect()).text};
-    return kernels::program_text(text, kernels::host_vector_dialect());
+    return kernels::render(kernel_, kernels::host_vector_dialect()).text;
   }
 
  private:
   bool is_read_outside(Register id) const {
     if (program_.registers_[id].last_use != kNever && program_.registers_[id].last_use >= stage_.end) return true;
-    return std::ranges::any_of(program_.outputs_, [&](const Output& output) { return output.id == id; });
+    return program_.is_result(id);
   }
 
   void compute(const Instruction& instruction) {
@@ -110,24 +109,11 @@ class TileProgram::StageWriter {
 };
 
 // One instruction by itself is compiled ahead of time.
-void TileProgram::prepare_kernels(host_compiler::HostKernels& kernels) {
-  kernels_ = &kernels;
+void TileProgram::add_kernels(const std::shared_ptr<ProgramKernels>& kernels) {
   for (Stage& stage : stages_) {
     if (stage.number % 2 == 0 || stage.end - stage.begin == 1) continue;
-    stage.kernel = kernels.kernel(StageWriter(*this, stage).write());
-    is_requested_ = false;
-  }
-}
-
-// Compiling pays for what runs often or for long.
-void TileProgram::count_work(int64_t elements) {
-  constexpr int64_t kRunsAreWork = 1 << 16, kEnough = 1 << 22;  // instructions on elements
-  if (is_requested_) return;
-  work_ += elements * static_cast<int64_t>(instructions_.size()) + kRunsAreWork;
-  if (work_ < kEnough && !kernels_->waits()) return;
-  is_requested_ = true;
-  for (const Stage& stage : stages_) {
-    if (stage.kernel) kernels_->request(stage.kernel);
+    stage.kernel = kernels->add(StageWriter(*this, stage).write());
+    kernels_ = kernels;
   }
 }
 
