@@ -9,6 +9,7 @@
 #include "core/run/metrics.h"
 #include "core/run/queue.h"
 #include "core/run/timeline.h"
+#include "ltc/symbolic.h"
 
 namespace ltc {
 namespace {
@@ -160,6 +161,8 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   args.scalars = scalars.data();
   args.output_count = step.outputs.size();
   args.run_id = run.id;
+  const ltc_symbol_values symbols{{sizeof symbols, LTC_EXTENSION_SYMBOLIC, 1, nullptr}, step.symbols.size(), step.symbols.data()};
+  if (!step.symbols.empty()) args.ext = &symbols.head;
   std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
   const auto forget_donated = [&] {
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -261,10 +261,17 @@ static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint3
   return plan_claims(args->graph, cluster) ? NULL : out_of_memory(device->plugin);
 }
 
+/* Of a chain that may be NULL; NULL where it has no such kind. */
+static const void* find_extension(const ltc_extension* ext, uint32_t kind) {
+  while (ext && ext->kind != kind) ext = ext->next;
+  return ext;
+}
+
 static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
   const size_t refused = plan_refused(args->graph);
   if (refused != LTC_NONE) return error(device->plugin, LTC_UNSUPPORTED, refused, "not in the table of ops");
-  *program = (ltc_program*)plan_create(args->graph); /* a program is its plan */
+  *program =
+      (ltc_program*)plan_create(args->graph, find_extension(args->ext, LTC_EXTENSION_SYMBOLIC)); /* a program is its plan */
   return *program ? NULL : out_of_memory(device->plugin);
 }
 
@@ -295,14 +302,30 @@ static void executable_destroy(ltc_executable* executable) {
 /* The executable and the buffers are destroyed in queue order, so what this points to is there when its turn comes. */
 struct run {
   struct work work;
-  const struct plan* plan;
-  void* data[]; /* of the params, then of the outputs; numbers that are passed by value lie behind it */
+  struct plan* plan; /* one reference */
+  void* data[];      /* of the params, then of the outputs; numbers that are passed by value lie behind it */
 };
 
+static void free_run(struct run* run) {
+  if (run) plan_release(run->plan);
+  free(run);
+}
+
 static bool run_run(struct work* work, char text[ERROR_BYTES]) {
-  const bool good = plan_run(((struct run*)work)->plan, ((struct run*)work)->data, text);
-  free(work);
+  struct run* run = (struct run*)work;
+  const bool good = plan_run(run->plan, run->data, text);
+  free_run(run);
   return good;
+}
+
+/* The executable's plan for the sizes of this run, one reference. */
+static ltc_status* plan_of_run(const ltc_execute_args* args, struct plan** plan) {
+  ltc_plugin* plugin = args->executable->device->plugin;
+  const ltc_symbol_values* symbols = find_extension(args->ext, LTC_EXTENSION_SYMBOLIC);
+  if ((symbols ? symbols->symbol_count : 0) != plan_symbol_count(args->executable->plan))
+    return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "not as many symbols as the graph has");
+  *plan = plan_with_sizes(args->executable->plan, symbols ? symbols->values : NULL);
+  return *plan ? NULL : out_of_memory(plugin);
 }
 
 /* Whether the inputs and scalars are as many, and the inputs as large and of the dtype, as the graph says. */
@@ -321,10 +344,14 @@ static bool fits(const struct plan* plan, const ltc_execute_args* args) {
   return input == args->input_count && scalars == args->scalar_count && args->output_count == plan_output_count(plan);
 }
 
-static struct run* new_run(const struct plan* plan, const ltc_execute_args* args) {
+/* Takes the plan's reference. */
+static struct run* new_run(struct plan* plan, const ltc_execute_args* args) {
   const size_t params = plan_param_count(plan), pointers = params + args->output_count;
   struct run* run = calloc(1, sizeof *run + pointers * sizeof *run->data + args->scalar_count * sizeof *args->scalars);
-  if (!run) return NULL;
+  if (!run) {
+    plan_release(plan);
+    return NULL;
+  }
   run->work.run = run_run;
   run->plan = plan;
   ltc_scalar* number = (ltc_scalar*)(void*)(run->data + pointers);
@@ -336,9 +363,13 @@ static struct run* new_run(const struct plan* plan, const ltc_execute_args* args
 }
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
-  const struct plan* plan = args->executable->plan;
-  if (!fits(plan, args))
+  struct plan* plan = NULL;
+  ltc_status* refused = plan_of_run(args, &plan);
+  if (refused) return refused;
+  if (!fits(plan, args)) {
+    plan_release(plan);
     return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "inputs, scalars or outputs are not as the graph has them");
+  }
   struct run* run = new_run(plan, args);
   ltc_buffer** made = calloc(args->output_count + 1, sizeof *made);
   bool enough = run && made;
@@ -351,7 +382,7 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
   for (size_t i = 0; failed && made && i < args->output_count; ++i) {
     if (made[i]) (void)end_buffer(&made[i]->destroy, NULL);
   }
-  if (!enough) free(run);
+  if (!enough) free_run(run);
   if (!failed) memcpy(outputs, made, args->output_count * sizeof *made);
   for (size_t i = 0; !failed && args->donate && i < args->input_count; ++i) {
     if (args->donate[i]) buffer_destroy(args->inputs[i]);
@@ -364,8 +395,11 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
 
 static void plugin_close(ltc_plugin* plugin) { free(plugin); }
 
+static const ltc_extension symbolic = {sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, NULL};
+
 static const ltc_plugin_api api = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .ext = &symbolic,
     .describe = describe,
     .device_open = device_open,
     .device_close = device_close,
