@@ -1,11 +1,7 @@
-/* A plugin that computes the minimal opset with plain loops over host memory. Here: the 20 unary ops and the slots of the
- * ABI. plan.c reads graphs and runs them; the other ops are tables like the first one, each in a file of its own.
+/* A plugin that computes the minimal opset with plain loops over host memory. Here: the slots of the ABI. plan.c reads graphs and
+ * runs them; the ops are tables, each in a file of its own.
  *
  * MINIMAL_ASYNC makes it asynchronous. */
-#include <stdio.h>
-#include <tgmath.h>
-
-#include "minimal.h"
 #include "plan.h"
 #include "queue.h"
 
@@ -14,71 +10,6 @@
 #else
 #define NAME "minimal"
 #endif
-
-/* ---- the unary ops ---- */
-
-/* Kernel op_suffix on elements of type T, computed with as type C. */
-#define UNARY(T, suffix, op, C, expression)             \
-  static bool op##_##suffix(struct call* call) {        \
-    const T* from = call->in[0]->data;                  \
-    T* to = call->out[0]->data;                         \
-    for (int64_t i = 0; i < call->out[0]->count; ++i) { \
-      const C x = from[i];                              \
-      to[i] = (T)(expression);                          \
-    }                                                   \
-    return true;                                        \
-  }
-#define FLOAT_UNARY(T, suffix, op, expression) UNARY(T, suffix, op, T, expression)
-#define INT_UNARY(T, suffix, op, expression) UNARY(T, suffix, op, int64_t, expression)
-
-FOR_FLOATS(FLOAT_UNARY, neg, -x)
-FOR_FLOATS(FLOAT_UNARY, abs, fabs(x))
-FOR_FLOATS(FLOAT_UNARY, sign, (x > 0) - (x < 0))
-FOR_FLOATS(FLOAT_UNARY, floor, floor(x))
-FOR_FLOATS(FLOAT_UNARY, ceil, ceil(x))
-FOR_FLOATS(FLOAT_UNARY, trunc, trunc(x))
-FOR_FLOATS(FLOAT_UNARY, round, nearbyint(x))
-FOR_FLOATS(FLOAT_UNARY, exp, exp(x))
-FOR_FLOATS(FLOAT_UNARY, expm1, expm1(x))
-FOR_FLOATS(FLOAT_UNARY, log, log(x))
-FOR_FLOATS(FLOAT_UNARY, log1p, log1p(x))
-FOR_FLOATS(FLOAT_UNARY, sqrt, sqrt(x))
-FOR_FLOATS(FLOAT_UNARY, sin, sin(x))
-FOR_FLOATS(FLOAT_UNARY, cos, cos(x))
-FOR_FLOATS(FLOAT_UNARY, tan, tan(x))
-FOR_FLOATS(FLOAT_UNARY, tanh, tanh(x))
-FOR_FLOATS(FLOAT_UNARY, atan, atan(x))
-FOR_FLOATS(FLOAT_UNARY, erf, erf(x))
-FOR_FLOATS(FLOAT_UNARY, lgamma, lgamma(x))
-FOR_INTS(INT_UNARY, neg, 0 - (uint64_t)x) /* wraps, as all arithmetic of integers does */
-FOR_INTS(INT_UNARY, abs, x < 0 ? 0 - (uint64_t)x : (uint64_t)x)
-FOR_INTS(INT_UNARY, sign, (x > 0) - (x < 0))
-FOR_INTS(INT_UNARY, bitwise_not, ~x)
-UNARY(uint8_t, b8, bitwise_not, uint8_t, !x)
-
-const struct op unary_ops[] = {
-    {"aten::neg", "T:T", {0}, {FLOATS(neg), INTS(neg)}},
-    {"aten::abs", "T:T", {0}, {FLOATS(abs), INTS(abs)}},
-    {"aten::sign", "T:T", {0}, {FLOATS(sign), INTS(sign)}},
-    {"aten::floor", "T:T", {0}, {FLOATS(floor)}},
-    {"aten::ceil", "T:T", {0}, {FLOATS(ceil)}},
-    {"aten::trunc", "T:T", {0}, {FLOATS(trunc)}},
-    {"aten::round", "T:T", {0}, {FLOATS(round)}},
-    {"aten::exp", "T:T", {0}, {FLOATS(exp)}},
-    {"aten::expm1", "T:T", {0}, {FLOATS(expm1)}},
-    {"aten::log", "T:T", {0}, {FLOATS(log)}},
-    {"aten::log1p", "T:T", {0}, {FLOATS(log1p)}},
-    {"aten::sqrt", "T:T", {0}, {FLOATS(sqrt)}},
-    {"aten::sin", "T:T", {0}, {FLOATS(sin)}},
-    {"aten::cos", "T:T", {0}, {FLOATS(cos)}},
-    {"aten::tan", "T:T", {0}, {FLOATS(tan)}},
-    {"aten::tanh", "T:T", {0}, {FLOATS(tanh)}},
-    {"aten::atan", "T:T", {0}, {FLOATS(atan)}},
-    {"aten::erf", "T:T", {0}, {FLOATS(erf)}},
-    {"aten::lgamma", "T:T", {0}, {FLOATS(lgamma)}},
-    {"aten::bitwise_not", "T:T", {0}, {INTS(bitwise_not), BOOLS(bitwise_not)}},
-    {0},
-};
 
 /* ---- the ABI's objects and slots ---- */
 
@@ -106,6 +37,13 @@ static ltc_status* error(ltc_plugin* plugin, ltc_code code, size_t node, const c
   return plugin->host->status_create(plugin->host->host, code, (uint32_t)node, text, strlen(text));
 }
 static ltc_status* out_of_memory(ltc_plugin* plugin) { return error(plugin, LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of memory"); }
+
+/* NULL, unless the chain has a kind that must be understood and is not; other kinds are skipped. */
+static ltc_status* refuse_extensions(ltc_plugin* plugin, const ltc_extension* ext) {
+  while (ext && !(ext->kind & LTC_EXTENSION_REQUIRED)) ext = ext->next;
+  return ext ? error(plugin, LTC_UNSUPPORTED, LTC_NONE, "an extension that this plugin does not know") : NULL;
+}
+
 static ltc_string string(const char* text) { return (ltc_string){text, strlen(text)}; }
 
 static ltc_status* submit(ltc_device* device, struct work* work, ltc_event** done) {
@@ -132,6 +70,8 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 }
 
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  ltc_status* refused = refuse_extensions(plugin, args->ext);
+  if (refused) return refused;
   if (args->ordinal != 0) return error(plugin, LTC_NOT_FOUND, LTC_NONE, "there is device 0 only");
   if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
   ltc_device* made = calloc(1, sizeof *made);
@@ -174,6 +114,8 @@ static ltc_buffer* new_buffer(ltc_device* device, ltc_dtype dtype, uint64_t byte
 }
 
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   uint64_t bytes = element_bytes(args->type->dtype);
   if (bytes == 0) return error(device->plugin, LTC_UNSUPPORTED, LTC_NONE, "a dtype whose elements are no whole bytes");
   for (uint32_t dim = 0; dim < args->type->rank; ++dim)
@@ -218,6 +160,8 @@ static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t bytes) {
 }
 
 static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   ltc_plugin* plugin = device->plugin;
   const bool on_device = args->direction == LTC_ON_DEVICE, to_device = args->direction == LTC_TO_DEVICE;
   if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE || (args->flags & ~LTC_HOST_DATA_UNTIL_RETURN))
@@ -258,6 +202,8 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
 /* ---- computing ---- */
 
 static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   return plan_claims(args->graph, cluster) ? NULL : out_of_memory(device->plugin);
 }
 
@@ -268,8 +214,10 @@ static const void* find_extension(const ltc_extension* ext, uint32_t kind) {
 }
 
 static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
-  const size_t refused = plan_refused(args->graph);
-  if (refused != LTC_NONE) return error(device->plugin, LTC_UNSUPPORTED, refused, "not in the table of ops");
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
+  const size_t node = plan_refused(args->graph);
+  if (node != LTC_NONE) return error(device->plugin, LTC_UNSUPPORTED, node, "not in the table of ops");
   *program =
       (ltc_program*)plan_create(args->graph, find_extension(args->ext, LTC_EXTENSION_SYMBOLIC)); /* a program is its plan */
   return *program ? NULL : out_of_memory(device->plugin);
@@ -278,6 +226,8 @@ static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_pro
 static void program_destroy(ltc_program* program) { plan_release((struct plan*)program); }
 
 static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
   ltc_executable* made = calloc(1, sizeof *made);
   if (!made) return out_of_memory(device->plugin);
@@ -364,7 +314,8 @@ static struct run* new_run(struct plan* plan, const ltc_execute_args* args) {
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
   struct plan* plan = NULL;
-  ltc_status* refused = plan_of_run(args, &plan);
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (!refused) refused = plan_of_run(args, &plan);
   if (refused) return refused;
   if (!fits(plan, args)) {
     plan_release(plan);
