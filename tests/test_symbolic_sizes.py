@@ -82,7 +82,7 @@ def test_sizes_of_zero_and_one_and_two_that_vary_apart():
     print(json.dumps((error, value("UncachedCompile"), value("SymbolicReuse"))))
     """, LTC_BACKEND="minimal")  # fmt: skip
     assert error < 1e-4
-    assert compiles + reused == 9
+    assert compiles <= 4
     assert reused >= 4
 
 
