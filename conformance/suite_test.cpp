@@ -112,6 +112,8 @@ constexpr Fault kFaults[] = {
     {"fault_wrong_stride", "Ops.add_Tensor_f32"},
     {"fault_loses_nan", "Ops.maximum_f64"},
     {"fault_wrong_size", "Execute.a_million_elements_run"},
+    {"fault_keeps_example_sizes", "ExecuteSymbolic.an_executable_for_many_sizes_is_right_for_each/linear"},
+    {"fault_keeps_example_attributes", "ExecuteSymbolic.an_executable_for_many_sizes_is_right_for_each/numbers"},
     {"fault_no_bounds", "MemoryOutside.is_refused_for_reading/an_offset_too_large"},
     {"fault_donation_mix_up", "ExecuteDonation.a_donated_input_becomes_the_output"},
     {"fault_keeps_donation", "ExecuteDonation.donations_leave_nothing_behind"},

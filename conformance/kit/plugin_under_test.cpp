@@ -190,8 +190,9 @@ Failure Device::claims(const ltc_graph& graph, std::vector<uint32_t>& clusters) 
   return Instance::asked("claims", [&] { return api().claims(device_, &args, clusters.data()); });
 }
 
-Failure Device::lower(const ltc_graph& graph, Program& program) {
+Failure Device::lower(const ltc_graph& graph, Program& program, const ltc_extension* ext) {
   auto args = host::sized<ltc_lower_args>();
+  args.ext = ext;
   args.graph = &graph;
   ltc_program* made = nullptr;
   const Failure failure = Instance::asked("lower", [&] { return api().lower(device_, &args, &made); });
@@ -244,6 +245,7 @@ Executable Device::build(const Graph& graph) {
 
 Device::Run Device::submit(const RunArgs& run) {
   auto args = host::sized<ltc_execute_args>();
+  args.ext = run.ext;
   args.executable = run.executable.get();
   args.input_count = run.inputs.size();
   args.inputs = run.inputs.data();

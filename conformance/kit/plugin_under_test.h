@@ -129,7 +129,7 @@ class Device {
 
   // computing
   Failure claims(const ltc_graph& graph, std::vector<uint32_t>& clusters);
-  Failure lower(const ltc_graph& graph, Program& program);
+  Failure lower(const ltc_graph& graph, Program& program, const ltc_extension* ext = nullptr);
   Failure compile(const ltc_compile_args& args, Executable& executable);
   Program lower(const std::string& graph);
   Executable compile(const Program& program, uint32_t effort = 1);
@@ -148,6 +148,7 @@ class Device {
     std::vector<ltc_scalar> scalars = {};
     std::vector<uint8_t> donate = {};
     bool wants_event = true;
+    const ltc_extension* ext = nullptr;
   };
   Run submit(const RunArgs& args);
   // Submits, waits, and throws whatever failed.

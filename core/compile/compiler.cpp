@@ -21,19 +21,35 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr uint32_t kEffort = 1;
 
-// A segment with the plugin's form of it.
-struct Lowered {
-  Segment segment;
-  std::shared_ptr<ltc_program> program;  // null on the host
-  std::vector<uint32_t> origin;          // by node of the graph that the plugin was given, the node of the segment
+// What a graph is compiled for.
+struct Target {
+  host::PluginDevice& device;
+  const Narrowing& narrowing;
+  uint32_t precision;
+  SymbolicPrograms* symbolic;  // may be null
 };
 
+// A segment with the plugin's form of it, none on the host.
+struct Lowered {
+  Segment segment;
+  std::vector<uint32_t> origin = {};          // by node of the graph that the plugin was given, the node of the segment
+  SymbolicPrograms::Code code = {};           // with an executable where that of another program serves
+  std::vector<int64_t> symbols = {};          // of code for many sizes, their values
+  std::optional<SymbolicGraph> general = {};  // all that the code will serve, once it is compiled
+};
+
+std::shared_ptr<ltc_program> lower(const Graph& graph, const Target& target, const ltc_symbolic_sizes* sizes = nullptr) {
+  host::PluginDevice& device = target.device;
+  return {device.lower(*AbiGraph(graph).get(), target.precision, sizes),
+          [&device](ltc_program* gone) { device.destroy_program(gone); }};
+}
+
 // Null if the plugin refuses a node, whose claim is then withdrawn.
-std::shared_ptr<ltc_program> lower(const Segment& segment, const NarrowedGraph& narrowed, Claims& claims,
-                                   host::PluginDevice& device, uint32_t precision) {
-  ltc_program* program = blaming(narrowed.graph, {}, [&]() -> ltc_program* {
+std::shared_ptr<ltc_program> lower_as_it_is(const Segment& segment, const NarrowedGraph& narrowed, Claims& claims,
+                                            const Target& target) {
+  return blaming(narrowed.graph, {}, [&]() -> std::shared_ptr<ltc_program> {
     try {
-      return device.lower(*AbiGraph(narrowed.graph).get(), precision);
+      return lower(narrowed.graph, target);
     } catch (const host::UnsupportedNode& refusal) {
       if (refusal.node() >= narrowed.origin.size()) throw;
       log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
@@ -41,37 +57,67 @@ std::shared_ptr<ltc_program> lower(const Segment& segment, const NarrowedGraph& 
       return nullptr;
     }
   });
-  if (!program) return nullptr;
-  return {program, [&device](ltc_program* gone) { device.destroy_program(gone); }};
+}
+
+// Null if the plugin refuses it.
+std::shared_ptr<ltc_program> lower_for_many_sizes(const Graph& graph, const SymbolicGraph& general, const Target& target) {
+  try {
+    const ltc_symbolic_sizes sizes = general.table();
+    return lower(graph, target, &sizes);
+  } catch (const Error& refusal) {
+    if (refusal.code() != Code::kUnsupported) throw;
+    log::info("not lowered for more than its own sizes: ", blame_text(refusal, graph));
+    return nullptr;
+  }
+}
+
+// Finds code that serves the graph, or lowers it for as many sizes as were seen to be wanted.
+void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) {
+  const Anatomy anatomy(graph);
+  if (auto found = target.symbolic->find(anatomy, target.precision)) {
+    lowered.code = std::move(found->code);
+    lowered.symbols = std::move(found->symbols);
+    return;
+  }
+  lowered.general = target.symbolic->generalise(anatomy, target.precision);
+  if (lowered.general->symbol_count() == 0) return;
+  lowered.code.program = lower_for_many_sizes(graph, *lowered.general, target);
+  if (lowered.code.program) {
+    lowered.symbols = *lowered.general->match(anatomy);
+  } else {
+    lowered.general.emplace(anatomy);
+  }
+}
+
+// False if the plugin refused a node.
+bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
+  NarrowedGraph narrowed = narrow(lowered.segment.graph, target.narrowing);
+  SymbolicPrograms::Code& code = lowered.code;
+  if (target.symbolic) lower_symbolic(lowered, narrowed.graph, target);
+  if (!code.program && !code.executable) code.program = lower_as_it_is(lowered.segment, narrowed, claims, target);
+  lowered.origin = std::move(narrowed.origin);
+  return code.program || code.executable;
 }
 
 // None if the plugin refused a node.
-std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
-                                              const Narrowing& narrowing, uint32_t precision) {
+std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, const Target& target) {
   std::vector<Lowered> result;
   for (Segment& segment : partition(graph, claims.clusters)) {
-    std::shared_ptr<ltc_program> program;
-    NarrowedGraph narrowed;
-    if (segment.on_device) {
-      narrowed = narrow(segment.graph, narrowing);
-      program = lower(segment, narrowed, claims, device, precision);
-      if (!program) return std::nullopt;
-    }
-    result.push_back({std::move(segment), std::move(program), std::move(narrowed.origin)});
+    result.push_back({std::move(segment)});
+    if (result.back().segment.on_device && !lower_segment(result.back(), claims, target)) return std::nullopt;
   }
   return result;
 }
 
-std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, host::PluginDevice& device,
-                                         const Narrowing& narrowing, uint32_t precision) {
+std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, const Target& target) {
   while (true) {
-    if (auto lowered = try_lower(graph, claims, device, narrowing, precision)) return *std::move(lowered);
+    if (auto lowered = try_lower(graph, claims, target)) return *std::move(lowered);
   }
 }
 
 std::string text_of(const Lowered& lowered, host::PluginDevice& device) {
-  if (lowered.program) {
-    if (auto text = device.program_text(lowered.program.get())) return *std::move(text);
+  if (lowered.code.program) {
+    if (auto text = device.program_text(lowered.code.program.get())) return *std::move(text);
   }
   return print(lowered.segment.graph);
 }
@@ -79,23 +125,31 @@ std::string text_of(const Lowered& lowered, host::PluginDevice& device) {
 std::string text_of(const std::vector<Lowered>& lowered, host::PluginDevice& device) {
   std::string text;
   for (size_t i = 0; i < lowered.size(); ++i) {
-    text += cat("step ", i, lowered[i].program ? " on the device\n" : " on the host\n", text_of(lowered[i], device));
+    text += cat("step ", i, lowered[i].segment.on_device ? " on the device\n" : " on the host\n", text_of(lowered[i], device));
     if (!text.ends_with('\n')) text += '\n';
   }
   return text;
 }
 
+std::shared_ptr<ltc_executable> compile_step(const Step& step, const ltc_program* program, host::PluginDevice& device) {
+  return {blaming(step, [&] { return device.compile(program, kEffort); }),
+          [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
+}
+
 // Takes the segment's graph, and leaves how it meets the whole.
-Step build_step(Lowered& lowered, const Claims& claims, host::PluginDevice& device) {
+Step build_step(Lowered& lowered, const Claims& claims, const Target& target) {
   Step step{lowered.segment.on_device, std::move(lowered.segment.graph)};
   step.scalars = lowered.segment.scalars;
   step.origin = std::move(lowered.origin);
-  if (lowered.program) {
-    step.executable = {blaming(step, [&] { return device.compile(lowered.program.get(), kEffort); }),
-                       [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
-  } else {
+  if (!step.on_device) {
     for (const uint32_t node : lowered.segment.nodes) step.reasons.push_back(claims.reasons[node]);
+    return step;
   }
+  step.symbols = std::move(lowered.symbols);
+  step.reused = lowered.code.executable != nullptr;
+  if (!step.reused) lowered.code.executable = compile_step(step, lowered.code.program.get(), target.device);
+  step.executable = lowered.code.executable;
+  if (lowered.general) target.symbolic->insert(*std::move(lowered.general), target.precision, std::move(lowered.code));
   return step;
 }
 
@@ -147,10 +201,10 @@ class SlotPlan {
   std::vector<uint32_t> slot_of_;  // by value of the program's graph
 };
 
-void assemble(Program& program, std::vector<Lowered> lowered, const Claims& claims, host::PluginDevice& device) {
+void assemble(Program& program, std::vector<Lowered> lowered, const Claims& claims, const Target& target) {
   SlotPlan slots(program);
   for (Lowered& part : lowered) {
-    program.steps.push_back(build_step(part, claims, device));
+    program.steps.push_back(build_step(part, claims, target));
     slots.connect(program.steps.back(), part.segment);
   }
   slots.finish();
@@ -177,7 +231,8 @@ void report(const Program& program, Clock::time_point begin) {
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
+std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
+                                       SymbolicPrograms* symbolic) {
   const auto begin = Clock::now();
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
@@ -190,9 +245,10 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, 
     run_passes(program->graph);
     claims = ask_claims(program->graph, device, narrowing);
   }
-  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, device, narrowing, precision);
+  const Target target{device, narrowing, precision, symbolic};
+  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, target);
   program->text = text_of(lowered, device);
-  assemble(*program, std::move(lowered), claims, device);
+  assemble(*program, std::move(lowered), claims, target);
   report(*program, begin);
   return program;
 }

@@ -22,6 +22,8 @@ struct Step {
   std::vector<uint32_t> inputs;                // slot of each buffer param
   std::vector<uint32_t> scalars;               // which of the run's scalars each scalar param is
   std::vector<uint32_t> outputs;               // slot of each output, filled by no other step
+  std::vector<int64_t> symbols;                // their values, for an executable that serves many sizes (ltc/symbolic.h)
+  bool reused = false;                         // the executable was compiled for another program
   std::vector<std::string> reasons;            // of a host step, by node: why the plugin does not run it
   std::vector<uint32_t> released;              // slots that nothing reads after this step; never one of Program::outputs
 };

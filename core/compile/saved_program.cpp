@@ -60,7 +60,7 @@ std::shared_ptr<ltc_executable> lower_again(const Step& step, host::PluginDevice
 }
 
 Step read_step(ByteReader& in, const std::vector<LocationId>& places, host::PluginDevice& device, const Narrowing& narrowing,
-               uint32_t precision) {
+               uint32_t precision, SymbolicPrograms* symbolic) {
   Step step{in.number<uint8_t>() != 0, read_graph(in, &places)};
   for (auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) *list = in.numbers<uint32_t>();
   step.reasons.resize(in.length(8));
@@ -71,6 +71,8 @@ Step read_step(ByteReader& in, const std::vector<LocationId>& places, host::Plug
     if (ltc_executable* loaded = device.load_executable(saved.data(), saved.size())) step.executable = own(loaded, device);
   }
   if (!step.executable) step.executable = lower_again(step, device, narrowing, precision);
+  if (symbolic)
+    symbolic->insert(SymbolicGraph(Anatomy(narrow(step.graph, narrowing).graph)), precision, {nullptr, step.executable});
   return step;
 }
 
@@ -90,6 +92,21 @@ void check(const Program& program) {
             step.reasons.size() == (step.on_device ? 0 : step.graph.nodes.size());
   }
   if (!sound) fail(Code::kDataCorrupt, "saved bytes are damaged: the steps do not fit together");
+}
+
+bool serves_many_sizes(const Program& program) {
+  return std::ranges::any_of(program.steps, [](const Step& step) { return !step.symbols.empty(); });
+}
+
+CompiledProgram compiled(std::shared_ptr<const Program> program) {
+  const auto is_new = [](const Step& step) { return step.on_device && !step.reused; };
+  const bool any_new = std::ranges::any_of(program->steps, is_new);
+  const bool any_reused = std::ranges::any_of(program->steps, &Step::reused);
+  const auto is_general = [&](const Step& step) { return is_new(step) && !step.symbols.empty(); };
+  const CompiledProgram::Source source = !any_new && any_reused                            ? CompiledProgram::kReused
+                                         : std::ranges::any_of(program->steps, is_general) ? CompiledProgram::kCompiledForAll
+                                                                                           : CompiledProgram::kCompiled;
+  return {std::move(program), source};
 }
 
 }  // namespace
@@ -127,7 +144,7 @@ std::string save_program(const Program& program, const Graph& graph, host::Plugi
 }
 
 std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
-                                            const Narrowing& narrowing, uint32_t precision) {
+                                            const Narrowing& narrowing, uint32_t precision, SymbolicPrograms* symbolic) {
   const std::vector<LocationId> places = places_of(graph);
   ByteReader in(bytes);
   auto program = std::make_shared<Program>();
@@ -139,25 +156,27 @@ std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph&
   program->outputs = in.numbers<uint32_t>();
   program->text = in.text();
   const size_t steps = in.length(1);
-  for (size_t i = 0; i < steps; ++i) program->steps.push_back(read_step(in, places, device, narrowing, precision));
+  for (size_t i = 0; i < steps; ++i) program->steps.push_back(read_step(in, places, device, narrowing, precision, symbolic));
   check(*program);
   return program;
 }
 
-CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
+CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
+                                SymbolicPrograms* symbolic) {
   DiskCache* disk = DiskCache::instance();
-  if (!disk || graph.nodes.empty()) return {compile(std::move(graph), device, narrowing, precision), false};
+  if (!disk || graph.nodes.empty()) return compiled(compile(std::move(graph), device, narrowing, precision, symbolic));
   const std::string key = program_key(graph, device, narrowing, precision);
   if (const auto saved = disk->find(key)) {
     try {
-      return {load_program(*saved, graph, device, narrowing, precision), true};
+      return {load_program(*saved, graph, device, narrowing, precision, symbolic), CompiledProgram::kDisk};
     } catch (const Error& error) {
       disk->reject(key, error.what());
     }
   }
-  auto program = compile(graph, device, narrowing, precision);
-  disk->insert(key, cat(device.plugin().name(), ", ", graph.nodes.size(), " ops"), save_program(*program, graph, device));
-  return {std::move(program), false};
+  auto program = compile(graph, device, narrowing, precision, symbolic);
+  if (!serves_many_sizes(*program))
+    disk->insert(key, cat(device.plugin().name(), ", ", graph.nodes.size(), " ops"), save_program(*program, graph, device));
+  return compiled(std::move(program));
 }
 
 }  // namespace ltc

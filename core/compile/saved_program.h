@@ -7,6 +7,7 @@
 
 #include "core/compile/narrowing.h"
 #include "core/compile/program.h"
+#include "core/compile/symbolic_programs.h"
 
 namespace ltc {
 
@@ -19,13 +20,22 @@ std::string save_program(const Program& program, const Graph& graph, host::Plugi
 
 // Throws where the bytes are damaged, or the plugin does not take what it took before.
 std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
-                                            const Narrowing& narrowing, uint32_t precision = 0);
+                                            const Narrowing& narrowing, uint32_t precision = 0,
+                                            SymbolicPrograms* symbolic = nullptr);
 
 struct CompiledProgram {
+  enum Source : uint8_t {
+    kCompiled,        // for its own sizes
+    kCompiledForAll,  // for further sizes too (ltc/symbolic.h)
+    kReused,          // all that the plugin runs of it was compiled before, for other sizes
+    kDisk,
+  };
+
   std::shared_ptr<const Program> program;
-  bool from_disk;
+  Source source;
 };
-// compile(), unless an earlier process has kept the result.
-CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision = 0);
+// compile(), unless an earlier process has kept the result. What serves many sizes is not kept: it is compiled once in a process.
+CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision = 0,
+                                SymbolicPrograms* symbolic = nullptr);
 
 }  // namespace ltc

@@ -19,6 +19,7 @@
 #include "core/host/option_list.h"
 #include "core/host/status.h"
 #include "ltc/plugin.h"
+#include "ltc/symbolic.h"
 
 namespace ltc::host {
 
@@ -126,9 +127,9 @@ class PluginDevice {
   // that cannot compute.
   std::vector<uint32_t> claims(const ltc_graph& graph);
 
-  // Borrows `graph` for the call; `precision`: LTC_PRODUCTS_IN_TF32 and its kind, for a plugin that asks. Throws UnsupportedNode
-  // for a node that the plugin cannot lower after all.
-  ltc_program* lower(const ltc_graph& graph, uint32_t precision = 0);
+  // Borrows `graph` for the call; `precision`: LTC_PRODUCTS_IN_TF32 and its kind, for a plugin that asks; `sizes`: what is
+  // symbolic in it, for a plugin that understands that. Throws UnsupportedNode for a node that the plugin cannot lower after all.
+  ltc_program* lower(const ltc_graph& graph, uint32_t precision = 0, const ltc_symbolic_sizes* sizes = nullptr);
   void destroy_program(ltc_program* program) noexcept;
 
   // For people; empty where the plugin has no text: print the graph instead.

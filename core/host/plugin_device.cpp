@@ -62,11 +62,13 @@ std::vector<uint32_t> PluginDevice::claims(const ltc_graph& graph) {
   return cluster;
 }
 
-ltc_program* PluginDevice::lower(const ltc_graph& graph, uint32_t precision) {
+ltc_program* PluginDevice::lower(const ltc_graph& graph, uint32_t precision, const ltc_symbolic_sizes* sizes) {
   require_computing("lower");
   const ltc_precision allowed{{sizeof allowed, LTC_EXTENSION_PRECISION, 1, nullptr}, precision};
+  ltc_symbolic_sizes symbolic = sizes ? *sizes : ltc_symbolic_sizes{};
   auto args = sized<ltc_lower_args>();
   if (plugin_->understands(LTC_EXTENSION_PRECISION)) args.ext = &allowed.head;
+  if (sizes) symbolic.head.next = std::exchange(args.ext, &symbolic.head);
   args.graph = &graph;
   ltc_program* program = nullptr;
   checked(name(), "lower", [&] { return api().lower(device_, &args, &program); });

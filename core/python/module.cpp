@@ -17,6 +17,7 @@
 #include "core/torch/device.h"
 #include "core/torch/generator.h"
 #include "core/torch/ltc.h"
+#include "core/torch/transfer.h"
 
 namespace py = pybind11;
 
@@ -103,6 +104,16 @@ py::object default_generator(int index) {
   return py::reinterpret_steal<py::object>(THPGenerator_Wrap(ltc::default_generator(static_cast<c10::DeviceIndex>(index))));
 }
 
+py::object with_rows(py::handle tensor, int64_t rows) {
+  at::Tensor result;
+  {
+    const at::Tensor& given = THPVariable_Unpack(tensor.ptr());
+    py::gil_scoped_release released;
+    result = ltc::with_rows(given, rows);
+  }
+  return py::reinterpret_steal<py::object>(THPVariable_Wrap(std::move(result)));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, m) {
@@ -123,6 +134,8 @@ PYBIND11_MODULE(_C, m) {
   m.def("forked", &ltc::forked);
   m.def("default_generator", &default_generator);
   m.def("seed_all", &ltc::seed_all);
+
+  m.def("with_rows", &with_rows);
 
   m.def("counter_names", &ltc::counter_names);
   m.def("counter_value", &ltc::counter_value);

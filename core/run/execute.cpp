@@ -9,6 +9,7 @@
 #include "core/run/metrics.h"
 #include "core/run/queue.h"
 #include "core/run/timeline.h"
+#include "ltc/symbolic.h"
 
 namespace ltc {
 namespace {
@@ -108,6 +109,27 @@ void DeviceQueue::run_fetch(const Buffer& source, Buffer& buffer) {
   fill(buffer, kept, args, metrics::kBytesBetweenDevices);
 }
 
+void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
+  timeline::Span span("resize");
+  require(source);
+  const TypeId kept = narrowing_.kept(buffer.type);
+  ltc_transfer_args zeros = transfer_args(LTC_TO_DEVICE, nullptr, kept), copied = transfer_args(LTC_ON_DEVICE, nullptr, kept);
+  copied.size_bytes = std::min(zeros.size_bytes, type_of(narrowing_.kept(source.type)).size_bytes());
+  copied.source = source.handle;
+  zeros.offset_bytes = copied.size_bytes;
+  zeros.size_bytes -= copied.size_bytes;
+  const std::vector<std::byte> bytes(zeros.size_bytes);
+  zeros.from = bytes.data();
+  Buffer made(*this, buffer.type);  // gives the handle back if something fails
+  made.own(device_->create_buffer(abi_type(kept)));
+  for (ltc_transfer_args* args : {&copied, &zeros}) {
+    args->buffer = made.handle;
+    if (args->size_bytes > 0) Completion(*this, device_->transfer(*args), {}).wait();
+  }
+  buffer.completion = source.completion;  // a run that failed made no more of this than of its source
+  std::swap(buffer.handle, made.handle);
+}
+
 void DeviceQueue::run_program(Run& run) {
   timeline::Span span("execute", run.id);
   const auto begin = timeline::now_ns();
@@ -160,6 +182,8 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   args.scalars = scalars.data();
   args.output_count = step.outputs.size();
   args.run_id = run.id;
+  const ltc_symbol_values symbols{{sizeof symbols, LTC_EXTENSION_SYMBOLIC, 1, nullptr}, step.symbols.size(), step.symbols.data()};
+  if (!step.symbols.empty()) args.ext = &symbols.head;
   std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
   const auto forget_donated = [&] {
     for (size_t i = 0; i < inputs.size(); ++i) {

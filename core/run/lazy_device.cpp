@@ -23,6 +23,7 @@ namespace {
 
 constexpr size_t kRunWindow = 2;          // steps queued or running before a barrier waits
 constexpr size_t kCachedPrograms = 1024;  // per device
+constexpr size_t kSymbolicPrograms = 256;
 
 // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
 constexpr size_t kLongTrace = 1u << 15;
@@ -38,6 +39,15 @@ constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program
 Devices& devices() {
   static auto* instance = new Devices();
   return *instance;
+}
+
+void count_compile(CompiledProgram::Source source) {
+  switch (source) {
+    case CompiledProgram::kDisk: metrics::counter(kDiskHits) += 1; return;
+    case CompiledProgram::kReused: metrics::counter(metrics::kSymbolicReuse) += 1; return;
+    case CompiledProgram::kCompiledForAll: metrics::counter(metrics::kSymbolicCompile) += 1; [[fallthrough]];
+    case CompiledProgram::kCompiled: metrics::counter(metrics::kUncachedCompile) += 1;
+  }
 }
 
 }  // namespace
@@ -80,7 +90,9 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
       is_eager_(env::is_set(env::kEager)),
       trace_limit_(is_eager_ ? 0 : kLongTrace),
       queue_(std::move(device), kRunWindow),
-      cache_(kCachedPrograms) {}
+      cache_(kCachedPrograms) {
+  if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic_.emplace(kSymbolicPrograms);
+}
 
 void LazyDevice::sync(std::string_view reason) { run(reason); }
 
@@ -161,9 +173,11 @@ const CachedProgram& LazyDevice::look_up(Cut& step) {
 const CachedProgram& LazyDevice::compile(Cut& step) {
   timeline::Span span("compile");
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
-  CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision);
-  metrics::counter(compiled.from_disk ? kDiskHits : metrics::kUncachedCompile) += 1;
-  if (!compiled.from_disk) note_compile(step.trace, step.roots, step.locations);
+  CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision,
+                                             symbolic_ ? &*symbolic_ : nullptr);
+  count_compile(compiled.source);
+  const bool for_all = compiled.source == CompiledProgram::kCompiledForAll;
+  if (for_all || compiled.source == CompiledProgram::kCompiled) note_compile(step.trace, step.roots, step.locations, for_all);
   CachedProgram built{std::move(compiled.program), std::move(traced.buffers), std::move(traced.scalars)};
   for (const Step& part : built.program->steps) {
     if (part.on_device) continue;

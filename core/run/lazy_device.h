@@ -10,6 +10,7 @@
 #include "core/base/api.h"
 #include "core/base/spin_lock.h"
 #include "core/compile/cache.h"
+#include "core/compile/symbolic_programs.h"
 #include "core/run/fork.h"
 #include "core/run/metrics.h"
 #include "core/run/process_end.h"
@@ -128,7 +129,8 @@ class LTC_API LazyDevice {
 
   std::mutex submission_;  // held from cutting a trace to queueing its run
   ProgramCache cache_;
-  Cut spare_;  // keeps its memory from barrier to barrier
+  std::optional<SymbolicPrograms> symbolic_;  // of a plugin that understands it
+  Cut spare_;                                 // keeps its memory from barrier to barrier
   uint64_t run_id_ = 0;
 };
 

@@ -22,6 +22,8 @@ void reset();
 
 inline constexpr std::string_view kUncachedCompile = "UncachedCompile";  // traces that were compiled
 inline constexpr std::string_view kCachedCompile = "CachedCompile";      // traces whose program was in the cache
+inline constexpr std::string_view kSymbolicCompile = "SymbolicCompile";  // of those compiled: for further sizes too
+inline constexpr std::string_view kSymbolicReuse = "SymbolicReuse";      // traces of new sizes that needed no compile
 inline constexpr std::string_view kMarkStep = "MarkStep";                // barriers asked for by the program
 inline constexpr std::string_view kReadBarrier = "ReadBarrier";          // barriers because a value was read (item, print, cpu)
 inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barriers because an op could not be traced

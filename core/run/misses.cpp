@@ -40,12 +40,13 @@ const char* advice(Miss::Kind kind) {
 
 }  // namespace
 
-void note_compile(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations) {
+void note_compile(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations, bool for_all) {
   std::lock_guard lock(account().mutex);
-  const auto miss = explain_miss(trace, roots, locations, account().seen);
+  auto miss = explain_miss(trace, roots, locations, account().seen);
   account().seen.push_front({trace, {roots.begin(), roots.end()}});
   if (account().seen.size() > kSeen) account().seen.pop_back();
   if (!miss) return;
+  if (for_all) miss->difference += ", now for further sizes too";
   const std::string text = cat("compiled, unlike before ", miss->difference, at_location(miss->where));
   log::info(text);
   const Account::Key key{miss->where, miss->kind};

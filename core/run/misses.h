@@ -9,9 +9,9 @@
 
 namespace ltc {
 
-// To be called for each trace that is compiled. If it resembles one of the last ones, says in the log how it differs (info). A
-// place that misses for the same kind of reason again and again is warned of once, with what helps.
-void note_compile(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations);
+// To be called for each trace that is compiled, `for_all` sizes or for its own. If it resembles one of the last ones, says in the
+// log how it differs (info). A place that misses for the same kind of reason again and again is warned of once, with what helps.
+void note_compile(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations, bool for_all = false);
 
 struct MissCount {
   std::string difference, where;  // the last one's

@@ -237,6 +237,20 @@ BufferRef DeviceQueue::fetch(BufferRef source) {
   return buffer;
 }
 
+BufferRef DeviceQueue::resized(BufferRef source, TypeId type) {
+  refuse_after_fork();
+  auto buffer = std::make_shared<Buffer>(*this, type);
+  submit({[this, source = std::move(source), buffer]() mutable {
+    try {
+      run_resize(*source, *buffer);
+    } catch (...) {
+      buffer->error = std::current_exception();
+    }
+    source.reset();
+  }});
+  return buffer;
+}
+
 void DeviceQueue::execute(Run run) {
   refuse_after_fork();
   const bool is_short = run.program->typical_ns.load(std::memory_order_relaxed) <= kShortRun;

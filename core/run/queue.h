@@ -63,6 +63,9 @@ class DeviceQueue {
   // A buffer of what `source`, of such a queue, will hold. Returns at once: this queue waits for that one.
   BufferRef fetch(BufferRef source);
 
+  // A buffer of `type` that begins as `source`, of this queue, does, as far as both go; zero behind that. Returns at once.
+  BufferRef resized(BufferRef source, TypeId type);
+
   // Returns when the run is queued, which is before it has run, or when the window has room.
   void execute(Run run);
 
@@ -101,6 +104,7 @@ class DeviceQueue {
   void run_upload(const HostValue& value, Buffer& buffer);
   void run_download(const BufferRef& buffer, void* to);
   void run_fetch(const Buffer& source, Buffer& buffer);
+  void run_resize(Buffer& source, Buffer& buffer);
   void run_program(Run& run);
   void run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
   void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);

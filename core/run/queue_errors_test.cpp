@@ -64,6 +64,16 @@ TEST_F(QueueErrorsTest, AnErrorThatIsKnownByNowReachesLaterWork) {
   EXPECT_THAT(download(other), ElementsAre(-1, -2));
 }
 
+TEST_F(QueueErrorsTest, AnErrorReachesABufferOfAnotherSize) {
+  open("test_fails");
+  const ProgramRef neg = program(kNeg);
+  const BufferRef input = upload({1, 2});
+  run(neg, input);
+  const BufferRef resized = queue().resized(run(neg, input), f32({4}));
+  EXPECT_EQ(download_error(resized), "[test_fails] event_wait: every second run fails (in aten::neg)");
+  EXPECT_EQ(download_error(queue().resized(resized, f32({1}))), "[test_fails] event_wait: every second run fails (in aten::neg)");
+}
+
 TEST_F(QueueErrorsTest, AThrowingPluginIsAnErrorOfTheValue) {
   for (const char* plugin : {"watched", "watched_async"}) {
     open(plugin);

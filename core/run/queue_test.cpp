@@ -328,5 +328,20 @@ TEST_F(QueueTest, AnInputIsDonatedWhenNobodyElseHasIt) {
   EXPECT_THAT(watch.last_donated(), ElementsAre(0, 0));
 }
 
+// ---- other sizes
+
+TEST_F(QueueTest, AResizedBufferHasTheBeginningAndZeros) {
+  for (const char* plugin : {"test", "test_async", "test_memory"}) {
+    open(plugin);
+    const BufferRef buffer = upload({1, 2, 3});
+    EXPECT_THAT(download(queue().resized(buffer, f32({5}))), ElementsAre(1, 2, 3, 0, 0));
+    EXPECT_THAT(download(queue().resized(buffer, f32({2}))), ElementsAre(1, 2));
+    EXPECT_THAT(download(queue().resized(buffer, f32({3}))), ElementsAre(1, 2, 3));
+    EXPECT_THAT(download(queue().resized(buffer, f32({0}))), IsEmpty());
+    EXPECT_THAT(download(queue().resized(upload({}), f32({2}))), ElementsAre(0, 0));
+    EXPECT_THAT(download(buffer), ElementsAre(1, 2, 3));
+  }
+}
+
 }  // namespace
 }  // namespace ltc

@@ -36,6 +36,8 @@ struct test_plan {
   struct value* values;
   struct step* steps;
   uint32_t *inputs, *scalars, *outputs; /* value ids */
+  size_t symbol_count, number_count;
+  ltc_symbolic_number* numbers;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -134,19 +136,28 @@ static struct step read_step(const ltc_node* node) {
   return step;
 }
 
-test_plan* test_plan_create(const ltc_graph* graph) {
+static test_plan* allocate(size_t values, size_t steps, size_t params, size_t outputs, size_t numbers) {
   test_plan* plan = calloc(1, sizeof *plan);
   if (!plan) return NULL;
   plan->references = 1;
-  plan->values = calloc(graph->value_count + 1, sizeof *plan->values);
-  plan->steps = calloc(graph->node_count + 1, sizeof *plan->steps);
-  plan->inputs = calloc(graph->param_count + 1, sizeof *plan->inputs);
-  plan->scalars = calloc(graph->param_count + 1, sizeof *plan->scalars);
-  plan->outputs = calloc(graph->output_count + 1, sizeof *plan->outputs);
-  if (!plan->values || !plan->steps || !plan->inputs || !plan->scalars || !plan->outputs) {
-    test_plan_release(plan);
-    return NULL;
-  }
+  plan->values = calloc(values + 1, sizeof *plan->values);
+  plan->steps = calloc(steps + 1, sizeof *plan->steps);
+  plan->inputs = calloc(params + 1, sizeof *plan->inputs);
+  plan->scalars = calloc(params + 1, sizeof *plan->scalars);
+  plan->outputs = calloc(outputs + 1, sizeof *plan->outputs);
+  plan->numbers = calloc(numbers + 1, sizeof *plan->numbers);
+  if (plan->values && plan->steps && plan->inputs && plan->scalars && plan->outputs && plan->numbers) return plan;
+  test_plan_release(plan);
+  return NULL;
+}
+
+test_plan* test_plan_create(const ltc_graph* graph, const ltc_symbolic_sizes* sizes) {
+  const size_t number_count = sizes ? sizes->number_count : 0;
+  test_plan* plan = allocate(graph->value_count, graph->node_count, graph->param_count, graph->output_count, number_count);
+  if (!plan) return NULL;
+  plan->symbol_count = sizes ? sizes->symbol_count : 0;
+  plan->number_count = number_count;
+  if (number_count) memcpy(plan->numbers, sizes->numbers, number_count * sizeof *plan->numbers);
   plan->value_count = graph->value_count;
   plan->step_count = graph->node_count;
   plan->output_count = graph->output_count;
@@ -162,6 +173,40 @@ test_plan* test_plan_create(const ltc_graph* graph) {
     }
   }
   return plan;
+}
+
+size_t test_plan_symbol_count(const test_plan* plan) { return plan->symbol_count; }
+
+test_plan* test_plan_sized(test_plan* plan, const int64_t* symbols) {
+  if (plan->symbol_count == 0) return test_plan_retain(plan);
+  const size_t params = plan->input_count + plan->scalar_count;
+  test_plan* sized = allocate(plan->value_count, plan->step_count, params, plan->output_count, 0);
+  if (!sized) return NULL;
+  sized->value_count = plan->value_count;
+  sized->step_count = plan->step_count;
+  sized->input_count = plan->input_count;
+  sized->scalar_count = plan->scalar_count;
+  sized->output_count = plan->output_count;
+  memcpy(sized->values, plan->values, plan->value_count * sizeof *plan->values);
+  memcpy(sized->steps, plan->steps, plan->step_count * sizeof *plan->steps);
+  memcpy(sized->inputs, plan->inputs, plan->input_count * sizeof *plan->inputs);
+  memcpy(sized->scalars, plan->scalars, plan->scalar_count * sizeof *plan->scalars);
+  memcpy(sized->outputs, plan->outputs, plan->output_count * sizeof *plan->outputs);
+  for (size_t i = 0; i < plan->number_count; ++i) {
+    const ltc_symbolic_number* number = &plan->numbers[i];
+    const int64_t value = number->scale * symbols[number->symbol] + number->offset;
+    if (number->attr != LTC_NONE) {
+      sized->steps[number->owner].alpha = (double)value; /* no op has another number */
+    } else {
+      sized->values[number->owner].sizes[number->element] = value;
+    }
+  }
+  for (size_t i = 0; i < sized->value_count; ++i) {
+    struct value* value = &sized->values[i];
+    value->count = 1;
+    for (uint32_t dim = 0; dim < value->rank; ++dim) value->count *= value->sizes[dim];
+  }
+  return sized;
 }
 
 test_plan* test_plan_retain(test_plan* plan) {
@@ -181,6 +226,7 @@ void test_plan_release(test_plan* plan) {
   free(plan->inputs);
   free(plan->scalars);
   free(plan->outputs);
+  free(plan->numbers);
   free(plan);
 }
 

@@ -5,15 +5,19 @@
 #ifndef LTC_TEST_PLAN_H
 #define LTC_TEST_PLAN_H
 
-#include "ltc/plugin.h"
+#include "ltc/symbolic.h"
 
 typedef struct test_plan test_plan;
 
 /* Why `node` cannot be run, or NULL when it can. */
 const char* test_plan_refuse(const ltc_graph* graph, const ltc_node* node);
 
-/* Copies what it needs of a graph, none of whose nodes is refused. One reference; NULL when out of memory. */
-test_plan* test_plan_create(const ltc_graph* graph);
+/* Copies what it needs of a graph, none of whose nodes is refused, and of what is symbolic in it, where that is not NULL. One
+ * reference; NULL when out of memory. */
+test_plan* test_plan_create(const ltc_graph* graph, const ltc_symbolic_sizes* sizes);
+size_t test_plan_symbol_count(const test_plan* plan);
+/* The plan with these values of its symbols, one reference; itself where it has none. */
+test_plan* test_plan_sized(test_plan* plan, const int64_t* symbols);
 test_plan* test_plan_retain(test_plan* plan);
 void test_plan_release(test_plan* plan);
 

@@ -8,6 +8,7 @@
  *   LTC_TEST_DTYPES       buffers may have any dtype up to C128, but for the bits of this
  *   LTC_TEST_DEVICES      how many devices; else 1
  *   LTC_TEST_PRECISION    understands that extension, and says in a program's text what is allowed
+ *   LTC_TEST_SYMBOLIC     understands that extension, but refuses graphs with so many symbols
  *   LTC_TEST_FAULT        one fault of the list below
  *   LTC_TEST_ENTRY        exports the entry under this name, for a wrapper */
 #include <stdio.h>
@@ -26,6 +27,13 @@
 #define TAKES_PRECISION true
 #else
 #define TAKES_PRECISION false
+#endif
+#ifdef LTC_TEST_SYMBOLIC
+#define TAKES_SYMBOLS true
+#define MOST_SYMBOLS (LTC_TEST_SYMBOLIC)
+#else
+#define TAKES_SYMBOLS false
+#define MOST_SYMBOLS 1
 #endif
 #ifndef LTC_TEST_FAULT
 #define LTC_TEST_FAULT NO_FAULT
@@ -187,9 +195,14 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
 
 /* ---- computing slots ---- */
 
+static const ltc_extension* find_extension(const ltc_extension* ext, uint32_t kind) {
+  while (ext && ext->kind != kind) ext = ext->next;
+  return ext;
+}
+
 /* What products may round; 0 where nobody says. */
 static uint32_t allowed_by(const ltc_extension* ext) {
-  while (ext && ext->kind != LTC_EXTENSION_PRECISION) ext = ext->next;
+  ext = find_extension(ext, LTC_EXTENSION_PRECISION);
   return ext && ext->struct_size >= LTC_SIZE_TO(ltc_precision, allowed) ? ((const ltc_precision*)(const void*)ext)->allowed : 0;
 }
 
@@ -213,8 +226,11 @@ static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_pro
     const char* why = test_plan_refuse(args->graph, args->graph->nodes[i]);
     if (why) return test_error(device->plugin, LTC_UNSUPPORTED, FAULT == NAMELESS_NODE ? LTC_NONE : (uint32_t)i, why);
   }
+  const void* sizes = TAKES_SYMBOLS ? find_extension(args->ext, LTC_EXTENSION_SYMBOLIC) : NULL;
+  if (sizes && ((const ltc_symbolic_sizes*)sizes)->symbol_count >= MOST_SYMBOLS)
+    return error(device->plugin, LTC_UNSUPPORTED, "too many symbols");
   ltc_program* made = calloc(1, sizeof *made);
-  test_plan* plan = made ? test_plan_create(args->graph) : NULL;
+  test_plan* plan = made ? test_plan_create(args->graph, sizes) : NULL;
   if (!plan) {
     free(made);
     return test_out_of_memory(device->plugin);
@@ -256,11 +272,23 @@ static void* copy_of(const void* data, size_t count, size_t size) {
   return copy;
 }
 
-/* Everything that a run needs, or NULL and nothing left behind. */
-static struct task* new_run(ltc_device* device, const ltc_execute_args* args, bool with_event) {
+/* The executable's plan for the sizes of this run, one reference; NULL where they are not given, or when out of memory. */
+static test_plan* sized_plan(const ltc_execute_args* args) {
+  test_plan* plan = args->executable->plan;
+  const size_t count = test_plan_symbol_count(plan);
+  const void* ext = TAKES_SYMBOLS ? find_extension(args->ext, LTC_EXTENSION_SYMBOLIC) : NULL;
+  const ltc_symbol_values* symbols = ext;
+  return (symbols ? symbols->symbol_count : 0) == count ? test_plan_sized(plan, count ? symbols->values : NULL) : NULL;
+}
+
+/* Everything that a run needs, or NULL and nothing left behind. Takes the plan's reference. */
+static struct task* new_run(ltc_device* device, test_plan* plan, const ltc_execute_args* args, bool with_event) {
   struct task* task = test_task_create(device, with_event);
-  if (!task) return NULL;
-  task->plan = test_plan_retain(args->executable->plan);
+  if (!task) {
+    test_plan_release(plan);
+    return NULL;
+  }
+  task->plan = plan;
   task->inputs = copy_of(args->inputs, args->input_count, sizeof *task->inputs);
   task->scalars = copy_of(args->scalars, args->scalar_count, sizeof *task->scalars);
   task->outputs = calloc(args->output_count + 1, sizeof *task->outputs);
@@ -278,23 +306,32 @@ static struct task* new_run(ltc_device* device, const ltc_execute_args* args, bo
   return NULL;
 }
 
-static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
-  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
-  if (refused) return refused;
-  const test_plan* plan = args->executable->plan;
-  if (FAULT == CRASHES) abort();
-  if (FAULT == EXITS) exit(0);
-  while (FAULT == HANGS) continue;
+static const char* refuse_counts(const test_plan* plan, const ltc_execute_args* args) {
   if (FAULT != COUNTS_WRONG &&
       (args->input_count != test_plan_input_count(plan) || args->scalar_count != test_plan_scalar_count(plan) ||
        args->output_count != test_plan_output_count(plan))) {
-    return error(device->plugin, LTC_INVALID_ARGUMENT, "a number of inputs, scalars or outputs other than the program's");
+    return "a number of inputs, scalars or outputs other than the program's";
   }
   for (size_t i = 0; i < args->input_count; ++i) {
-    if (args->inputs[i]->bytes == test_plan_input_bytes(plan, i)) continue;
-    return error(device->plugin, LTC_INVALID_ARGUMENT, "an input of another size than the program's");
+    if (args->inputs[i]->bytes != test_plan_input_bytes(plan, i)) return "an input of another size than the program's";
   }
-  struct task* task = new_run(device, args, done != NULL);
+  return NULL;
+}
+
+static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
+  if (FAULT == CRASHES) abort();
+  if (FAULT == EXITS) exit(0);
+  while (FAULT == HANGS) continue;
+  test_plan* plan = sized_plan(args);
+  if (!plan) return error(device->plugin, LTC_INVALID_ARGUMENT, "a number of symbols other than the program's");
+  const char* wrong = refuse_counts(plan, args);
+  if (wrong) {
+    test_plan_release(plan);
+    return error(device->plugin, LTC_INVALID_ARGUMENT, wrong);
+  }
+  struct task* task = new_run(device, plan, args, done != NULL);
   if (!task) return test_out_of_memory(device->plugin);
   for (size_t i = 0; i < args->output_count; ++i) outputs[i] = task->outputs[i];
   const char* failed = test_submit(device, task, done);
@@ -341,6 +378,7 @@ static ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
 
 static const ltc_extension optional = {sizeof(ltc_extension), 78, 1, NULL};
 static const ltc_extension precision = {sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, NULL};
+static const ltc_extension symbolic = {sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, NULL};
 static const ltc_extension required = {sizeof(ltc_extension), LTC_EXTENSION_REQUIRED | 77, 1, NULL};
 
 #define COMPUTING(slot) (FAULT == MEMORY_ONLY ? NULL : slot)
@@ -349,6 +387,7 @@ static const ltc_plugin_api table = {
     FAULT == REQUIRES_EXTENSION   ? &required
     : FAULT == IGNORES_EXTENSIONS ? &optional
     : TAKES_PRECISION             ? &precision
+    : TAKES_SYMBOLS               ? &symbolic
                                   : NULL,
     describe,
     device_open,

@@ -169,6 +169,27 @@ at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to) {
   return copy_from(from, to, false);
 }
 
+at::Tensor with_rows(const at::Tensor& tensor, int64_t rows) {
+  at::NoGradGuard no_grad;
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  LazyDevice& device = lazy_device(tensor);
+  c10::DimVector sizes(tensor.sizes()), strides(tensor.strides());
+  sizes[0] = rows;
+  if (rows == 0 || tensor.numel() == 0) return to_lazy(device, at::zeros(sizes, tensor.options().device(at::kCPU)));
+  const int64_t row_size = tensor.numel() / tensor.size(0);
+  LazyStorage& storage = lazy_storage(tensor.unsafeGetTensorImpl());
+  const bool rows_outermost = tensor.size(0) == 1 || tensor.stride(0) == row_size;
+  const bool whole = whole_type(Recorder(device), tensor.unsafeGetTensorImpl(), storage) != kNoType;
+  if (!rows_outermost || !whole) return with_rows(tensor.clone(at::MemoryFormat::Contiguous), rows);
+  strides[0] = row_size;
+  const TypeId type = intern_contiguous(to_dtype(tensor.scalar_type()), as_span(sizes));
+  BufferRef buffer = device.queue().resized(device.computed(storage, metrics::kCallBarrier), type);
+  const at::Tensor result = new_tensor(device, tensor.scalar_type(), sizes, strides);
+  auto* target = result.unsafeGetTensorImpl();
+  Recorder(device).bind(lazy_storage(target), std::move(buffer), geometry_of(target));
+  return result;
+}
+
 bool equal(const at::Tensor& self, const at::Tensor& other) {
   if (self.sizes() != other.sizes()) return false;
   return self.numel() == 0 || at::eq(self, other).all().item<bool>();

@@ -22,6 +22,10 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool non_bloc
 at::Tensor copy_from_and_resize(const at::Tensor& from, const at::Tensor& to);
 at::Scalar local_scalar_dense(const at::Tensor& tensor);
 
+// A new tensor with so many rows: those of this one, as far as there are, and zeros. By transfers, so that another number of rows
+// compiles nothing. No autograd.
+LTC_API at::Tensor with_rows(const at::Tensor& tensor, int64_t rows);
+
 bool equal(const at::Tensor& self, const at::Tensor& other);  // waits
 
 }  // namespace ltc

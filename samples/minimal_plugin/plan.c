@@ -14,9 +14,19 @@ struct step {
   struct attr attrs[MAX_ATTRS];
 };
 
-/* All that it points to, but for is_number, lies in one piece of memory. */
+/* A size, or an element of an attribute, that follows a symbol. */
+struct follower {
+  ltc_symbolic_number number;
+  size_t slot; /* which of the step's attributes, which are in the order of its row */
+};
+
+/* All that it points to, but for is_number and followers, lies in one piece of memory. One with sizes shares with the general one
+ * what does not depend on them. */
 struct plan {
   atomic_int references;
+  struct plan* general; /* NULL where it stands for itself */
+  size_t symbol_count, follower_count;
+  struct follower* followers;
   size_t value_count, step_count, param_count, output_count;
   struct array* values;
   struct step* steps;
@@ -32,10 +42,16 @@ struct plan* plan_retain(struct plan* plan) {
 
 void plan_release(struct plan* plan) {
   if (atomic_fetch_sub(&plan->references, 1) > 1) return;
-  free(plan->is_number);
+  if (plan->general) {
+    plan_release(plan->general);
+  } else {
+    free(plan->is_number);
+    free(plan->followers);
+  }
   free(plan);
 }
 
+size_t plan_symbol_count(const struct plan* plan) { return plan->symbol_count; }
 size_t plan_param_count(const struct plan* plan) { return plan->param_count; }
 bool plan_param_is_number(const struct plan* plan, size_t param) { return plan->is_number[plan->params[param]]; }
 size_t plan_output_count(const struct plan* plan) { return plan->output_count; }
@@ -194,16 +210,42 @@ size_t plan_refused(const ltc_graph* graph) {
   return enough && node < graph->node_count ? node : LTC_NONE;
 }
 
-struct plan* plan_create(const ltc_graph* graph) {
+/* Where the row of the node's op has this attribute; MAX_ATTRS where it does not: then the types say the same. */
+static size_t slot_of(const struct op* op, const ltc_node* node, const ltc_attr* attr) {
+  for (size_t slot = 0; slot < MAX_ATTRS && op->attrs[slot]; ++slot) {
+    if (find_attr(node, op->attrs[slot]) == attr) return slot;
+  }
+  return MAX_ATTRS;
+}
+
+static void read_followers(struct plan* plan, const ltc_graph* graph, const ltc_symbolic_sizes* sizes) {
+  plan->symbol_count = sizes->symbol_count;
+  for (size_t i = 0; i < sizes->number_count; ++i) {
+    const ltc_symbolic_number number = sizes->numbers[i];
+    const ltc_node* node = number.attr == LTC_NONE ? NULL : graph->nodes[number.owner];
+    const size_t slot = node ? slot_of(plan->steps[number.owner].op, node, node->attrs[number.attr]) : 0;
+    if (slot < MAX_ATTRS) plan->followers[plan->follower_count++] = (struct follower){number, slot};
+  }
+}
+
+struct plan* plan_create(const ltc_graph* graph, const ltc_symbolic_sizes* sizes) {
   char* memory = calloc(1, plan_bytes(graph));
-  bool* is_number = memory ? find_numbers(graph) : NULL;
-  if (!is_number) {
+  bool* is_number = find_numbers(graph);
+  struct follower* followers = calloc((sizes ? sizes->number_count : 0) + 1, sizeof *followers);
+  if (!memory || !is_number || !followers) {
     free(memory);
+    free(is_number);
+    free(followers);
     return NULL;
   }
   struct plan* plan = take(&memory, sizeof *plan);
-  *plan =
-      (struct plan){1, graph->value_count, graph->node_count, graph->param_count, graph->output_count, .is_number = is_number};
+  *plan = (struct plan){.references = 1,
+                        .followers = followers,
+                        .value_count = graph->value_count,
+                        .step_count = graph->node_count,
+                        .param_count = graph->param_count,
+                        .output_count = graph->output_count,
+                        .is_number = is_number};
   plan->values = take(&memory, graph->value_count * sizeof *plan->values);
   for (size_t i = 0; i < graph->value_count; ++i) plan->values[i] = read_type(graph->types[i]);
   plan->steps = take(&memory, graph->node_count * sizeof *plan->steps);
@@ -221,12 +263,66 @@ struct plan* plan_create(const ltc_graph* graph) {
   plan->outputs = take_ids(&memory, graph->outputs, graph->output_count, graph->output_count);
   plan->params = take(&memory, graph->param_count * sizeof *plan->params);
   for (size_t i = 0; i < graph->param_count; ++i) plan->params[i] = graph->params[i]->value;
+  if (sizes) read_followers(plan, graph, sizes);
   for (size_t i = 0; i < graph->param_count; ++i) plan->last_step[plan->params[i]] = LTC_NONE;
   for (size_t i = 0; i < graph->output_count; ++i) plan->last_step[plan->outputs[i]] = LTC_NONE;
   return plan;
 }
 
 /* ---- running it ---- */
+
+static void* take_copy(char** memory, const void* from, size_t bytes) { return memcpy(take(memory, bytes), from, bytes); }
+
+static size_t sized_bytes(const struct plan* plan) {
+  size_t bytes = sizeof *plan + plan->value_count * sizeof *plan->values + plan->step_count * sizeof *plan->steps;
+  for (size_t i = 0; i < plan->follower_count; ++i) {
+    const struct follower* follower = &plan->followers[i];
+    if (follower->number.attr == LTC_NONE) continue;
+    bytes += plan->steps[follower->number.owner].attrs[follower->slot].count * sizeof(union number);
+  }
+  return bytes;
+}
+
+/* An attribute's elements are the general plan's until the first of them changes. */
+static void set_element(struct plan* plan, const struct follower* follower, int64_t value, char** memory) {
+  const size_t step = follower->number.owner;
+  struct attr* attr = &plan->steps[step].attrs[follower->slot];
+  if (attr->values == plan->general->steps[step].attrs[follower->slot].values)
+    attr->values = take_copy(memory, attr->values, attr->count * sizeof *attr->values);
+  union number* element = &attr->values[follower->number.element];
+  if (attr->kind == LTC_ATTR_FLOAT || attr->kind == LTC_ATTR_FLOATS) {
+    element->f = (double)value;
+  } else {
+    element->i = value;
+  }
+}
+
+static void set_size(struct array* array, uint32_t dim, int64_t size) {
+  array->sizes[dim] = size;
+  array->count = 1;
+  for (uint32_t i = 0; i < array->rank; ++i) array->count *= array->sizes[i];
+}
+
+struct plan* plan_with_sizes(struct plan* plan, const int64_t* symbols) {
+  if (plan->symbol_count == 0) return plan_retain(plan);
+  char* memory = malloc(sized_bytes(plan));
+  if (!memory) return NULL;
+  struct plan* sized = take_copy(&memory, plan, sizeof *plan);
+  sized->references = 1;
+  sized->general = plan_retain(plan);
+  sized->values = take_copy(&memory, plan->values, plan->value_count * sizeof *plan->values);
+  sized->steps = take_copy(&memory, plan->steps, plan->step_count * sizeof *plan->steps);
+  for (size_t i = 0; i < plan->follower_count; ++i) {
+    const ltc_symbolic_number number = plan->followers[i].number;
+    const int64_t value = number.scale * symbols[number.symbol] + number.offset;
+    if (number.attr == LTC_NONE) {
+      set_size(&sized->values[number.owner], number.element, value);
+    } else {
+      set_element(sized, &plan->followers[i], value, &memory);
+    }
+  }
+  return sized;
+}
 
 static void end_values(const struct plan* plan, size_t step, const size_t* ids, size_t count, struct array* values) {
   for (size_t i = 0; i < count; ++i) {

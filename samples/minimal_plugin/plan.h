@@ -2,6 +2,7 @@
 #ifndef MINIMAL_PLAN_H
 #define MINIMAL_PLAN_H
 
+#include "ltc/symbolic.h"
 #include "minimal.h"
 
 /* Per node of the graph 1 where the table of ops has a row that matches it, else 0. False when out of memory. */
@@ -11,8 +12,12 @@ bool plan_claims(const ltc_graph* graph, uint32_t* claimed);
 size_t plan_refused(const ltc_graph* graph);
 
 struct plan;
-/* Of a graph all of whose nodes are claimed. One reference; NULL when out of memory. */
-struct plan* plan_create(const ltc_graph* graph);
+/* Of a graph all of whose nodes are claimed; `sizes`: what is symbolic in it, or NULL. One reference; NULL when out of memory. */
+struct plan* plan_create(const ltc_graph* graph, const ltc_symbolic_sizes* sizes);
+
+size_t plan_symbol_count(const struct plan* plan);
+/* The plan with these values of its symbols; itself where it has none. One reference; NULL when out of memory. */
+struct plan* plan_with_sizes(struct plan* plan, const int64_t* symbols);
 struct plan* plan_retain(struct plan* plan);
 void plan_release(struct plan* plan);
 

@@ -1,11 +1,7 @@
-/* A plugin that computes the minimal opset with plain loops over host memory. Here: the 20 unary ops and the slots of the
- * ABI. plan.c reads graphs and runs them; the other ops are tables like the first one, each in a file of its own.
+/* A plugin that computes the minimal opset with plain loops over host memory. Here: the slots of the ABI. plan.c reads graphs and
+ * runs them; the ops are tables, each in a file of its own.
  *
  * MINIMAL_ASYNC makes it asynchronous. */
-#include <stdio.h>
-#include <tgmath.h>
-
-#include "minimal.h"
 #include "plan.h"
 #include "queue.h"
 
@@ -14,71 +10,6 @@
 #else
 #define NAME "minimal"
 #endif
-
-/* ---- the unary ops ---- */
-
-/* Kernel op_suffix on elements of type T, computed with as type C. */
-#define UNARY(T, suffix, op, C, expression)             \
-  static bool op##_##suffix(struct call* call) {        \
-    const T* from = call->in[0]->data;                  \
-    T* to = call->out[0]->data;                         \
-    for (int64_t i = 0; i < call->out[0]->count; ++i) { \
-      const C x = from[i];                              \
-      to[i] = (T)(expression);                          \
-    }                                                   \
-    return true;                                        \
-  }
-#define FLOAT_UNARY(T, suffix, op, expression) UNARY(T, suffix, op, T, expression)
-#define INT_UNARY(T, suffix, op, expression) UNARY(T, suffix, op, int64_t, expression)
-
-FOR_FLOATS(FLOAT_UNARY, neg, -x)
-FOR_FLOATS(FLOAT_UNARY, abs, fabs(x))
-FOR_FLOATS(FLOAT_UNARY, sign, (x > 0) - (x < 0))
-FOR_FLOATS(FLOAT_UNARY, floor, floor(x))
-FOR_FLOATS(FLOAT_UNARY, ceil, ceil(x))
-FOR_FLOATS(FLOAT_UNARY, trunc, trunc(x))
-FOR_FLOATS(FLOAT_UNARY, round, nearbyint(x))
-FOR_FLOATS(FLOAT_UNARY, exp, exp(x))
-FOR_FLOATS(FLOAT_UNARY, expm1, expm1(x))
-FOR_FLOATS(FLOAT_UNARY, log, log(x))
-FOR_FLOATS(FLOAT_UNARY, log1p, log1p(x))
-FOR_FLOATS(FLOAT_UNARY, sqrt, sqrt(x))
-FOR_FLOATS(FLOAT_UNARY, sin, sin(x))
-FOR_FLOATS(FLOAT_UNARY, cos, cos(x))
-FOR_FLOATS(FLOAT_UNARY, tan, tan(x))
-FOR_FLOATS(FLOAT_UNARY, tanh, tanh(x))
-FOR_FLOATS(FLOAT_UNARY, atan, atan(x))
-FOR_FLOATS(FLOAT_UNARY, erf, erf(x))
-FOR_FLOATS(FLOAT_UNARY, lgamma, lgamma(x))
-FOR_INTS(INT_UNARY, neg, 0 - (uint64_t)x) /* wraps, as all arithmetic of integers does */
-FOR_INTS(INT_UNARY, abs, x < 0 ? 0 - (uint64_t)x : (uint64_t)x)
-FOR_INTS(INT_UNARY, sign, (x > 0) - (x < 0))
-FOR_INTS(INT_UNARY, bitwise_not, ~x)
-UNARY(uint8_t, b8, bitwise_not, uint8_t, !x)
-
-const struct op unary_ops[] = {
-    {"aten::neg", "T:T", {0}, {FLOATS(neg), INTS(neg)}},
-    {"aten::abs", "T:T", {0}, {FLOATS(abs), INTS(abs)}},
-    {"aten::sign", "T:T", {0}, {FLOATS(sign), INTS(sign)}},
-    {"aten::floor", "T:T", {0}, {FLOATS(floor)}},
-    {"aten::ceil", "T:T", {0}, {FLOATS(ceil)}},
-    {"aten::trunc", "T:T", {0}, {FLOATS(trunc)}},
-    {"aten::round", "T:T", {0}, {FLOATS(round)}},
-    {"aten::exp", "T:T", {0}, {FLOATS(exp)}},
-    {"aten::expm1", "T:T", {0}, {FLOATS(expm1)}},
-    {"aten::log", "T:T", {0}, {FLOATS(log)}},
-    {"aten::log1p", "T:T", {0}, {FLOATS(log1p)}},
-    {"aten::sqrt", "T:T", {0}, {FLOATS(sqrt)}},
-    {"aten::sin", "T:T", {0}, {FLOATS(sin)}},
-    {"aten::cos", "T:T", {0}, {FLOATS(cos)}},
-    {"aten::tan", "T:T", {0}, {FLOATS(tan)}},
-    {"aten::tanh", "T:T", {0}, {FLOATS(tanh)}},
-    {"aten::atan", "T:T", {0}, {FLOATS(atan)}},
-    {"aten::erf", "T:T", {0}, {FLOATS(erf)}},
-    {"aten::lgamma", "T:T", {0}, {FLOATS(lgamma)}},
-    {"aten::bitwise_not", "T:T", {0}, {INTS(bitwise_not), BOOLS(bitwise_not)}},
-    {0},
-};
 
 /* ---- the ABI's objects and slots ---- */
 
@@ -106,6 +37,13 @@ static ltc_status* error(ltc_plugin* plugin, ltc_code code, size_t node, const c
   return plugin->host->status_create(plugin->host->host, code, (uint32_t)node, text, strlen(text));
 }
 static ltc_status* out_of_memory(ltc_plugin* plugin) { return error(plugin, LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of memory"); }
+
+/* NULL, unless the chain has a kind that must be understood and is not; other kinds are skipped. */
+static ltc_status* refuse_extensions(ltc_plugin* plugin, const ltc_extension* ext) {
+  while (ext && !(ext->kind & LTC_EXTENSION_REQUIRED)) ext = ext->next;
+  return ext ? error(plugin, LTC_UNSUPPORTED, LTC_NONE, "an extension that this plugin does not know") : NULL;
+}
+
 static ltc_string string(const char* text) { return (ltc_string){text, strlen(text)}; }
 
 static ltc_status* submit(ltc_device* device, struct work* work, ltc_event** done) {
@@ -132,6 +70,8 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 }
 
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  ltc_status* refused = refuse_extensions(plugin, args->ext);
+  if (refused) return refused;
   if (args->ordinal != 0) return error(plugin, LTC_NOT_FOUND, LTC_NONE, "there is device 0 only");
   if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
   ltc_device* made = calloc(1, sizeof *made);
@@ -174,6 +114,8 @@ static ltc_buffer* new_buffer(ltc_device* device, ltc_dtype dtype, uint64_t byte
 }
 
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   uint64_t bytes = element_bytes(args->type->dtype);
   if (bytes == 0) return error(device->plugin, LTC_UNSUPPORTED, LTC_NONE, "a dtype whose elements are no whole bytes");
   for (uint32_t dim = 0; dim < args->type->rank; ++dim)
@@ -218,6 +160,8 @@ static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t bytes) {
 }
 
 static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   ltc_plugin* plugin = device->plugin;
   const bool on_device = args->direction == LTC_ON_DEVICE, to_device = args->direction == LTC_TO_DEVICE;
   if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE || (args->flags & ~LTC_HOST_DATA_UNTIL_RETURN))
@@ -258,19 +202,32 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
 /* ---- computing ---- */
 
 static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   return plan_claims(args->graph, cluster) ? NULL : out_of_memory(device->plugin);
 }
 
+/* Of a chain that may be NULL; NULL where it has no such kind. */
+static const void* find_extension(const ltc_extension* ext, uint32_t kind) {
+  while (ext && ext->kind != kind) ext = ext->next;
+  return ext;
+}
+
 static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
-  const size_t refused = plan_refused(args->graph);
-  if (refused != LTC_NONE) return error(device->plugin, LTC_UNSUPPORTED, refused, "not in the table of ops");
-  *program = (ltc_program*)plan_create(args->graph); /* a program is its plan */
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
+  const size_t node = plan_refused(args->graph);
+  if (node != LTC_NONE) return error(device->plugin, LTC_UNSUPPORTED, node, "not in the table of ops");
+  *program =
+      (ltc_program*)plan_create(args->graph, find_extension(args->ext, LTC_EXTENSION_SYMBOLIC)); /* a program is its plan */
   return *program ? NULL : out_of_memory(device->plugin);
 }
 
 static void program_destroy(ltc_program* program) { plan_release((struct plan*)program); }
 
 static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (refused) return refused;
   if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
   ltc_executable* made = calloc(1, sizeof *made);
   if (!made) return out_of_memory(device->plugin);
@@ -295,14 +252,30 @@ static void executable_destroy(ltc_executable* executable) {
 /* The executable and the buffers are destroyed in queue order, so what this points to is there when its turn comes. */
 struct run {
   struct work work;
-  const struct plan* plan;
-  void* data[]; /* of the params, then of the outputs; numbers that are passed by value lie behind it */
+  struct plan* plan; /* one reference */
+  void* data[];      /* of the params, then of the outputs; numbers that are passed by value lie behind it */
 };
 
+static void free_run(struct run* run) {
+  if (run) plan_release(run->plan);
+  free(run);
+}
+
 static bool run_run(struct work* work, char text[ERROR_BYTES]) {
-  const bool good = plan_run(((struct run*)work)->plan, ((struct run*)work)->data, text);
-  free(work);
+  struct run* run = (struct run*)work;
+  const bool good = plan_run(run->plan, run->data, text);
+  free_run(run);
   return good;
+}
+
+/* The executable's plan for the sizes of this run, one reference. */
+static ltc_status* plan_of_run(const ltc_execute_args* args, struct plan** plan) {
+  ltc_plugin* plugin = args->executable->device->plugin;
+  const ltc_symbol_values* symbols = find_extension(args->ext, LTC_EXTENSION_SYMBOLIC);
+  if ((symbols ? symbols->symbol_count : 0) != plan_symbol_count(args->executable->plan))
+    return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "not as many symbols as the graph has");
+  *plan = plan_with_sizes(args->executable->plan, symbols ? symbols->values : NULL);
+  return *plan ? NULL : out_of_memory(plugin);
 }
 
 /* Whether the inputs and scalars are as many, and the inputs as large and of the dtype, as the graph says. */
@@ -321,10 +294,14 @@ static bool fits(const struct plan* plan, const ltc_execute_args* args) {
   return input == args->input_count && scalars == args->scalar_count && args->output_count == plan_output_count(plan);
 }
 
-static struct run* new_run(const struct plan* plan, const ltc_execute_args* args) {
+/* Takes the plan's reference. */
+static struct run* new_run(struct plan* plan, const ltc_execute_args* args) {
   const size_t params = plan_param_count(plan), pointers = params + args->output_count;
   struct run* run = calloc(1, sizeof *run + pointers * sizeof *run->data + args->scalar_count * sizeof *args->scalars);
-  if (!run) return NULL;
+  if (!run) {
+    plan_release(plan);
+    return NULL;
+  }
   run->work.run = run_run;
   run->plan = plan;
   ltc_scalar* number = (ltc_scalar*)(void*)(run->data + pointers);
@@ -336,9 +313,14 @@ static struct run* new_run(const struct plan* plan, const ltc_execute_args* args
 }
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
-  const struct plan* plan = args->executable->plan;
-  if (!fits(plan, args))
+  struct plan* plan = NULL;
+  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (!refused) refused = plan_of_run(args, &plan);
+  if (refused) return refused;
+  if (!fits(plan, args)) {
+    plan_release(plan);
     return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "inputs, scalars or outputs are not as the graph has them");
+  }
   struct run* run = new_run(plan, args);
   ltc_buffer** made = calloc(args->output_count + 1, sizeof *made);
   bool enough = run && made;
@@ -351,7 +333,7 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
   for (size_t i = 0; failed && made && i < args->output_count; ++i) {
     if (made[i]) (void)end_buffer(&made[i]->destroy, NULL);
   }
-  if (!enough) free(run);
+  if (!enough) free_run(run);
   if (!failed) memcpy(outputs, made, args->output_count * sizeof *made);
   for (size_t i = 0; !failed && args->donate && i < args->input_count; ++i) {
     if (args->donate[i]) buffer_destroy(args->inputs[i]);
@@ -364,8 +346,11 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
 
 static void plugin_close(ltc_plugin* plugin) { free(plugin); }
 
+static const ltc_extension symbolic = {sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, NULL};
+
 static const ltc_plugin_api api = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .ext = &symbolic,
     .describe = describe,
     .device_open = device_open,
     .device_close = device_close,

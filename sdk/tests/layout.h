@@ -3,6 +3,8 @@
 #define LTC_LAYOUT_H
 
 #include "ltc/plugin.h"
+#include "ltc/precision.h"
+#include "ltc/symbolic.h"
 
 #define LTC_CHECK(name, condition) typedef char ltc_check_##name[(condition) ? 1 : -1]
 
@@ -18,6 +20,9 @@
 #undef FIELD
 #undef LAST
 LTC_CHECK(scalar_size, sizeof(ltc_scalar) == 16);
+LTC_CHECK(symbolic_number, offsetof(ltc_symbolic_number, scale) == 16 && sizeof(ltc_symbolic_number) == 32);
+LTC_CHECK(symbolic_sizes, offsetof(ltc_symbolic_sizes, symbol_count) == 24 && offsetof(ltc_symbolic_sizes, numbers) == 40);
+LTC_CHECK(symbol_values, offsetof(ltc_symbol_values, symbol_count) == 24 && offsetof(ltc_symbol_values, values) == 32);
 #endif
 
 /* 14 required slots, in three groups, and then the optional ones. */
@@ -30,6 +35,7 @@ LTC_CHECK(first_optional, LTC_SLOT(plugin_close) == 14);
 LTC_CHECK(codes, LTC_INVALID_ARGUMENT == 1 && LTC_INTERNAL == 9 && LTC_OUT_OF_RANGE == 10);
 LTC_CHECK(dtypes, LTC_BOOL == 1 && LTC_C32 == 16 && LTC_U4_X2 == 24);
 LTC_CHECK(attr_kinds, LTC_ATTR_NONE == 1 && LTC_ATTR_STRINGS == 9);
+LTC_CHECK(extensions, LTC_EXTENSION_PRECISION == 1 && LTC_EXTENSION_SYMBOLIC == 2);
 LTC_CHECK(version, LTC_ABI_MAJOR == 1 && LTC_ABI_MINOR == 0);
 
 #endif

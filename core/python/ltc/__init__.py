@@ -7,6 +7,7 @@ it in the cache, and hands it to the plugin that ``LTC_BACKEND`` names; the plug
 import torch
 
 from . import _C, metrics, timeline
+from ._buckets import BucketedFunction
 from ._index import index_of as _index
 from ._jit import JitFunction
 from ._register import register as _register
@@ -41,7 +42,7 @@ def graph(device: "torch.device | str | int | None" = None) -> str:
     return _C.graph_text(_index(device))
 
 
-def jit(function):
+def jit(function, *, buckets=None):
     """``function`` recorded once for each kind of call, and run from then on without being recorded; also a decorator.
 
     A kind of call: how the arguments are nested, the tensors' dtypes, sizes, strides and aliasing, and the values of all other
@@ -49,8 +50,15 @@ def jit(function):
     those of a module are read at each call: ``ltc.jit(model)``. Random numbers are drawn anew at each call. Numbers that are no
     arguments are constants, and tensors from outside are refused. Where gradients are asked for, the function is
     ``torch.compile(function, backend="ltc", fullgraph=True)``.
+
+    With ``buckets``, numbers of rows such as ``(8, 32, 128)``, batches of all sizes are calls of as many kinds as there are buckets:
+    the tensors of the arguments, whose leading dims are equal, are filled up with rows of zeros to the next bucket, and the results
+    are cut back. That is right where the function computes each row by itself, and nowhere else: no sum, mean or loss over the
+    batch, no batch norm in training, no row that depends on where others are or how many. Models in
+    ``eval()`` mostly are such functions. With gradients it is right where a row of zeros gives finite numbers too, as what it gives
+    is cut off. What the function writes to an argument is lost. A batch larger than the largest bucket is refused.
     """
-    return JitFunction(function)
+    return JitFunction(function) if buckets is None else BucketedFunction(function, buckets)
 
 
 _register()

@@ -1,0 +1,49 @@
+// Graphs that differ in numbers only: what one executable for all of them must know (ltc/symbolic.h).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/ir/graph.h"
+#include "ltc/symbolic.h"
+
+namespace ltc {
+
+// A graph taken apart: its structure, and its numbers, which are the sizes of its values and the whole numbers in its attributes.
+// Two graphs are one, but for locations and declared strides, which no plugin sees, exactly where both parts are equal.
+struct Anatomy {
+  explicit Anatomy(const Graph& graph);
+
+  std::vector<uint32_t> structure;
+  std::vector<int64_t> numbers;             // sizes of params, then of other values, then of attributes
+  std::vector<ltc_symbolic_number> places;  // of the numbers; without formulas
+  size_t param_sizes = 0, sizes = 0;        // how many of the numbers they are
+};
+
+// A graph some of whose numbers are formulas; without any it stands for itself.
+class SymbolicGraph {
+ public:
+  explicit SymbolicGraph(const Anatomy& graph) : structure_(graph.structure), example_(graph.numbers) {}
+
+  // With formulas from the numbers in which the two differ. None if the structures do, or if a size of which one is 0 or 1 does:
+  // that would not tell what broadcasts.
+  static std::optional<SymbolicGraph> learn(const SymbolicGraph& then, const Anatomy& now);
+
+  // The values of the symbols with which this is that graph; every number is compared.
+  std::optional<std::vector<int64_t>> match(const Anatomy& graph) const;
+
+  size_t symbol_count() const { return definitions_.size(); }
+  ltc_symbolic_sizes table() const;  // borrows the numbers
+  const std::vector<ltc_symbolic_number>& numbers() const { return symbolic_; }
+
+ private:
+  ltc_symbolic_number formula(const Anatomy& now, const SymbolicGraph& then, uint32_t number) const;
+
+  std::vector<uint32_t> structure_;
+  std::vector<int64_t> example_;
+  std::vector<uint32_t> definitions_;          // by symbol: the number that it is
+  std::vector<uint32_t> changed_;              // which of the numbers are formulas,
+  std::vector<ltc_symbolic_number> symbolic_;  // and these
+};
+
+}  // namespace ltc
