@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
-#include <string_view>
 
+#include "graph_editor.h"
 #include "rewrites.h"
 
 namespace ltc::torchscript {
@@ -12,15 +11,9 @@ namespace {
 
 using torch::jit::Node;
 using torch::jit::Value;
-using Values = std::vector<Value*>;
 
 constexpr size_t kLeastProducts = 4;  // worth the copies of their operands
 constexpr int64_t kMostRows = 32;     // of a product that gains by being joined with others
-
-bool is_constant(const Value& value, int64_t expected) {
-  const auto constant = torch::jit::toIValue(&value);
-  return constant && constant->isScalar() && constant->toScalar().equal(expected);
-}
 
 // From the `first` input on.
 bool same_constants(const Node& a, const Node& b, size_t first) {
@@ -38,54 +31,6 @@ bool is_matrix(const Value& value) {
 
 int64_t size_of(const Value& value, size_t dim) { return spec_of(value).sizes[dim]; }
 
-// Changes the graph and keeps program.origins.
-class Editor {
- public:
-  explicit Editor(Program& program) : program_(program) {}
-
-  bool is(const Node& node, std::string_view name, std::string_view overload = {}) const {
-    const auto origin = program_.origins.find(&node);
-    return origin != program_.origins.end() && origin->second.op.operator_name().name == name &&
-           origin->second.op.operator_name().overload_name == overload;
-  }
-
-  // Where the graph's insertion point is; what fails there is the fault of the node of `like`, whose dtype the result has.
-  Value* call(const c10::OperatorName& name, c10::ArrayRef<Value*> inputs, std::vector<int64_t> sizes, const Value& like) {
-    const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
-    Node* node = program_.graph->insertNode(program_.graph->create(torch::jit::Symbol::fromQualString(name.name), inputs));
-    node->output()->setType(c10::TensorType::create(spec_of(like).dtype, at::kCPU, c10::VaryingShape<int64_t>(sizes),
-                                                    c10::VaryingShape<int64_t>(sizes.size()), std::nullopt));
-    program_.origins.emplace(node, Origin{op, program_.origins.at(like.node()).node});
-    return node->output();
-  }
-
-  Value* constant(const c10::IValue& value) { return program_.graph->insertConstant(value); }
-
-  Value* list(c10::ArrayRef<Value*> values) {
-    return program_.graph->insertNode(program_.graph->createList(c10::TensorType::get(), values))->output();
-  }
-
-  void replace(Node& node, Value& by) {
-    node.output()->replaceAllUsesWith(&by);
-    remove(&node);
-  }
-
- private:
-  // With all that only it needs.
-  void remove(Node* node) {
-    std::set<Node*> unused = {node};
-    while (!unused.empty()) {
-      Node* const gone = unused.extract(unused.begin()).value();
-      if (gone->kind() == torch::jit::prim::Param || gone->hasUses()) continue;
-      for (Value* input : gone->inputs()) unused.insert(input->node());
-      program_.origins.erase(gone);
-      gone->destroy();
-    }
-  }
-
-  Program& program_;
-};
-
 class Join {
  public:
   explicit Join(Program& program) : program_(program), editor_(program) {}
@@ -101,43 +46,24 @@ class Join {
   void join_sums() {
     std::vector<Node*> roots;
     for (Node* node : program_.graph->nodes()) {
-      if (is_sum(*node) && !is_term(*node->output())) roots.push_back(node);
+      if (editor_.is_sum(*node) && !is_term(*node->output())) roots.push_back(node);
     }
     // Sums of rows can be joined where products have brought the rows together.
     std::ranges::stable_partition(roots, [](const Node* root) { return is_matrix(*root->output()); });
     for (Node* root : roots) join_sum(*root);
   }
 
-  // a + b, both of the result's size.
-  bool is_sum(const Node& node) const {
-    return editor_.is(node, "aten::add", "Tensor") && spec_of(*node.input(0)) == spec_of(*node.output()) &&
-           spec_of(*node.input(1)) == spec_of(*node.output()) && is_constant(*node.input(2), 1);
-  }
-
   // Of sums and nothing else; a matrix of one, as its products would be computed for each.
   bool is_term(const Value& value) const {
-    return std::ranges::all_of(value.uses(), [this](const torch::jit::Use& use) { return is_sum(*use.user); }) &&
+    return std::ranges::all_of(value.uses(), [this](const torch::jit::Use& use) { return editor_.is_sum(*use.user); }) &&
            (value.uses().size() == 1 || !is_matrix(value));
-  }
-
-  Values terms_of(Node& root) const {
-    Values open = {root.input(1), root.input(0)}, terms;
-    while (!open.empty()) {
-      Value* const value = open.back();
-      open.pop_back();
-      if (is_sum(*value->node()) && is_term(*value)) {
-        open.push_back(value->node()->input(1));
-        open.push_back(value->node()->input(0));
-      } else {
-        terms.push_back(value);
-      }
-    }
-    return terms;
   }
 
   void join_sum(Node& root) {
     Values joined, rest;
-    for (Value* term : terms_of(root)) (is_product(*term) || is_sum_of_rows(*term) ? joined : rest).push_back(term);
+    const auto is_part = [this](const Value& value) { return is_term(value); };
+    for (Value* term : editor_.terms_of(root, is_part))
+      (is_product(*term) || is_sum_of_rows(*term) ? joined : rest).push_back(term);
     if (joined.size() < kLeastProducts) return;
     std::ranges::sort(joined, [](const Value* a, const Value* b) { return a->node()->isBefore(b->node()); });
     const torch::jit::WithInsertPoint before(&root);
@@ -156,9 +82,7 @@ class Join {
   bool is_sum_of_rows(const Value& value) const {
     const Node& node = *value.node();
     if (!editor_.is(node, "ltc_torchscript::sum") || spec_of(value).sizes.size() != 1 || !is_matrix(*node.input(0))) return false;
-    const auto dims = torch::jit::toIValue(node.input(1));
-    return dims && dims->isIntList() && dims->toIntVector() == std::vector<int64_t>{0} &&
-           spec_of(*node.input(0)).dtype == spec_of(value).dtype;
+    return constant_ints(*node.input(1)) == std::vector<int64_t>{0} && spec_of(*node.input(0)).dtype == spec_of(value).dtype;
   }
 
   // Null where copying the operands takes longer than the results that are saved.
@@ -266,13 +190,12 @@ class Join {
   }
 
   bool is_transposed(const Value& value) const {
-    if (!editor_.is(*value.node(), "aten::permute") || !is_matrix(value)) return false;
-    const auto dims = torch::jit::toIValue(value.node()->input(1));
-    return dims && dims->isIntList() && dims->toIntVector() == std::vector<int64_t>{1, 0};
+    return editor_.is(*value.node(), "aten::permute") && is_matrix(value) &&
+           constant_ints(*value.node()->input(1)) == std::vector<int64_t>{1, 0};
   }
 
   Program& program_;
-  Editor editor_;
+  GraphEditor editor_;
   std::map<std::pair<Values, size_t>, Value*> joined_;
 };
 

@@ -201,6 +201,7 @@ Program lower(const ltc_graph& graph) {
   check_extensions(graph.ext);
   Program program = Lowering(graph).run();
   hoist_views(program);
+  join_parts(program);
   join_products(program);
   choose_layouts(program);
   program.groups = find_groups(program);

@@ -1,4 +1,6 @@
 // What lowering makes of programs, seen in their text, and that they still compute the same.
+#include <cmath>
+
 #include "plugin_test.h"
 
 namespace ltc::testing {
@@ -76,6 +78,13 @@ TEST_F(RewritesTest, FewOrLongProductsStay) {
   EXPECT_EQ(count(text_of(*SharedWeight(5, 200).graph), "= aten::mm("), 5);  // to copy the operands would take longer
 }
 
+TEST_F(RewritesTest, DoublingsEnd) {
+  GraphBuilder g;
+  uint32_t x = g.param(LTC_F32, {3});
+  for (int i = 0; i < 60; ++i) x = g.node("aten::add.Tensor", {x, x}, kPlain, LTC_F32, {3});
+  EXPECT_THAT(run_and_free(g.finish({x}), {filled({3}, 1)})[0], Each(std::ldexp(1.f, 60)));
+}
+
 TEST_F(RewritesTest, ProductsThatAreReadStay) {
   GraphBuilder g;
   std::vector<uint32_t> products;
@@ -116,6 +125,48 @@ TEST_F(RewritesTest, RowsKnownAtOnceAreMultipliedAtOnce) {
       run_and_free(graph, {floats({2, 5, 3}, values), floats({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}), filled({3}, 1)});
   // t + 1 for each step, and another 1 for each but the first
   EXPECT_THAT(results[0], ElementsAre(19, 19, 19, 69, 69, 69));
+}
+
+// What autograd makes of x[0], x[1], ... of a tensor x whose dims stood in another order before.
+TEST_F(RewritesTest, GradientsOfPartsAreOneCopy) {
+  const auto graph_of = [](GraphBuilder& g, std::vector<int64_t> indices) -> const ltc_graph& {
+    uint32_t sum = LTC_NONE;
+    for (const int64_t index : indices) {
+      const uint32_t part = g.param(LTC_F32, {2, 2});
+      const uint32_t spread =
+          g.node("aten::select_backward", {part},
+                 {{"input_sizes", std::vector<int64_t>{2, 2, 2}}, {"dim", int64_t{0}}, {"index", index}}, LTC_F32, {2, 2, 2});
+      sum = sum == LTC_NONE ? spread : g.node("aten::add.Tensor", {sum, spread}, kPlain, LTC_F32, {2, 2, 2});
+    }
+    return g.finish({g.node("aten::permute", {sum}, {{"dims", std::vector<int64_t>{1, 0, 2}}}, LTC_F32, {2, 2, 2})});
+  };
+  GraphBuilder whole, twice;
+  const ltc_graph& graph = graph_of(whole, {1, 0});
+  EXPECT_EQ(count(text_of(graph), "aten::select_backward"), 0);
+  const auto results = run_and_free(graph, {floats({2, 2}, {5, 6, 7, -0.f}), floats({2, 2}, {1, 2, 3, 4})});
+  EXPECT_THAT(results[0], ElementsAre(1, 2, 5, 6, 3, 4, 7, 0));
+  EXPECT_FALSE(std::signbit(results[0][7]));  // as it is a sum with zero
+  EXPECT_EQ(count(text_of(graph_of(twice, {1, 1})), "= aten::select_backward"), 2);
+}
+
+TEST_F(RewritesTest, GradientsOfSlicesAreOneCopy) {
+  const auto graph_of = [](GraphBuilder& g, int64_t last) -> const ltc_graph& {
+    uint32_t sum = LTC_NONE;
+    for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}, {3, last}}) {
+      const uint32_t part = g.param(LTC_F32, {2, end - begin});
+      const std::vector<Attr> range = {
+          {"input_sizes", std::vector<int64_t>{2, 4}}, {"dim", int64_t{1}}, {"start", begin}, {"end", end}, {"step", int64_t{1}}};
+      const uint32_t spread = g.node("aten::slice_backward", {part}, range, LTC_F32, {2, 4});
+      sum = sum == LTC_NONE ? spread : g.node("aten::add.Tensor", {sum, spread}, kPlain, LTC_F32, {2, 4});
+    }
+    return g.finish({sum});
+  };
+  GraphBuilder whole, partial;
+  const ltc_graph& graph = graph_of(whole, 4);
+  EXPECT_EQ(count(text_of(graph), "aten::slice_backward"), 0);
+  const auto results = run_and_free(graph, {floats({2, 2}, {1, 2, 5, 6}), floats({2, 1}, {3, 7}), floats({2, 1}, {4, 8})});
+  EXPECT_THAT(results[0], ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_EQ(count(text_of(graph_of(partial, 3)), "= aten::slice_backward"), 3);
 }
 
 TEST_F(RewritesTest, ViewsDoNotDivideLoops) {
