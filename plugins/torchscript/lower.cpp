@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "fusion/clusters.h"
 #include "layouts.h"
+#include "rewrites.h"
 #include "schema.h"
 #include "types.h"
 
@@ -199,6 +200,9 @@ class Lowering {
 Program lower(const ltc_graph& graph) {
   check_extensions(graph.ext);
   Program program = Lowering(graph).run();
+  hoist_views(program);
+  join_parts(program);
+  join_products(program);
   choose_layouts(program);
   program.groups = find_groups(program);
   return program;

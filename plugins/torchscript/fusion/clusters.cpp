@@ -80,9 +80,7 @@ class Clustering {
     }
     if (const int64_t length = find_row_sum(node).length) put_sum(id, length);
     if (!fusable) return;
-    for (const Id other : neighbours(node)) {
-      if (const Id a = current(other), b = current(id); a != b) try_merge(a, b);
-    }
+    merge_with(neighbours(node), id);
     for (const Value* input : node.inputs()) {
       if (spec_of(*input).sizes == places_[id].sizes && !number_source(*input)) readers_[input].push_back(id);
     }
@@ -127,16 +125,25 @@ class Clustering {
     return result;
   }
 
-  void try_merge(Id a, Id b) {
+  // Each as often as it takes: once one has joined, another may have all that it needs.
+  void merge_with(const std::vector<Id>& others, Id id) {
+    const auto merges = [&](Id other) {
+      const Id a = current(other), b = current(id);
+      return a != b && try_merge(a, b);
+    };
+    while (std::ranges::any_of(others, merges)) {
+    }
+  }
+
+  bool try_merge(Id a, Id b) {
     if (places_[a].rank > places_[b].rank) std::swap(a, b);
     const Place &early = places_[a], &late = places_[b];
-    if (!early.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes) return;
-    if (!same_rows(early.row_length, late.row_length) || reads_sum_of(late, a)) return;
-    if (may_run_at(late, early)) {
-      merge(a, b, early.rank);
-    } else if (is_read_only_by(early, a, b)) {
-      merge(a, b, late.rank);
-    }
+    if (!early.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes) return false;
+    if (!same_rows(early.row_length, late.row_length) || reads_sum_of(late, a)) return false;
+    const bool moves_late = may_run_at(late, early);
+    if (!moves_late && !is_read_only_by(early, a, b)) return false;
+    merge(a, b, moves_late ? early.rank : late.rank);
+    return true;
   }
 
   // Whether all that `late` needs is there when `early` runs, or made by it.

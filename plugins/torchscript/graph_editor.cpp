@@ -1,0 +1,81 @@
+#include "graph_editor.h"
+
+#include <torch/csrc/jit/ir/constants.h>
+
+#include <set>
+
+namespace ltc::torchscript {
+
+using torch::jit::Node;
+using torch::jit::Value;
+
+constexpr size_t kMostTerms = 4096;  // what several terms share counts for each: doublings would have no end
+
+bool GraphEditor::is(const Node& node, std::string_view name, std::string_view overload) const {
+  const auto origin = program_.origins.find(&node);
+  return origin != program_.origins.end() && origin->second.op.operator_name().name == name &&
+         origin->second.op.operator_name().overload_name == overload;
+}
+
+Value* GraphEditor::call(const c10::OperatorName& name, c10::ArrayRef<Value*> inputs, std::vector<int64_t> sizes,
+                         const Value& like) {
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
+  Node* node = program_.graph->insertNode(program_.graph->create(torch::jit::Symbol::fromQualString(name.name), inputs));
+  node->output()->setType(c10::TensorType::create(spec_of(like).dtype, at::kCPU, c10::VaryingShape<int64_t>(sizes),
+                                                  c10::VaryingShape<int64_t>(sizes.size()), std::nullopt));
+  program_.origins.emplace(node, Origin{op, program_.origins.at(like.node()).node});
+  return node->output();
+}
+
+Value* GraphEditor::list(c10::ArrayRef<Value*> tensors) {
+  return program_.graph->insertNode(program_.graph->createList(c10::TensorType::get(), tensors))->output();
+}
+
+void GraphEditor::replace(Node& node, Value& by) {
+  node.output()->replaceAllUsesWith(&by);
+  std::set<Node*> unused = {&node};
+  while (!unused.empty()) {
+    Node* const gone = unused.extract(unused.begin()).value();
+    if (gone->kind() == torch::jit::prim::Param || gone->hasUses()) continue;
+    for (Value* input : gone->inputs()) unused.insert(input->node());
+    program_.origins.erase(gone);
+    gone->destroy();
+  }
+}
+
+bool GraphEditor::is_sum(const Node& node) const {
+  if (!is(node, "aten::add", "Tensor") || spec_of(*node.input(0)) != spec_of(*node.output()) ||
+      spec_of(*node.input(1)) != spec_of(*node.output())) {
+    return false;
+  }
+  const auto alpha = torch::jit::toIValue(node.input(2));
+  return alpha && alpha->isScalar() && alpha->toScalar().equal(1);
+}
+
+Values GraphEditor::terms_of(Node& sum, const std::function<bool(const Value&)>& is_term) const {
+  Values open = {sum.input(1), sum.input(0)}, terms;
+  while (!open.empty()) {
+    if (terms.size() == kMostTerms) return {};
+    Value* const value = open.back();
+    open.pop_back();
+    if (is_sum(*value->node()) && is_term(*value)) {
+      open.push_back(value->node()->input(1));
+      open.push_back(value->node()->input(0));
+    } else {
+      terms.push_back(value);
+    }
+  }
+  return terms;
+}
+
+std::optional<std::vector<int64_t>> constant_ints(const Value& value) {
+  const auto constant = torch::jit::toIValue(&value);
+  return constant && constant->isIntList() ? std::optional(constant->toIntVector()) : std::nullopt;
+}
+
+std::optional<int64_t> constant_int(const Value& value) {
+  const auto constant = torch::jit::toIValue(&value);
+  return constant && constant->isInt() ? std::optional(constant->toInt()) : std::nullopt;
+}
+
+}  // namespace ltc::torchscript

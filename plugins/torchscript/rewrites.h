@@ -1,0 +1,18 @@
+// What makes a program cheaper to run before it is cut into instructions.
+#pragma once
+#include "lower.h"
+
+namespace ltc::torchscript {
+
+// Moves each view to right behind what it views: where it stands between element-wise nodes, they could not run as one.
+void hoist_views(Program& program);
+
+// The gradient of a tensor that was taken apart is a sum of tensors that are zero but for a part each: becomes the parts, one
+// behind the other, as they are read afterwards.
+void join_parts(Program& program);
+
+// Networks written out step by step multiply small matrices at every step. A sum of products becomes one product along all their
+// inner dims, and products of rows known at once with the same matrix become one of all the rows. Views must have been hoisted.
+void join_products(Program& program);
+
+}  // namespace ltc::torchscript

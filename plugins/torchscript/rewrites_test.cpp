@@ -1,0 +1,192 @@
+// What lowering makes of programs, seen in their text, and that they still compute the same.
+#include <cmath>
+
+#include "plugin_test.h"
+
+namespace ltc::testing {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+const std::vector<Attr> kPlain = {{"alpha", int64_t{1}}};
+const std::vector<Attr> kSwapped = {{"dims", std::vector<int64_t>{1, 0}}};
+
+class RewritesTest : public TorchscriptTest {
+ protected:
+  std::string text_of(const ltc_graph& graph) {
+    std::string text;
+    device.api->executable_destroy(device.build(graph, &text));
+    return text;
+  }
+
+  static int count(const std::string& text, const std::string& part) {
+    int found = 0;
+    for (size_t at = 0; (at = text.find(part, at)) != text.npos; ++at) ++found;
+    return found;
+  }
+
+  // Of the same number everywhere.
+  ltc_buffer* filled(std::vector<int64_t> sizes, float value) {
+    const int64_t size = std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
+    return floats(std::move(sizes), std::vector<float>(static_cast<size_t>(size), value));
+  }
+
+  std::vector<std::vector<float>> run_and_free(const ltc_graph& graph, const std::vector<ltc_buffer*>& inputs) {
+    auto results = run(graph, inputs);
+    for (ltc_buffer* buffer : inputs) device.api->buffer_destroy(buffer);
+    return results;
+  }
+};
+
+// The gradient of a weight and of a bias that `steps` steps share, and a term that is no product.
+struct SharedWeight {
+  SharedWeight(int steps, int64_t rows) {
+    uint32_t weight = g.param(LTC_F32, {16, 8}), bias = LTC_NONE;
+    for (int i = 0; i < steps; ++i) {
+      const uint32_t gradient = g.param(LTC_F32, {rows, 16}), x = g.param(LTC_F32, {rows, 8});
+      const uint32_t swapped = g.node("aten::permute", {gradient}, kSwapped, LTC_F32, {16, rows});
+      const uint32_t product = g.node("aten::mm", {swapped, x}, {}, LTC_F32, {16, 8});
+      weight = g.node("aten::add.Tensor", {weight, product}, kPlain, LTC_F32, {16, 8});
+      const uint32_t sum = g.node("aten::sum.dim_IntList", {gradient}, {{"dim", std::vector<int64_t>{0}}}, LTC_F32, {16});
+      bias = i == 0 ? sum : g.node("aten::add.Tensor", {bias, sum}, kPlain, LTC_F32, {16});
+    }
+    graph = &g.finish({weight, bias});
+  }
+  GraphBuilder g;
+  const ltc_graph* graph;
+};
+
+TEST_F(RewritesTest, SumsOfProductsAreOneProduct) {
+  SharedWeight five(5, 3);
+  const std::string text = text_of(*five.graph);
+  EXPECT_EQ(count(text, "= aten::mm("), 1) << text;
+  EXPECT_EQ(count(text, "::sum("), 1) << text;
+  EXPECT_EQ(count(text, "= aten::add("), 1) << text;
+  std::vector<ltc_buffer*> inputs = {filled({16, 8}, 1000)};
+  for (int i = 0; i < 5; ++i) {
+    inputs.push_back(filled({3, 16}, static_cast<float>(i)));
+    inputs.push_back(filled({3, 8}, static_cast<float>(i + 1)));
+  }
+  const auto results = run_and_free(*five.graph, inputs);
+  EXPECT_THAT(results[0], Each(1000 + 3 * (0 * 1 + 1 * 2 + 2 * 3 + 3 * 4 + 4 * 5)));
+  EXPECT_THAT(results[1], Each(3 * (0 + 1 + 2 + 3 + 4)));
+}
+
+TEST_F(RewritesTest, FewOrLongProductsStay) {
+  EXPECT_EQ(count(text_of(*SharedWeight(3, 3).graph), "= aten::mm("), 3);
+  EXPECT_EQ(count(text_of(*SharedWeight(5, 200).graph), "= aten::mm("), 5);  // to copy the operands would take longer
+}
+
+TEST_F(RewritesTest, DoublingsEnd) {
+  GraphBuilder g;
+  uint32_t x = g.param(LTC_F32, {3});
+  for (int i = 0; i < 60; ++i) x = g.node("aten::add.Tensor", {x, x}, kPlain, LTC_F32, {3});
+  EXPECT_THAT(run_and_free(g.finish({x}), {filled({3}, 1)})[0], Each(std::ldexp(1.f, 60)));
+}
+
+TEST_F(RewritesTest, ProductsThatAreReadStay) {
+  GraphBuilder g;
+  std::vector<uint32_t> products;
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t a = g.param(LTC_F32, {16, 1}), b = g.param(LTC_F32, {1, 16});
+    products.push_back(g.node("aten::mm", {a, b}, {}, LTC_F32, {16, 16}));
+  }
+  uint32_t sum = products[0];
+  for (int i = 1; i < 4; ++i) sum = g.node("aten::add.Tensor", {sum, products[i]}, kPlain, LTC_F32, {16, 16});
+  EXPECT_EQ(count(text_of(g.finish({sum, products[2]})), "= aten::mm("), 4);
+}
+
+// x[:, t] @ w + b for each t, and h @ w + b of the steps before.
+TEST_F(RewritesTest, RowsKnownAtOnceAreMultipliedAtOnce) {
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {2, 5, 3}), w = g.param(LTC_F32, {3, 3}), b = g.param(LTC_F32, {3});
+  const std::vector<Attr> once = {{"beta", int64_t{1}}, {"alpha", int64_t{1}}};
+  uint32_t h = LTC_NONE;
+  for (int64_t t = 0; t < 5; ++t) {
+    const uint32_t part =
+        g.node("aten::slice.Tensor", {x}, {{"dim", int64_t{1}}, {"start", t}, {"end", t + 1}}, LTC_F32, {2, 1, 3});
+    const uint32_t row = g.node("aten::reshape", {part}, {{"shape", std::vector<int64_t>{2, 3}}}, LTC_F32, {2, 3});
+    const uint32_t own = g.node("aten::addmm", {b, row, w}, once, LTC_F32, {2, 3});
+    if (t == 0) {
+      h = own;
+    } else {
+      const uint32_t last = g.node("aten::addmm", {b, h, w}, once, LTC_F32, {2, 3});
+      h = g.node("aten::add.Tensor", {own, last}, kPlain, LTC_F32, {2, 3});
+    }
+  }
+  const ltc_graph& graph = g.finish({h});
+  EXPECT_EQ(count(text_of(graph), "= aten::addmm("), 1 + 4);
+  std::vector<float> values(30);
+  for (int i = 0; i < 2; ++i) {
+    for (int t = 0; t < 5; ++t) std::fill_n(values.begin() + (i * 5 + t) * 3, 3, static_cast<float>(t + 10 * i));
+  }
+  const auto results =
+      run_and_free(graph, {floats({2, 5, 3}, values), floats({3, 3}, {1, 0, 0, 0, 1, 0, 0, 0, 1}), filled({3}, 1)});
+  // t + 1 for each step, and another 1 for each but the first
+  EXPECT_THAT(results[0], ElementsAre(19, 19, 19, 69, 69, 69));
+}
+
+// What autograd makes of x[0], x[1], ... of a tensor x whose dims stood in another order before.
+TEST_F(RewritesTest, GradientsOfPartsAreOneCopy) {
+  const auto graph_of = [](GraphBuilder& g, std::vector<int64_t> indices) -> const ltc_graph& {
+    uint32_t sum = LTC_NONE;
+    for (const int64_t index : indices) {
+      const uint32_t part = g.param(LTC_F32, {2, 2});
+      const uint32_t spread =
+          g.node("aten::select_backward", {part},
+                 {{"input_sizes", std::vector<int64_t>{2, 2, 2}}, {"dim", int64_t{0}}, {"index", index}}, LTC_F32, {2, 2, 2});
+      sum = sum == LTC_NONE ? spread : g.node("aten::add.Tensor", {sum, spread}, kPlain, LTC_F32, {2, 2, 2});
+    }
+    return g.finish({g.node("aten::permute", {sum}, {{"dims", std::vector<int64_t>{1, 0, 2}}}, LTC_F32, {2, 2, 2})});
+  };
+  GraphBuilder whole, twice;
+  const ltc_graph& graph = graph_of(whole, {1, 0});
+  EXPECT_EQ(count(text_of(graph), "aten::select_backward"), 0);
+  const auto results = run_and_free(graph, {floats({2, 2}, {5, 6, 7, -0.f}), floats({2, 2}, {1, 2, 3, 4})});
+  EXPECT_THAT(results[0], ElementsAre(1, 2, 5, 6, 3, 4, 7, 0));
+  EXPECT_FALSE(std::signbit(results[0][7]));  // as it is a sum with zero
+  EXPECT_EQ(count(text_of(graph_of(twice, {1, 1})), "= aten::select_backward"), 2);
+}
+
+TEST_F(RewritesTest, GradientsOfSlicesAreOneCopy) {
+  const auto graph_of = [](GraphBuilder& g, int64_t last) -> const ltc_graph& {
+    uint32_t sum = LTC_NONE;
+    for (const auto& [begin, end] : {std::pair<int64_t, int64_t>{0, 2}, {2, 3}, {3, last}}) {
+      const uint32_t part = g.param(LTC_F32, {2, end - begin});
+      const std::vector<Attr> range = {
+          {"input_sizes", std::vector<int64_t>{2, 4}}, {"dim", int64_t{1}}, {"start", begin}, {"end", end}, {"step", int64_t{1}}};
+      const uint32_t spread = g.node("aten::slice_backward", {part}, range, LTC_F32, {2, 4});
+      sum = sum == LTC_NONE ? spread : g.node("aten::add.Tensor", {sum, spread}, kPlain, LTC_F32, {2, 4});
+    }
+    return g.finish({sum});
+  };
+  GraphBuilder whole, partial;
+  const ltc_graph& graph = graph_of(whole, 4);
+  EXPECT_EQ(count(text_of(graph), "aten::slice_backward"), 0);
+  const auto results = run_and_free(graph, {floats({2, 2}, {1, 2, 5, 6}), floats({2, 1}, {3, 7}), floats({2, 1}, {4, 8})});
+  EXPECT_THAT(results[0], ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_EQ(count(text_of(graph_of(partial, 3)), "= aten::slice_backward"), 3);
+}
+
+TEST_F(RewritesTest, ViewsDoNotDivideLoops) {
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {2, 8});
+  std::vector<uint32_t> made;
+  uint32_t sum = LTC_NONE;
+  for (int64_t i = 0; i < 4; ++i) {
+    const uint32_t part =
+        g.node("aten::slice.Tensor", {x}, {{"dim", int64_t{1}}, {"start", 2 * i}, {"end", 2 * i + 2}}, LTC_F32, {2, 2});
+    made.push_back(g.node("aten::neg", {part}, {}, LTC_F32, {2, 2}));
+    sum = i == 0 ? made[0] : g.node("aten::mul.Tensor", {sum, made.back()}, {}, LTC_F32, {2, 2});
+  }
+  made.push_back(sum);
+  const ltc_graph& graph = g.finish(made);
+  EXPECT_EQ(count(text_of(graph), "# one loop"), 1);
+  const auto results = run_and_free(graph, {floats({2, 8}, {1, 2, 3, 4, 5, 6, 7, 8, 1, 1, 1, 1, 1, 1, 1, 1})});
+  EXPECT_THAT(results[1], ElementsAre(-3, -4, -1, -1));
+  EXPECT_THAT(results[4], ElementsAre(105, 384, 1, 1));
+}
+
+}  // namespace
+}  // namespace ltc::testing
