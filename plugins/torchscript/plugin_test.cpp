@@ -221,8 +221,9 @@ TEST_F(TorchscriptTest, SumsOfRowsJoinWhatTheyAddUp) {
     return text;
   };
   const auto holds = [](const std::string& part) { return ::testing::HasSubstr(part); };
-  EXPECT_THAT(text_for({8, 4, 16}, {2}, {8, 4}), holds("sums of rows of 16, r"));
-  EXPECT_THAT(text_for({8, 4, 16}, {-1, 1}, {8}), holds("sums of rows of 64, r"));
+  EXPECT_THAT(text_for({2048, 4, 16}, {2}, {2048, 4}), holds("sums of rows of 16, r"));
+  EXPECT_THAT(text_for({2048, 4, 16}, {-1, 1}, {2048}), holds("sums of rows of 64, r"));
+  EXPECT_THAT(text_for({8, 4, 16}, {2}, {8, 4}), holds("sum: its operand stays in the cache"));
   EXPECT_THAT(text_for({8, 4, 16}, {0}, {4, 16}), holds("sum: other dims than the last ones"));
   EXPECT_THAT(text_for({8, 17}, {1}, {8}), holds("sum: rows of no whole vectors"));
   EXPECT_THAT(text_for({2, 8, 4, 16}, {3}, {2, 8, 4}), holds("sum: an image"));
