@@ -212,10 +212,23 @@ bool DeviceQueue::copies_from(const DeviceQueue& other, TypeId type) const {
          narrowing_.kept(type) == other.narrowing_.kept(type);
 }
 
+template <typename Make>
+BufferRef DeviceQueue::make_from(BufferRef source, TypeId type, Make make) {
+  auto buffer = std::make_shared<Buffer>(*this, type);
+  submit({[source = std::move(source), buffer, make = std::move(make)]() mutable {
+    try {
+      make(*source, *buffer);
+    } catch (...) {
+      buffer->error = std::current_exception();
+    }
+    source.reset();
+  }});
+  return buffer;
+}
+
 // Queues wait for what was submitted before, so never for each other.
 BufferRef DeviceQueue::fetch(BufferRef source) {
   refuse_after_fork();
-  auto buffer = std::make_shared<Buffer>(*this, source->type);
   const auto sent = std::make_shared<std::promise<void>>();
   source->queue.submit({[source, sent] {
     try {
@@ -225,30 +238,16 @@ BufferRef DeviceQueue::fetch(BufferRef source) {
       sent->set_exception(std::current_exception());
     }
   }});
-  submit({[this, source = std::move(source), sent, buffer]() mutable {
-    try {
-      sent->get_future().get();
-      run_fetch(*source, *buffer);
-    } catch (...) {
-      buffer->error = std::current_exception();
-    }
-    source.reset();
-  }});
-  return buffer;
+  const TypeId type = source->type;
+  return make_from(std::move(source), type, [this, sent](const Buffer& from, Buffer& buffer) {
+    sent->get_future().get();
+    run_fetch(from, buffer);
+  });
 }
 
 BufferRef DeviceQueue::resized(BufferRef source, TypeId type) {
   refuse_after_fork();
-  auto buffer = std::make_shared<Buffer>(*this, type);
-  submit({[this, source = std::move(source), buffer]() mutable {
-    try {
-      run_resize(*source, *buffer);
-    } catch (...) {
-      buffer->error = std::current_exception();
-    }
-    source.reset();
-  }});
-  return buffer;
+  return make_from(std::move(source), type, [this](Buffer& from, Buffer& buffer) { run_resize(from, buffer); });
 }
 
 void DeviceQueue::execute(Run run) {

@@ -101,6 +101,9 @@ class DeviceQueue {
   bool try_here(Work work);
 
   void require(Buffer& buffer);
+  // A new buffer that make(source, buffer) fills when its turn comes; it throws what the buffer's readers meet.
+  template <typename Make>
+  BufferRef make_from(BufferRef source, TypeId type, Make make);
   void run_upload(const HostValue& value, Buffer& buffer);
   void run_download(const BufferRef& buffer, void* to);
   void run_fetch(const Buffer& source, Buffer& buffer);

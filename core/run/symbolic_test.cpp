@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 
 class SymbolicTest : public LazyTest {
  protected:
-  // x * 2 + x for a vector of n ones, in a step of its own.
+  // -x + x + 3 * x for a vector of n ones, in a step of its own.
   Floats step(int64_t n) {
     LazyStorage x(device()), y(device());
     fill(x, Floats(static_cast<size_t>(n), 1.f));

@@ -21,8 +21,7 @@ Value* GraphEditor::call(const c10::OperatorName& name, c10::ArrayRef<Value*> in
                          const Value& like) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
   Node* node = program_.graph->insertNode(program_.graph->create(torch::jit::Symbol::fromQualString(name.name), inputs));
-  node->output()->setType(c10::TensorType::create(spec_of(like).dtype, at::kCPU, c10::VaryingShape<int64_t>(sizes),
-                                                  c10::VaryingShape<int64_t>(sizes.size()), std::nullopt));
+  node->output()->setType(tensor_type({spec_of(like).dtype, std::move(sizes)}));
   program_.origins.emplace(node, Origin{op, program_.origins.at(like.node()).node});
   return node->output();
 }
@@ -52,7 +51,15 @@ bool GraphEditor::is_sum(const Node& node) const {
   return alpha && alpha->isScalar() && alpha->toScalar().equal(1);
 }
 
-Values GraphEditor::terms_of(Node& sum, const std::function<bool(const Value&)>& is_term) const {
+std::vector<Node*> GraphEditor::whole_sums(const IsTerm& is_term) const {
+  std::vector<Node*> sums;
+  for (Node* node : program_.graph->nodes()) {
+    if (is_sum(*node) && !is_term(*node->output())) sums.push_back(node);
+  }
+  return sums;
+}
+
+Values GraphEditor::terms_of(Node& sum, const IsTerm& is_term) const {
   Values open = {sum.input(1), sum.input(0)}, terms;
   while (!open.empty()) {
     if (terms.size() == kMostTerms) return {};

@@ -27,9 +27,13 @@ class GraphEditor {
 
   // a + b, both of the result's size.
   bool is_sum(const torch::jit::Node& node) const;
+  // Whether a sum is only added to others.
+  using IsTerm = std::function<bool(const torch::jit::Value&)>;
+  // The sums that are no terms.
+  std::vector<torch::jit::Node*> whole_sums(const IsTerm& is_term) const;
   // What a sum adds up, and the sums among that which are terms, in the order in which it is written;
   // nothing if there are too many.
-  Values terms_of(torch::jit::Node& sum, const std::function<bool(const torch::jit::Value&)>& is_term) const;
+  Values terms_of(torch::jit::Node& sum, const IsTerm& is_term) const;
 
  private:
   Program& program_;

@@ -18,15 +18,10 @@ struct Part {
 
 class Join {
  public:
-  explicit Join(Program& program) : program_(program), editor_(program) {}
+  explicit Join(Program& program) : editor_(program) {}
 
   void run() {
-    auto nodes = program_.graph->nodes();
-    std::vector<Node*> roots;
-    for (Node* node : nodes) {
-      if (editor_.is_sum(*node) && !is_term(*node->output())) roots.push_back(node);
-    }
-    for (Node* root : roots) join(*root);
+    for (Node* root : editor_.whole_sums(is_term_)) join(*root);
   }
 
  private:
@@ -36,7 +31,7 @@ class Join {
   void join(Node& root) {
     std::vector<Part> parts;
     std::optional<int64_t> dim;
-    for (Value* term : editor_.terms_of(root, [this](const Value& value) { return is_term(value); })) {
+    for (Value* term : editor_.terms_of(root, is_term_)) {
       const auto part = part_of(*term->node(), dim);
       if (!part) return;
       parts.push_back(*part);
@@ -96,8 +91,8 @@ class Join {
     return editor_.call({"aten::permute", ""}, {value, editor_.constant(*order)}, permuted, like);
   }
 
-  Program& program_;
   GraphEditor editor_;
+  const GraphEditor::IsTerm is_term_ = [this](const Value& value) { return is_term(value); };
 };
 
 }  // namespace

@@ -44,10 +44,7 @@ class Join {
   // ---- sums of products
 
   void join_sums() {
-    std::vector<Node*> roots;
-    for (Node* node : program_.graph->nodes()) {
-      if (editor_.is_sum(*node) && !is_term(*node->output())) roots.push_back(node);
-    }
+    std::vector<Node*> roots = editor_.whole_sums(is_term_);
     // Sums of rows can be joined where products have brought the rows together.
     std::ranges::stable_partition(roots, [](const Node* root) { return is_matrix(*root->output()); });
     for (Node* root : roots) join_sum(*root);
@@ -61,8 +58,7 @@ class Join {
 
   void join_sum(Node& root) {
     Values joined, rest;
-    const auto is_part = [this](const Value& value) { return is_term(value); };
-    for (Value* term : editor_.terms_of(root, is_part))
+    for (Value* term : editor_.terms_of(root, is_term_))
       (is_product(*term) || is_sum_of_rows(*term) ? joined : rest).push_back(term);
     if (joined.size() < kLeastProducts) return;
     std::ranges::sort(joined, [](const Value* a, const Value* b) { return a->node()->isBefore(b->node()); });
@@ -196,6 +192,7 @@ class Join {
 
   Program& program_;
   GraphEditor editor_;
+  const GraphEditor::IsTerm is_term_ = [this](const Value& value) { return is_term(value); };
   std::map<std::pair<Values, size_t>, Value*> joined_;
 };
 

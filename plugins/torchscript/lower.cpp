@@ -28,11 +28,6 @@ Symbol number_kind() {
 
 TensorSpec declared(const ltc_type& type) { return {to_torch(type.dtype), {type.sizes, type.sizes + type.rank}}; }
 
-c10::TypePtr tensor_type(const TensorSpec& spec) {
-  return c10::TensorType::create(spec.dtype, at::kCPU, c10::VaryingShape<int64_t>(spec.sizes),
-                                 c10::VaryingShape<int64_t>(spec.sizes.size()), std::nullopt);
-}
-
 c10::TypePtr scalar_type(ltc_dtype dtype) {
   switch (dtype) {
     case LTC_F64: return c10::FloatType::get();
@@ -196,6 +191,11 @@ class Lowering {
 };
 
 }  // namespace
+
+c10::TypePtr tensor_type(const TensorSpec& spec) {
+  return c10::TensorType::create(spec.dtype, at::kCPU, c10::VaryingShape<int64_t>(spec.sizes),
+                                 c10::VaryingShape<int64_t>(spec.sizes.size()), std::nullopt);
+}
 
 Program lower(const ltc_graph& graph) {
   check_extensions(graph.ext);

@@ -55,8 +55,9 @@ Program lower(const ltc_graph& graph);
 // 1 per node that can be lowered and run, else 0.
 void claim(const ltc_graph& graph, uint32_t* cluster);
 
-// The declared type of a tensor value of a program's graph.
+// The declared type of a tensor value of a program's graph, and how the graph has it.
 TensorSpec spec_of(const torch::jit::Value& value);
+c10::TypePtr tensor_type(const TensorSpec& spec);
 
 // The number that a `number` node makes a tensor of (ops.h); null for any other value.
 const torch::jit::Value* number_source(const torch::jit::Value& value);

@@ -184,17 +184,22 @@ class Builder {
       : program_(program), nodes_(nodes), result_{TileProgram(spec_of(*nodes[0]->output()).sizes), {}, {}} {}
 
   Cluster run() {
+    std::vector<const Node*> elementwise;
+    std::vector<std::pair<const Node*, RowSum>> sums;
     for (const Node* node : nodes_) {
-      if (!find_row_sum(*node).length) registers_[node->output()] = is_uniform(*node) ? uniform(*node) : formula(*node);
+      if (const RowSum sum = find_row_sum(*node); sum.length) {
+        sums.emplace_back(node, sum);
+      } else {
+        elementwise.push_back(node);
+      }
     }
-    for (const Node* node : nodes_) {
-      if (find_row_sum(*node).length || !is_read_outside(*node)) continue;
+    for (const Node* node : elementwise) registers_[node->output()] = is_uniform(*node) ? uniform(*node) : formula(*node);
+    for (const Node* node : elementwise) {
+      if (!is_read_outside(*node)) continue;
       result_.tiles.add_output(registers_.at(node->output()), spec_of(*node->output()).dtype == at::kBool);
       result_.outputs.push_back(node->output());
     }
-    for (const Node* node : nodes_) {
-      const RowSum sum = find_row_sum(*node);
-      if (!sum.length) continue;
+    for (const auto& [node, sum] : sums) {
       result_.tiles.add_row_sum(registers_.at(node->input(0)), sum.length, sum.scale, spec_of(*node->output()).sizes);
       result_.outputs.push_back(node->output());
     }
