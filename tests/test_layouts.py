@@ -59,3 +59,40 @@ def test_evaluates_as_on_cpu(name):
         expected = model(images)
         found = model.to("ltc")(images.to("ltc"))
     assert_same(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel, stride, padding, dilation, ceil", [
+    (2, 2, 0, 1, False), (3, 2, 1, 1, False), (3, 1, 1, 1, False), ((2, 3), (3, 2), (1, 0), 1, True), (3, 3, 1, 2, True),
+])  # fmt: skip
+@pytest.mark.parametrize("activation", [torch.relu, torch.neg], ids=["relu", "neg"])
+@pytest.mark.parametrize("size", [3, 1])
+def test_pools_of_convolutions(size, activation, kernel, stride, padding, dilation, ceil):
+    """Whole numbers, so that the convolution is exact: pools, their indices and gradients are the CPU's to the last bit, ties and NaN
+    included, whatever the images' layout and with the relu in the pool."""
+    torch.manual_seed(0)
+    images = torch.randint(-2, 3, (2, 12, 33, 37)).float()
+    images[0, :, 7, 9] = float("nan")
+    weight = torch.randint(-1, 2, (20, 12, size, size)).float()
+    results = []
+    for device in ("cpu", "ltc"):
+        own = [to_device(tensor, device).requires_grad_() for tensor in (images, weight)]
+        pooled, where = nn.functional.max_pool2d(
+            activation(nn.functional.conv2d(*own, padding=size // 2)), kernel, stride, padding, dilation, ceil, return_indices=True
+        )
+        gradient = torch.arange(pooled.numel(), device=device).view(pooled.shape) % 5 - 2.0
+        pooled.backward(gradient)
+        results.append([pooled, where, own[0].grad])
+    assert_same(results[1], results[0], rtol=0, atol=0)
+
+
+def test_an_image_as_a_matrix():
+    """The same elements in the same order, whether the view is one in memory or a copy."""
+    torch.manual_seed(0)
+    images, weight = torch.randint(-2, 3, (2, 12, 33, 37)).float(), torch.randint(-1, 2, (21, 12, 3, 3)).float()
+    shapes = [(2, -1), (2, 21, -1), (42, 33, 37), (-1,), (2, 3, 7, 33, 37), (2, 21 * 33, 37, 1)]
+
+    def views(device):
+        image = nn.functional.conv2d(images.to(device), weight.to(device), padding=1)
+        return [image.reshape(shape) for shape in shapes] + [image.flatten(1).view(2, 21, 33, 37) * 2]
+
+    assert_same(views("ltc"), views("cpu"), rtol=0, atol=0)

@@ -39,6 +39,7 @@ const std::vector<ImageOp>& image_ops() {
       {"aten::native_batch_norm_backward", 1, {0}, {0}, {}},
       {"ltc_torchscript::max_pool2d_with_indices", 0, {}, {0, 1}, {}},
       {"aten::max_pool2d_with_indices_backward", 1, {0, 7}, {0}, {}},
+      {"aten::threshold_backward", 1, {0}, {0}, {}},
       {"aten::avg_pool2d", 0, {}, {0}, {}},
       {"aten::avg_pool2d_backward", 1, {0}, {0}, {}},
       {"aten::_adaptive_avg_pool2d", 0, {}, {0}, {}},
@@ -109,11 +110,11 @@ class LayoutChoice {
   Value* converted(Value& value, at::MemoryFormat to, Node& user, uint32_t blamed) {
     Value*& known = converted_[to == kChannelsLast][&value];
     if (known) return known;
-    static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::contiguous", "");
+    static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ltc_torchscript::in_format", "");
     const torch::jit::WithInsertPoint before(&user);
     Value* format = program_.graph->insertConstant(static_cast<int64_t>(to));
     Node* node = program_.graph->insertNode(
-        program_.graph->create(torch::jit::Symbol::fromQualString("aten::contiguous"), {&value, format}));
+        program_.graph->create(torch::jit::Symbol::fromQualString("ltc_torchscript::in_format"), {&value, format}));
     known = node->output();
     known->setType(value.type());
     program_.origins.emplace(node, Origin{op, blamed});

@@ -203,6 +203,7 @@ Program lower(const ltc_graph& graph) {
   hoist_views(program);
   join_parts(program);
   join_products(program);
+  fold_relus(program);
   choose_layouts(program);
   program.groups = find_groups(program);
   return program;

@@ -1,7 +1,9 @@
 #include "ops.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/InferSize.h>
 #include <ATen/ScalarOps.h>
+#include <ATen/TensorUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/view_as_complex.h>
 #include <torch/library.h>
@@ -11,6 +13,7 @@
 #include <string>
 
 #include "encoder_layer.h"
+#include "image_layout.h"
 #include "max_pool.h"
 #include "philox.h"
 #include "rows.h"
@@ -100,13 +103,22 @@ at::Tensor as_strided_scatter(const at::Tensor& self, const at::Tensor& src, at:
   return out;
 }
 
-at::Tensor view(const at::Tensor& self, at::IntArrayRef size) { return self.reshape(size); }
+at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
+  if (self.is_contiguous() || !self.is_contiguous(at::MemoryFormat::ChannelsLast)) return self.reshape(size);
+  const auto sizes = at::infer_size(size, self.numel());
+  if (at::detail::computeStride(self.sizes(), self.strides(), sizes)) return self.view(sizes);
+  return in_format(self, at::MemoryFormat::Contiguous).view(sizes);
+}
 
 at::Tensor view_dtype(const at::Tensor& self, at::ScalarType dtype) {
   return (self.element_size() == static_cast<int64_t>(at::elementSize(dtype)) ? self : self.contiguous()).view(dtype);
 }
 
 at::Tensor view_as_complex(const at::Tensor& self) { return at::view_as_complex(self.contiguous()); }
+
+at::Tensor image_in_format(const at::Tensor& self, int64_t format) {
+  return in_format(self, static_cast<at::MemoryFormat>(format));
+}
 
 double to_float(const at::Scalar& value) { return value.toDouble(); }
 
@@ -117,6 +129,8 @@ class Registration {
     add("to_float(Scalar value) -> float", &to_float);
     add("philox(Scalar seed, Scalar offset, int[] size, *, ScalarType dtype) -> Tensor", &philox);
     add("view(Tensor(a) self, int[] size) -> Tensor(a)", &view);
+    add("reshape(Tensor(a) self, int[] shape) -> Tensor(a)", &view);
+    add("in_format(Tensor(a) self, int memory_format) -> Tensor(a)", &image_in_format);
     add("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", &view_dtype);
     add("view_as_complex(Tensor(a) self) -> Tensor(a)", &view_as_complex);
     add("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)", &as_strided);
@@ -125,7 +139,7 @@ class Registration {
     add("as_strided_scatter_(Tensor(a!) self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
         &as_strided_scatter_);
     add("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
-        "ceil_mode=False) -> (Tensor, Tensor)",
+        "ceil_mode=False, bool relu=False, bool indices=True) -> (Tensor, Tensor)",
         &max_pool2d_with_indices);
     add("sum(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &sum);
     add("mean(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &mean);

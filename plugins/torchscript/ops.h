@@ -3,7 +3,8 @@
 //   number(Scalar value, *, ScalarType? dtype=None) -> Tensor   a Python number: rank 0 and weak in type promotion
 //   to_float(Scalar value) -> float                a scalar where a schema wants a float
 //   philox(Scalar seed, Scalar offset, int[] size, *, ScalarType dtype) -> Tensor
-//   view, view_dtype, view_as_complex, as_strided, as_strided_scatter, as_strided_scatter_   of the row-major contents
+//   in_format(Tensor(a) self, int memory_format) -> Tensor(a)   of an image
+//   view, reshape, view_dtype, view_as_complex, as_strided, as_strided_scatter, as_strided_scatter_   of the row-major contents
 //
 // as_strided and its kin count strides and offsets in the row-major order of their operand, never in its memory.
 #pragma once

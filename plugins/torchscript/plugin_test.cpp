@@ -204,7 +204,7 @@ TEST_F(TorchscriptTest, LargeConvolutionsAreChannelsLast) {
   };
   const auto conversions = [](const std::string& text) {
     int count = 0;
-    for (size_t at = 0; (at = text.find("aten::contiguous", at)) != text.npos; ++at) ++count;
+    for (size_t at = 0; (at = text.find("ltc_torchscript::in_format", at)) != text.npos; ++at) ++count;
     return count;
   };
   EXPECT_EQ(conversions(text_for(64)), 3);  // the image and both weights; what is between stays as it is

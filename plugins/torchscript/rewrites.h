@@ -15,4 +15,8 @@ void join_parts(Program& program);
 // inner dims, and products of rows known at once with the same matrix become one of all the rows. Views must have been hoisted.
 void join_products(Program& program);
 
+// A relu that only a max-pool reads becomes a part of it, and the gradient of such a pair is that of the relu first. The same
+// results, without a pass over the whole image. Max-pools whose indices nobody reads make none.
+void fold_relus(Program& program);
+
 }  // namespace ltc::torchscript

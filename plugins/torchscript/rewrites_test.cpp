@@ -188,5 +188,52 @@ TEST_F(RewritesTest, ViewsDoNotDivideLoops) {
   EXPECT_THAT(results[4], ElementsAre(105, 384, 1, 1));
 }
 
+const std::vector<Attr> kWindow = {{"kernel_size", std::vector<int64_t>{2, 2}},
+                                   {"stride", std::vector<int64_t>{2, 2}},
+                                   {"padding", std::vector<int64_t>{0, 0}},
+                                   {"dilation", std::vector<int64_t>{1, 1}},
+                                   {"ceil_mode", LTC_ATTR_BOOL, {0}}};
+
+// A relu and a max-pool, and with a gradient what autograd makes of them. The relu is read by somebody else too, or not.
+struct ReluAndPool {
+  explicit ReluAndPool(bool with_gradient, bool is_read = false) {
+    const uint32_t x = g.param(LTC_F32, {1, 1, 4, 4});
+    const uint32_t y = g.node("aten::relu", {x}, {}, LTC_F32, {1, 1, 4, 4});
+    const uint32_t pooled = g.value(LTC_F32, {1, 1, 2, 2}), where = g.value(LTC_I64, {1, 1, 2, 2});
+    g.node("aten::max_pool2d_with_indices", {y}, kWindow, {pooled, where});
+    std::vector<uint32_t> outputs = {pooled};
+    if (with_gradient) {
+      const uint32_t gradient = g.param(LTC_F32, {1, 1, 2, 2});
+      const uint32_t spread =
+          g.node("aten::max_pool2d_with_indices_backward", {gradient, y, where}, kWindow, LTC_F32, {1, 1, 4, 4});
+      outputs.push_back(g.node("aten::threshold_backward", {spread, y}, {{"threshold", int64_t{0}}}, LTC_F32, {1, 1, 4, 4}));
+    }
+    if (is_read) outputs.push_back(y);
+    graph = &g.finish(outputs);
+  }
+  GraphBuilder g;
+  const ltc_graph* graph;
+};
+
+TEST_F(RewritesTest, ARelusMaximaAreThePools) {
+  const float nan = std::nanf("");
+  const std::vector<float> image = {1, 5, -1, -2, 3, 4, -0.f, -3, -7, nan, 2, 2, -8, 9, 2, 2};
+  const ReluAndPool forward(false), training(true), read(true, true);
+  EXPECT_EQ(count(text_of(*forward.graph), "aten::relu("), 0);
+  const auto pooled = run_and_free(*forward.graph, {floats({1, 1, 4, 4}, image)});
+  EXPECT_THAT(pooled[0], ElementsAre(5, 0, ::testing::IsNan(), 2));
+  EXPECT_FALSE(std::signbit(pooled[0][1]));  // the first of what relu makes equal
+
+  const std::string text = text_of(*training.graph);
+  EXPECT_EQ(count(text, "aten::relu("), 0) << text;
+  EXPECT_EQ(count(text, "Float(1, 1, 2, 2, device=cpu) = aten::threshold_backward("), 1) << text;
+  EXPECT_EQ(count(text_of(*read.graph), "= aten::relu("), 1);
+  for (const auto* graph : {training.graph, read.graph}) {
+    const auto results = run_and_free(*graph, {floats({1, 1, 4, 4}, image), floats({1, 1, 2, 2}, {10, 20, 30, 40})});
+    EXPECT_THAT(results[0], ElementsAre(5, 0, ::testing::IsNan(), 2));
+    EXPECT_THAT(results[1], ElementsAre(0, 10, 0, 0, 0, 0, 0, 0, 0, 30, 40, 0, 0, 0, 0, 0));
+  }
+}
+
 }  // namespace
 }  // namespace ltc::testing

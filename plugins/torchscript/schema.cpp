@@ -23,6 +23,7 @@ struct Rename {
 constexpr Rename kRenames[] = {
     // faster than ATen's
     {"aten::max_pool2d_with_indices", "ltc_torchscript::max_pool2d_with_indices"},
+    {"aten::reshape", "ltc_torchscript::reshape"},
     {"aten::sum.dim_IntList", "ltc_torchscript::sum"},
     {"aten::mean.dim", "ltc_torchscript::mean"},
     {"aten::native_layer_norm", "ltc_torchscript::native_layer_norm"},
