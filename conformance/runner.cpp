@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +104,7 @@ Child start_child(const Options& options, const std::deque<std::string>& names) 
   if (pid < 0) fail(Code::kResourceExhausted, "no child process: ", std::strerror(errno));
   if (pid == 0) {
     ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a plugin that hangs would live on
     ::signal(SIGPIPE, SIG_DFL);
     ::dup2(input[0], STDIN_FILENO);
     ::dup2(output[1], kResultDescriptor);

@@ -30,8 +30,9 @@ struct Ran {
   std::string text;
 };
 
-Ran run_suite(const std::string& args) {
-  std::FILE* pipe = ::popen(cat(LTC_CONFORMANCE, " ", args, " 2>&1").c_str(), "r");
+// Until nobody holds its output any more.
+Ran run_command(const std::string& command) {
+  std::FILE* pipe = ::popen(cat(command, " 2>&1").c_str(), "r");
   Ran ran;
   char chunk[4096];
   for (size_t size; (size = std::fread(chunk, 1, sizeof chunk, pipe)) > 0;) ran.text.append(chunk, size);
@@ -39,6 +40,8 @@ Ran run_suite(const std::string& args) {
   ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return ran;
 }
+
+Ran run_suite(const std::string& args) { return run_command(cat(LTC_CONFORMANCE, " ", args)); }
 
 Ran run_on(const std::string& plugin, const std::string& args) {
   const bool fault = plugin.starts_with("fault_");
@@ -140,6 +143,12 @@ TEST(Suite, the_report_comes_whatever_the_plugin_does) {
   EXPECT_THAT(ran.text, HasSubstr("the plugin crashed the process: signal 6"));
   EXPECT_THAT(ran.text, HasSubstr("DOES NOT CONFORM"));
   EXPECT_THAT(ran.text, Not(HasSubstr("FAILED  Memory."))) << "a crash in execute is no failure of memory";
+}
+
+TEST(Suite, leaves_no_process_behind) {
+  const Ran ran = run_command(cat("timeout --signal KILL 2 ", LTC_CONFORMANCE, " --backend ", plugin_path("test_hangs"),
+                                  " --timeout 600 --filter Execute.a_run_computes"));
+  EXPECT_NE(ran.code, 0);
 }
 
 std::vector<std::string> sorted_lines(const Ran& ran) {
