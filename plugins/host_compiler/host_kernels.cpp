@@ -97,20 +97,17 @@ std::shared_ptr<HostModule> HostKernels::module(const std::string& source, size_
 
 void HostKernels::request(std::span<const std::shared_ptr<HostModule>> modules) {
   using State = HostModule::State;
-  const State enough = when_ == When::kWait ? State::kDone : State::kRequested;
   const auto state = [](const auto& module) { return module->state_.load(std::memory_order_acquire); };
-  if (when_ == When::kNever || std::ranges::all_of(
-                                   modules, [&](State now) { return now >= enough; }, state))
-    return;
+  const auto are = [&](State least) {
+    return std::ranges::all_of(modules, [&](const auto& module) { return state(module) >= least; });
+  };
+  if (when_ == When::kNever || are(when_ == When::kWait ? State::kDone : State::kRequested)) return;
   std::unique_lock lock(mutex_);
   for (const auto& module : modules) {
     if (state(module) == State::kNew) enqueue(module);
   }
   if (when_ != When::kWait) return;
-  changed_.wait(lock, [&] {
-    return std::ranges::all_of(
-        modules, [](State now) { return now == State::kDone; }, state);
-  });
+  changed_.wait(lock, [&] { return are(State::kDone); });
   for (const auto& module : modules) {
     if (!module->error_.empty()) throw abi::Failure(LTC_INTERNAL, module->error_);
   }
