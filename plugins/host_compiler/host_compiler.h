@@ -2,7 +2,7 @@
  *
  * LLVM is large, and other libraries of a process bring other versions of it. So it is linked statically into a shared object of
  * its own, libltc_host_compiler.so, which exports the functions below and nothing else, and which is opened with dlopen where it
- * is there. All functions may be called from any thread; compilations run one after the other. */
+ * is there. All functions may be called from any thread, several at a time. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

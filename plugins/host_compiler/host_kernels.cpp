@@ -1,7 +1,9 @@
 #include "host_kernels.h"
 
 #include <dlfcn.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -20,6 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kFile = "libltc_host_compiler.so";
+constexpr unsigned kMostThreads = 4;
+constexpr int kNiceness = 5;
 
 fs::path own_folder() {
   Dl_info info{};
@@ -64,13 +68,19 @@ HostModule::~HostModule() {
   if (module_) library_->unload(module_);
 }
 
+HostKernels::HostKernels(const ltc_host_api* host, std::string cpu, When when)
+    : host_(host),
+      cpu_(std::move(cpu)),
+      when_(when),
+      most_threads_(std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads)) {}
+
 HostKernels::~HostKernels() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
   }
   changed_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  for (std::thread& thread : threads_) thread.join();
 }
 
 std::shared_ptr<HostModule> HostKernels::module(const std::string& source, size_t kernels) {
@@ -85,28 +95,44 @@ std::shared_ptr<HostModule> HostKernels::module(const std::string& source, size_
   return module;
 }
 
-void HostKernels::request(const std::shared_ptr<HostModule>& module) {
+void HostKernels::request(std::span<const std::shared_ptr<HostModule>> modules) {
   using State = HostModule::State;
-  const State state = module->state_.load(std::memory_order_acquire);
-  if (when_ == When::kNever || state == State::kDone || (state == State::kRequested && when_ != When::kWait)) return;
+  const auto state = [](const auto& module) { return module->state_.load(std::memory_order_acquire); };
+  const auto are = [&](State least) {
+    return std::ranges::all_of(modules, [&](const auto& module) { return state(module) >= least; });
+  };
+  if (when_ == When::kNever || are(when_ == When::kWait ? State::kDone : State::kRequested)) return;
   std::unique_lock lock(mutex_);
-  if (module->state_ == State::kNew) {
-    module->state_ = State::kRequested;
-    module->requested_at_ = std::chrono::steady_clock::now();
-    requests_.push_back(module);
-    if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-    changed_.notify_all();
+  for (const auto& module : modules) {
+    if (state(module) == State::kNew) enqueue(module);
   }
   if (when_ != When::kWait) return;
-  changed_.wait(lock, [&] { return module->state_ == State::kDone; });
-  if (!module->error_.empty()) throw abi::Failure(LTC_INTERNAL, module->error_);
+  changed_.wait(lock, [&] { return are(State::kDone); });
+  for (const auto& module : modules) {
+    if (!module->error_.empty()) throw abi::Failure(LTC_INTERNAL, module->error_);
+  }
 }
 
-void HostKernels::work() {
-  open();
+void HostKernels::enqueue(const std::shared_ptr<HostModule>& module) {
+  module->state_ = HostModule::State::kRequested;
+  module->requested_at_ = std::chrono::steady_clock::now();
+  requests_.push_back(module);
+  if (requests_.size() > idle_ && threads_.size() < most_threads_) {
+    threads_.emplace_back([this, is_first = threads_.empty()] { work(is_first); });
+  }
+  changed_.notify_all();
+}
+
+// A program whose steps do not wait for kernels goes on beside them: the first thread is no slower than its own, others
+// take what it leaves.
+void HostKernels::work(bool is_first) {
+  if (!is_first && when_ != When::kWait) setpriority(PRIO_PROCESS, 0, kNiceness);  // on Linux that is the thread
+  std::call_once(opened_, [this] { open(); });
   std::unique_lock lock(mutex_);
   while (true) {
+    ++idle_;
     changed_.wait(lock, [this] { return stopping_ || !requests_.empty(); });
+    --idle_;
     if (stopping_) return;
     std::shared_ptr<HostModule> module = std::move(requests_.front());
     requests_.pop_front();

@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -53,21 +54,24 @@ enum class When : uint8_t {
   kNever,
 };
 
-// Compiles on a thread of its own, in the order of the requests, and keeps the results in the host's cache.
+// Compiles on threads of its own, in the order of the requests, and keeps the results in the host's cache.
 class HostKernels {
  public:
   // `cpu` as in ltc_hc_describe. The host must outlive this.
-  HostKernels(const ltc_host_api* host, std::string cpu, When when) : host_(host), cpu_(std::move(cpu)), when_(when) {}
-  ~HostKernels();  // waits for the compilation that runs
+  HostKernels(const ltc_host_api* host, std::string cpu, When when);
+  ~HostKernels();  // waits for the compilations that run
 
   // One per source, however often it is asked for. `source`: program_text() of so many kernels, ltc_kernel_0 and so on.
   std::shared_ptr<HostModule> module(const std::string& source, size_t kernels);
   // Cheap after the first time.
-  void request(const std::shared_ptr<HostModule>& module);
+  void request(std::span<const std::shared_ptr<HostModule>> modules);
   bool waits() const { return when_ == When::kWait; }
+  // So many modules are compiled at a time.
+  size_t most_threads() const { return most_threads_; }
 
  private:
-  void work();
+  void enqueue(const std::shared_ptr<HostModule>& module);
+  void work(bool is_first);
   void open();
   void make(HostModule& module) noexcept;
   HostModule::Function find(const HostModule& module, size_t kernel) const;
@@ -77,7 +81,9 @@ class HostKernels {
   const ltc_host_api* const host_;
   const std::string cpu_;
   const When when_;
-  const Library* library_ = nullptr;  // of the thread; null: not opened yet, or there is none
+  const size_t most_threads_;
+  std::once_flag opened_;
+  const Library* library_ = nullptr;  // once it is opened; null: there is none
   std::string target_;                // what objects depend on besides their source
 
   std::mutex mutex_;
@@ -86,7 +92,8 @@ class HostKernels {
   size_t prune_at_ = 64;  // forgotten modules are looked for when there are so many
   std::deque<std::shared_ptr<HostModule>> requests_;
   bool stopping_ = false;
-  std::thread thread_;  // begins with the first request
+  size_t idle_ = 0;                   // threads that wait for requests
+  std::vector<std::thread> threads_;  // begin with requests
 };
 
 }  // namespace ltc::host_compiler

@@ -58,12 +58,14 @@ std::vector<float> run(const HostModule& module) {
   return x;
 }
 
+void request(HostKernels& kernels, const std::shared_ptr<HostModule>& module) { kernels.request({&module, 1}); }
+
 TEST(HostKernels, a_kernel_is_compiled_and_runs) {
   Host host;
   HostKernels kernels(&host.api, "native", When::kWait);
   const auto module = kernels.module(kDoubles, 1);
   EXPECT_EQ(module->function(0), nullptr);  // nobody asked yet
-  kernels.request(module);
+  request(kernels, module);
   ASSERT_NE(module->function(0), nullptr);
   EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
   EXPECT_EQ(kernels.module(kDoubles, 1), module);
@@ -73,7 +75,7 @@ TEST(HostKernels, nobody_waits_in_the_background) {
   Host host;
   HostKernels kernels(&host.api, "native", When::kBackground);
   const auto module = kernels.module(kDoubles, 1);
-  kernels.request(module);
+  request(kernels, module);
   while (!module->function(0)) std::this_thread::yield();  // the test's time limit ends it
   EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
 }
@@ -82,7 +84,7 @@ TEST(HostKernels, never_means_never) {
   Host host;
   HostKernels kernels(&host.api, "native", When::kNever);
   const auto module = kernels.module(kDoubles, 1);
-  kernels.request(module);
+  request(kernels, module);
   EXPECT_EQ(module->function(0), nullptr);
 }
 
@@ -91,7 +93,7 @@ TEST(HostKernels, objects_are_kept_by_source_and_machine) {
   for (const char* cpu : {"native", "native", "x86-64"}) {
     HostKernels kernels(&host.api, cpu, When::kWait);
     const auto module = kernels.module(kDoubles, 1);
-    kernels.request(module);
+    request(kernels, module);
     EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
   }
   EXPECT_EQ(host.cache.size(), 2u);
@@ -101,25 +103,25 @@ TEST(HostKernels, objects_are_kept_by_source_and_machine) {
 // An object that was kept is not one: another LLVM's, perhaps.
 TEST(HostKernels, a_foreign_object_is_an_error_and_no_crash) {
   Host host;
-  const auto request = [&] {
+  const auto run = [&] {
     HostKernels kernels(&host.api, "native", When::kWait);
-    kernels.request(kernels.module(kDoubles, 1));
+    request(kernels, kernels.module(kDoubles, 1));
   };
-  request();
+  run();
   for (auto& [key, value] : host.cache) value = "no object";
-  EXPECT_THROW(request(), abi::Failure);
+  EXPECT_THROW(run(), abi::Failure);
 }
 
 TEST(HostKernels, what_does_not_compile_is_said_with_the_line) {
   Host host;
   HostKernels kernels(&host.api, "native", When::kWait);
   const auto module = kernels.module("extern \"C\" void ltc_kernel_0(void* const*, long, long) { no_such_thing(); }", 1);
-  EXPECT_THROW(kernels.request(module), abi::Failure);
+  EXPECT_THROW(request(kernels, module), abi::Failure);
   EXPECT_EQ(module->function(0), nullptr);
   ASSERT_EQ(host.errors.size(), 1u);
   EXPECT_NE(host.errors[0].find("no_such_thing"), std::string::npos) << host.errors[0];
   const auto next = kernels.module(kDoubles, 1);
-  kernels.request(next);
+  request(kernels, next);
   EXPECT_NE(next->function(0), nullptr);
 }
 
@@ -129,13 +131,13 @@ TEST(HostKernels, kernels_of_one_source_are_ready_together) {
   std::string halves = kDoubles;
   halves.replace(halves.find("_0"), 2, "_1").replace(halves.find("*= 2"), 4, "/= 2");
   const auto module = kernels.module(kDoubles + halves, 2);
-  kernels.request(module);
+  request(kernels, module);
   std::vector<float> x = run(*module);
   void* const args[] = {x.data()};
   module->function(1)(args, 0, 2);
   EXPECT_EQ(x, (std::vector<float>{0.5, 2, 6}));
   EXPECT_EQ(host.cache.size(), 1u);
-  EXPECT_THROW(kernels.request(kernels.module(kDoubles, 2)), abi::Failure);
+  EXPECT_THROW(request(kernels, kernels.module(kDoubles, 2)), abi::Failure);
 }
 
 // A function that is called often is not copied to each place; what it does is the same.
@@ -149,11 +151,34 @@ TEST(HostKernels, large_functions_that_are_called_often_stay_functions) {
   std::string often = one + kernel, once = often;
   often.replace(often.find("x[i] *= 2;"), 10, "{" + calls + "}");
   once.replace(once.find("x[i] *= 2;"), 10, "x[i] = f(x[i]);");
-  for (const std::string& source : {often, once}) kernels.request(kernels.module(source, 1));
+  for (const std::string& source : {often, once}) request(kernels, kernels.module(source, 1));
   std::map<size_t, size_t> sizes;  // of objects, by the source's length
   for (const auto& [key, object] : host.cache) sizes[key.size()] = object.size();
   ASSERT_EQ(sizes.size(), 2u);
   EXPECT_LT(sizes.rbegin()->second, 2 * sizes.begin()->second);
+}
+
+TEST(HostKernels, modules_asked_for_together_are_compiled_by_several_threads) {
+  for (const When when : {When::kWait, When::kBackground}) {
+    Host host;
+    HostKernels kernels(&host.api, "native", when);
+    std::vector<std::shared_ptr<HostModule>> modules;
+    for (int i = 0; i < 12; ++i) modules.push_back(kernels.module("// " + std::to_string(i) + kDoubles, 1));
+    kernels.request(modules);
+    for (const auto& module : modules) {
+      while (when == When::kBackground && !module->function(0)) std::this_thread::yield();
+      EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
+    }
+    EXPECT_EQ(host.cache.size(), modules.size());
+  }
+}
+
+TEST(HostKernels, one_of_several_that_does_not_compile_does_not_keep_the_others) {
+  Host host;
+  HostKernels kernels(&host.api, "native", When::kWait);
+  const std::shared_ptr<HostModule> modules[] = {kernels.module("no source", 1), kernels.module(kDoubles, 1)};
+  EXPECT_THROW(kernels.request(modules), abi::Failure);
+  EXPECT_EQ(run(*modules[1]), (std::vector<float>{1, 4, 6}));
 }
 
 TEST(HostKernels, many_threads_ask_for_many_kernels) {
@@ -165,7 +190,7 @@ TEST(HostKernels, many_threads_ask_for_many_kernels) {
     threads.emplace_back([&] {
       for (int i = 0; i < 5; ++i) {
         const auto module = kernels.module("// " + std::to_string(i) + kDoubles, 1);
-        kernels.request(module);
+        request(kernels, module);
         right += run(*module) == std::vector<float>{1, 4, 6};
       }
     });

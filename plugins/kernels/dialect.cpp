@@ -158,8 +158,8 @@ FN u64 u64_of_f64(f64 x) { u64 y; __builtin_memcpy(&y, &x, sizeof y); return y; 
 
 constexpr MathsForm kHostVectorMaths[] = {{"f32x16", R"(#define F float16
 #define U uint16
-#define BITS(x) __builtin_bit_cast(uint16, x)
-#define FLOAT(u) __builtin_bit_cast(float16, u)
+#define BITS(x) ((uint16)(x))
+#define FLOAT(u) ((float16)(u))
 #define FUSED(a, b, c) __builtin_elementwise_fma(a, b, c)
 #define NAME(f) ltc_##f##_f32x16
 )"}};

@@ -1,11 +1,17 @@
 #include "program_kernels.h"
 
 #include <algorithm>
-#include <span>
 
 #include "kernels/render.h"
 
 namespace ltc::torchscript {
+namespace {
+
+// Kernels of a module. With fewer, what a module takes by itself and its functions weigh more than another thread gains; of more,
+// the first need not wait for the last.
+constexpr size_t kLeastTogether = 3, kMostTogether = 16;
+
+}  // namespace
 
 size_t ProgramKernels::add(std::string text) {
   const auto [known, is_new] = numbers_.try_emplace(std::move(text), texts_.size());
@@ -14,8 +20,13 @@ size_t ProgramKernels::add(std::string text) {
 }
 
 void ProgramKernels::finish() {
-  for (size_t first = 0; first < texts_.size(); first += kTogether) {
-    const std::span<const std::string> some(&texts_[first], std::min(kTogether, texts_.size() - first));
+  const size_t kernels = texts_.size();
+  const size_t modules =
+      std::max((kernels + kMostTogether - 1) / kMostTogether,
+               std::clamp<size_t>(kernels / kLeastTogether, std::min<size_t>(kernels, 1), compiler_.most_threads()));
+  for (size_t module = 0; module < modules; ++module) {
+    std::vector<std::string> some;
+    for (size_t kernel = module; kernel < kernels; kernel += modules) some.push_back(std::move(texts_[kernel]));
     modules_.push_back(compiler_.module(kernels::program_text(some, kernels::host_vector_dialect()), some.size()));
   }
   texts_.clear();
@@ -28,7 +39,7 @@ void ProgramKernels::count_work(int64_t& work, int64_t instructions) {
   work += instructions + kRunsAreWork;
   if (work < kEnough && !compiler_.waits()) return;
   is_requested_ = true;
-  for (const auto& module : modules_) compiler_.request(module);
+  compiler_.request(modules_);
 }
 
 }  // namespace ltc::torchscript

@@ -1,5 +1,5 @@
-// The kernels of a program, compiled together and requested once. Those of the same text are one, as in a network of equal
-// layers.
+// The kernels of a program, compiled together, some by each thread, and requested once. Those of the same text are one, as in a
+// network of equal layers.
 #pragma once
 #include <memory>
 #include <string>
@@ -22,13 +22,11 @@ class ProgramKernels {
   void finish();
 
   // Null until it is compiled.
-  Function function(size_t kernel) const { return modules_[kernel / kTogether]->function(kernel % kTogether); }
+  Function function(size_t kernel) const { return modules_[kernel % modules_.size()]->function(kernel / modules_.size()); }
   // Of a cluster that runs: so many instructions on elements. Compiling pays for what runs often or for long.
   void count_work(int64_t& work, int64_t instructions);
 
  private:
-  static constexpr size_t kTogether = 16;  // of many, the first need not wait for the last
-
   host_compiler::HostKernels& compiler_;
   std::vector<std::string> texts_;
   std::unordered_map<std::string, size_t> numbers_;
