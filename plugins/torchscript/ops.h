@@ -2,7 +2,7 @@
 //
 //   number(Scalar value, *, ScalarType? dtype=None) -> Tensor   a Python number: rank 0 and weak in type promotion
 //   to_float(Scalar value) -> float                a scalar where a schema wants a float
-//   philox(Scalar seed, Scalar offset, int[] size, *, ScalarType dtype) -> Tensor
+//   philox(Scalar seed, Scalar offset, int[] size, *, ScalarType dtype, Device? device=None) -> Tensor
 //   view, view_dtype, view_as_complex, as_strided, as_strided_scatter, as_strided_scatter_   of the row-major contents
 //
 // as_strided and its kin count strides and offsets in the row-major order of their operand, never in its memory.
@@ -17,5 +17,6 @@ void register_operators();
 
 // dtype: what the number is held as, where that is known to change no result; the default is its own.
 at::Tensor make_number(const at::Scalar& value, std::optional<at::ScalarType> dtype);
+at::Tensor make_number_on(c10::Device device, const at::Scalar& value, std::optional<at::ScalarType> dtype);
 
 }  // namespace ltc::torchscript
