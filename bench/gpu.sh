@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD state=$PWD/build/gpu carry=$PWD/build/gpu-carry build=$PWD/build/gpu-release
 python=${PYTHON:-python3}
 deadline=$((SECONDS + ${GPU_SECONDS:-570}))
-parts=(plugin conformance sanitizer core precision activations peers sweep models times
+parts=(plugin conformance sanitizer core torchscript precision activations peers sweep models times
   without_{blocks,pieces,attention,cudnn,cublas,epilogues} with_{activations,tf32})
 
 usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
@@ -66,6 +66,9 @@ sanitizer() {
     --backend "$build/python/ltc/plugins/libltc_cuda.so" --tier memory,execute,async,programs
 }
 core() { configure && ninja -C "$build"; }
+torchscript() {
+  LTC_TS_CUDA=1 exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_torchscript.so"
+}
 sweep() {
   export PYTHONPATH=$root/conformance:$PYTHONPATH
   exactly "$python" -m sweep --modes forward,backward --dtypes float32,bfloat16 --samples 1 --timeout 60 \

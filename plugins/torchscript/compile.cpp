@@ -1,5 +1,6 @@
 #include "compile.h"
 
+#include <ATen/core/enum_tag.h>
 #include <c10/util/StringUtil.h>
 #include <torch/csrc/jit/ir/constants.h>
 
@@ -21,6 +22,7 @@ class Executable::Compiler {
       : program_(program), kernels_(std::make_shared<ProgramKernels>(kernels)), out_(out) {}
 
   void run() {
+    out_.device_ = program_.device;
     out_.params_ = program_.params;
     for (const torch::jit::Value* input : program_.graph->inputs()) new_slot(*input);
     for (const Program::Group& group : program_.groups) {
@@ -76,13 +78,15 @@ class Executable::Compiler {
     } else if (!node.outputs().empty() && number_source(*node.output(0))) {
       if (!is_wanted(node)) return;
       instruction.kind = Kind::kNumber;
+      instruction.on_host = program_.device.is_cpu() || is_taken_from_host(node);
     } else {
+      const bool on_host = program_.device.is_cpu();
       const Origin& origin = program_.origins.at(&node);
       instruction.op = origin.op;
       instruction.node = origin.node;
       instruction.layout = operand_layout(origin.op);
-      instruction.threads = threads_for(node, origin.op);
-      if ((instruction.product = find_product(origin.op))) {
+      if (on_host) instruction.threads = threads_for(node, origin.op);
+      if (on_host && (instruction.product = find_product(origin.op))) {
         instruction.kind = Kind::kProduct;
       } else if (writes(origin.op.schema())) {
         instruction.kind = Kind::kWritingCall;
@@ -94,6 +98,20 @@ class Executable::Compiler {
     out_.instructions_.push_back(std::move(instruction));
   }
 
+  // Kernels of devices take a number among their operands from the host's memory if they compute element by element and have
+  // another operand to say which device it is.
+  bool is_taken_from_host(const torch::jit::Node& number) const {
+    const auto& uses = number.output()->uses();
+    return std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
+      const auto origin = program_.origins.find(use.user);
+      const auto inputs = use.user->inputs();
+      return origin != program_.origins.end() && origin->second.op.hasTag(at::Tag::pointwise) &&
+             std::any_of(inputs.begin(), inputs.end(), [](const torch::jit::Value* input) {
+               return input->type()->kind() == c10::TypeKind::TensorType && !number_source(*input);
+             });
+    });
+  }
+
   void add_constant(const torch::jit::Node& node) {
     const uint32_t id = new_slot(*node.output());
     out_.slots_[id] = torch::jit::toIValue(node.output()).value();
@@ -101,11 +119,11 @@ class Executable::Compiler {
   }
 
   // The result must fit the operand's memory. A number must not become a result: it would stay weak in promotion.
-  static std::optional<c10::OperatorHandle> plan_in_place(const torch::jit::Node& node, const c10::OperatorHandle& op) {
+  std::optional<c10::OperatorHandle> plan_in_place(const torch::jit::Node& node, const c10::OperatorHandle& op) const {
     if (node.inputs().empty() || node.outputs().size() != 1 || number_source(*node.input(0))) return std::nullopt;
     const TensorSpec operand = spec_of(*node.input(0)), result = spec_of(*node.output());
     if (operand.dtype == at::ScalarType::Undefined || operand != result) return std::nullopt;
-    return in_place_twin(op);
+    return in_place_twin(op, program_.device);
   }
 
   template <typename Inputs, typename Outputs>

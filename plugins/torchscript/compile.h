@@ -48,6 +48,7 @@ class Executable {
     Kind kind = Kind::kCall;
     OperandLayout layout = OperandLayout::kAny;
     Threads threads = Threads::kOne;
+    bool on_host = true;       // of kNumber
     uint32_t node = LTC_NONE;  // of the C graph
     uint32_t first_operand = 0, operand_count = 0, first_result = 0, result_count = 0;
     std::optional<c10::OperatorHandle> op, twin;
@@ -71,6 +72,7 @@ class Executable {
   void check_results(const Instruction& instruction) const;
   [[noreturn]] void fail(const Instruction& instruction);
 
+  c10::Device device_ = at::kCPU;
   std::vector<Program::Param> params_;
   std::vector<bool> used_;  // by param
   std::vector<Instruction> instructions_;

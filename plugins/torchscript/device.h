@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 
 #include "errors.h"
 #include "host_compiler/host_kernels.h"
 #include "ltc/plugin.h"
+#include "target.h"
 #include "team.h"
 
 namespace ltc::torchscript {
@@ -36,19 +38,29 @@ class MemoryMeter {
 struct ltc_plugin {
   explicit ltc_plugin(const ltc_host_api* api);
   const ltc_host_api* const host;
+  const c10::DeviceType devices;
+  // Found when devices are first asked for.
+  const ltc::torchscript::Devices& found();
   ltc::host_compiler::HostKernels kernels;
   ltc::torchscript::Team team;
+
+ private:
+  std::once_flag once_;
+  ltc::torchscript::Devices found_;
 };
 
 struct ltc_device {
-  ltc_plugin* plugin;
+  ltc_device(ltc_plugin* owner, uint32_t ordinal) : plugin(owner), queue(owner->devices, ordinal) {}
+
+  ltc_plugin* const plugin;
+  const ltc::torchscript::Queue queue;
   ltc::torchscript::MemoryMeter memory;
   uint64_t submits = 0;                                // tells whether a buffer was already seen in this submit
   std::optional<ltc::torchscript::Error> undelivered;  // of a run whose host wanted no event: rides in the next one
 };
 
 // A value: a write to one buffer never changes another, although two may share memory until then.
-// The tensor is strided, on the CPU, of the declared sizes and type, with any strides; undefined only when
+// The tensor is strided, on the device, of the declared sizes and type, with any strides; undefined only when
 // there was no memory left for the result of a failed run.
 struct ltc_buffer {
   explicit ltc_buffer(ltc_device* owner) : device(owner) {}
@@ -70,20 +82,22 @@ struct ltc_buffer {
   bool donated = false;  // in that submit
 };
 
-// Work is synchronous, so an event exists only to carry an error.
+// Work on the CPU is synchronous, so there an event exists only to carry an error.
 struct ltc_event {
   const ltc_host_api* host;
-  ltc::torchscript::Error error;
+  std::optional<ltc::torchscript::Error> error;
+  std::optional<c10::Event> place;  // in the queue; nothing: the work is over
 };
 
 namespace ltc::torchscript {
 
 // memory.cpp
-at::Tensor dense(at::IntArrayRef sizes, at::ScalarType dtype);
+at::Tensor dense(at::IntArrayRef sizes, at::ScalarType dtype, c10::Device device);
 ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args);
-void transfer(const ltc_transfer_args& args);
+void transfer(ltc_device* device, const ltc_transfer_args& args);
 
-// Hands a failure, and any that waited for an event, to the host; *done stays NULL without one.
+// Hands what was submitted, with its failure and any that waited for an event, to the host; *done stays NULL where all is over
+// and went well.
 void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done);
 
 }  // namespace ltc::torchscript

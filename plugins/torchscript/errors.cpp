@@ -19,6 +19,8 @@ Error translate_current() {
     throw;
   } catch (const c10::OutOfMemoryError& error) {
     return {LTC_RESOURCE_EXHAUSTED, LTC_NONE, error.what_without_backtrace()};
+  } catch (const c10::AcceleratorError& error) {
+    return {LTC_DEVICE_LOST, LTC_NONE, error.what_without_backtrace()};
   } catch (const c10::IndexError& error) {
     return {LTC_OUT_OF_RANGE, LTC_NONE, error.what_without_backtrace()};
   } catch (const c10::NotImplementedError& error) {

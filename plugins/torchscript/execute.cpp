@@ -129,7 +129,8 @@ void Executable::run_tiles(const Instruction& instruction) {
 void Executable::make(const Instruction& number) {
   const Operand* operands = operands_.data() + number.first_operand;
   const auto dtype = fetch(operands[1]).toOptional<at::ScalarType>();
-  stack_.emplace_back(make_number(fetch(operands[0]).toScalar(), dtype));
+  const at::Scalar value = fetch(operands[0]).toScalar();
+  stack_.emplace_back(number.on_host ? make_number(value, dtype) : make_number_on(device_, value, dtype));
 }
 
 template <typename Element>
@@ -171,6 +172,7 @@ at::Tensor Executable::take_output(size_t index) {
     throw Failure(LTC_INTERNAL, c10::str("[execute] output ", index, " is no dense tensor"));
   }
   at::Tensor tensor = std::move(value).toTensor();
+  if (tensor.device() != device_) throw Failure(LTC_INTERNAL, c10::str("[execute] output ", index, " is on ", tensor.device()));
   if (!specs_[output.slot].matches(tensor)) {
     throw Failure(LTC_INTERNAL,
                   c10::str("[execute] output ", index, " is ", describe(tensor), ", declared ", to_string(specs_[output.slot])));
@@ -261,8 +263,8 @@ void load_inputs(Executable& executable, const ltc_execute_args& args) noexcept 
 // What a failed run leaves must be allocated: the host may still pass it on. Zeros, so that failures are repeatable.
 void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
   try {
-    buffer.hold(dense(spec.sizes, spec.dtype));
-    std::memset(buffer.tensor.mutable_data_ptr(), 0, buffer.tensor.nbytes());
+    buffer.hold(dense(spec.sizes, spec.dtype, buffer.device->queue.device()));
+    buffer.tensor.zero_();
   } catch (...) {
     buffer.hold({});
   }
@@ -275,6 +277,7 @@ std::optional<Error> submit(ltc_device* device, Executable& executable, const lt
   at::init_num_threads();  // a later torch.set_num_threads of another thread binds this one too
   Crew crew(device->plugin->host, device->plugin->team);
   QuietDispatch quiet;
+  const OnQueue on(device->queue);
   PoolScope pooled;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
   for (auto& result : results) result = std::make_unique<ltc_buffer>(device);

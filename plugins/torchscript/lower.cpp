@@ -49,7 +49,8 @@ torch::jit::SourceRange source_range(std::string_view location) {
 
 class Lowering {
  public:
-  explicit Lowering(const ltc_graph& source) : source_(source), binder_(source), values_(source.value_count) {
+  Lowering(const ltc_graph& source, c10::Device device) : source_(source), binder_(source, device), values_(source.value_count) {
+    program_.device = device;
     program_.graph = std::make_shared<torch::jit::Graph>();
     for (auto& numbers : numbers_) numbers.resize(source.value_count);
   }
@@ -75,7 +76,8 @@ class Lowering {
       const bool is_scalar = param.flags & LTC_PARAM_SCALAR;
       program_.params.push_back({is_scalar, type.dtype, is_scalar ? TensorSpec{} : declared(type)});
       values_[param.value] = graph().addInput();
-      values_[param.value]->setType(is_scalar ? scalar_type(type.dtype) : tensor_type(program_.params.back().spec));
+      values_[param.value]->setType(is_scalar ? scalar_type(type.dtype)
+                                              : tensor_type(program_.params.back().spec, program_.device));
     }
   }
 
@@ -107,7 +109,7 @@ class Lowering {
       if (id == LTC_NONE) continue;
       if (id >= source_.value_count) throw Failure(LTC_INVALID_ARGUMENT, c10::str("[lower] output ", id, " is no value"));
       values_[id] = call->outputs()[i];
-      values_[id]->setType(tensor_type(declared(*source_.types[id])));
+      values_[id]->setType(tensor_type(declared(*source_.types[id]), program_.device));
     }
   }
 
@@ -192,14 +194,18 @@ class Lowering {
 
 }  // namespace
 
-c10::TypePtr tensor_type(const TensorSpec& spec) {
-  return c10::TensorType::create(spec.dtype, at::kCPU, c10::VaryingShape<int64_t>(spec.sizes),
+c10::TypePtr tensor_type(const TensorSpec& spec, c10::Device device) {
+  return c10::TensorType::create(spec.dtype, device, c10::VaryingShape<int64_t>(spec.sizes),
                                  c10::VaryingShape<int64_t>(spec.sizes.size()), std::nullopt);
 }
 
-Program lower(const ltc_graph& graph) {
+Program lower(const ltc_graph& graph, c10::Device device) {
   check_extensions(graph.ext);
-  Program program = Lowering(graph).run();
+  Program program = Lowering(graph, device).run();
+  if (!device.is_cpu()) {
+    for (const Node* node : program.graph->nodes()) program.groups.push_back({{node}, false});
+    return program;
+  }
   hoist_views(program);
   join_parts(program);
   join_products(program);
@@ -209,9 +215,9 @@ Program lower(const ltc_graph& graph) {
   return program;
 }
 
-void claim(const ltc_graph& graph, uint32_t* cluster) {
+void claim(const ltc_graph& graph, c10::Device device, uint32_t* cluster) {
   check_extensions(graph.ext);
-  const Binder binder(graph);
+  const Binder binder(graph, device);
   for (size_t i = 0; i < graph.node_count; ++i) {
     try {
       binder.bind(*graph.nodes[i]);

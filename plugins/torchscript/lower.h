@@ -44,20 +44,21 @@ struct Program {
     bool is_fused;
   };
 
+  c10::Device device = at::kCPU;  // of all its tensors
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<Param> params;
   std::unordered_map<const torch::jit::Node*, Origin> origins;
   std::vector<Group> groups;  // all nodes, in an order in which they can run
 };
 
-Program lower(const ltc_graph& graph);
+Program lower(const ltc_graph& graph, c10::Device device);
 
 // 1 per node that can be lowered and run, else 0.
-void claim(const ltc_graph& graph, uint32_t* cluster);
+void claim(const ltc_graph& graph, c10::Device device, uint32_t* cluster);
 
 // The declared type of a tensor value of a program's graph, and how the graph has it.
 TensorSpec spec_of(const torch::jit::Value& value);
-c10::TypePtr tensor_type(const TensorSpec& spec);
+c10::TypePtr tensor_type(const TensorSpec& spec, c10::Device device = at::kCPU);
 
 // The number that a `number` node makes a tensor of (ops.h); null for any other value.
 const torch::jit::Value* number_source(const torch::jit::Value& value);

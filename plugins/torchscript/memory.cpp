@@ -1,5 +1,7 @@
 // Buffers and transfers: the half of the plugin that only moves bytes.
 #include <ATen/EmptyTensor.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/StringUtil.h>
 
@@ -25,35 +27,71 @@ void check_range(const char* role, const at::Tensor& tensor, const ltc_transfer_
   abi::check_range(role, offset, args.size_bytes, tensor.nbytes());
 }
 
-void copy_bytes(void* to, const void* from, uint64_t size) {
-  if (size > 0) std::memcpy(to, from, size);
+// Bytes that the host may change once a transfer returns go through pinned memory up to this size, and beyond it are waited for.
+constexpr uint64_t kMostStaged = uint64_t{32} << 20;
+
+struct Bytes {
+  const void* data;
+  c10::Device device;
+};
+
+at::Tensor view(Bytes bytes, uint64_t size) {
+  return at::for_blob(const_cast<void*>(bytes.data), static_cast<int64_t>(size))
+      .options(at::TensorOptions(at::kByte).device(bytes.device))
+      .target_device(bytes.device)
+      .make_tensor();
 }
 
-const char* read(const at::Tensor& row_major, uint64_t offset) {
-  return static_cast<const char*>(row_major.const_data_ptr()) + offset;
+// At once on the CPU, else in the order of the queue.
+void copy_bytes(Bytes to, Bytes from, uint64_t size) {
+  if (size == 0) return;
+  if (to.device.is_cpu() && from.device.is_cpu()) {
+    std::memcpy(const_cast<void*>(to.data), from.data, size);
+  } else {
+    view(to, size).copy_(view(from, size), /*non_blocking=*/true);
+  }
+}
+
+void copy_before_return(Bytes to, const void* from, uint64_t size) {
+  const Bytes host = {from, at::kCPU};
+  if (to.device.is_cpu() || size == 0) return copy_bytes(to, host, size);
+  if (size > kMostStaged) {
+    view(to, size).copy_(view(host, size));
+    return;
+  }
+  const at::Tensor aside = pinned({static_cast<int64_t>(size)}, at::kByte, to.device.type());
+  std::memcpy(aside.mutable_data_ptr(), from, size);
+  view(to, size).copy_(aside, /*non_blocking=*/true);
+}
+
+Bytes read(const at::Tensor& row_major, uint64_t offset) {
+  return {static_cast<const char*>(row_major.const_data_ptr()) + offset, row_major.device()};
 }
 
 // Row-major memory that belongs to this buffer alone. What will be overwritten as a whole is not copied.
-char* writable(ltc_buffer* buffer, uint64_t offset, uint64_t size) {
+Bytes writable(ltc_buffer* buffer, uint64_t offset, uint64_t size) {
   const at::Tensor& old = buffer->tensor;
   const bool alone = old.use_count() == 1 && old.storage().use_count() == 1;
   if (!alone || !old.is_contiguous()) {
-    at::Tensor fresh = dense(old.sizes(), old.scalar_type());
+    at::Tensor fresh = dense(old.sizes(), old.scalar_type(), old.device());
     if (size < old.nbytes()) fresh.copy_(old);
     buffer->hold(std::move(fresh));
   }
-  return static_cast<char*>(buffer->tensor.mutable_data_ptr()) + offset;
+  return {static_cast<char*>(buffer->tensor.mutable_data_ptr()) + offset, buffer->tensor.device()};
 }
 
 void to_device(const ltc_transfer_args& args) {
   check_range("target", contents(args.buffer, "target"), args, args.offset_bytes);
-  copy_bytes(writable(args.buffer, args.offset_bytes, args.size_bytes), args.from, args.size_bytes);
+  const Bytes to = writable(args.buffer, args.offset_bytes, args.size_bytes);
+  if (args.flags & LTC_HOST_DATA_UNTIL_RETURN) return copy_before_return(to, args.from, args.size_bytes);
+  copy_bytes(to, {args.from, at::kCPU}, args.size_bytes);
 }
 
-void from_device(const ltc_transfer_args& args) {
+void from_device(ltc_device* device, const ltc_transfer_args& args) {
   const at::Tensor& tensor = contents(args.buffer, "source");
   check_range("source", tensor, args, args.offset_bytes);
-  copy_bytes(args.to, read(tensor.contiguous(), args.offset_bytes), args.size_bytes);
+  copy_bytes({args.to, at::kCPU}, read(tensor.contiguous(), args.offset_bytes), args.size_bytes);
+  if (args.flags & LTC_HOST_DATA_UNTIL_RETURN) device->queue.wait();
 }
 
 void on_device(const ltc_transfer_args& args) {
@@ -66,7 +104,10 @@ void on_device(const ltc_transfer_args& args) {
 
 }  // namespace
 
-at::Tensor dense(at::IntArrayRef sizes, at::ScalarType dtype) { return at::Tensor(at::detail::empty_cpu(sizes, dtype)); }
+at::Tensor dense(at::IntArrayRef sizes, at::ScalarType dtype, c10::Device device) {
+  if (device.is_cpu()) return at::Tensor(at::detail::empty_cpu(sizes, dtype));
+  return at::empty(sizes, at::TensorOptions(dtype).device(device));
+}
 
 ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args) {
   check_extensions(args.ext);
@@ -76,17 +117,19 @@ ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args) {
   }
   c10::InferenceMode inference;
   auto buffer = std::make_unique<ltc_buffer>(device);
-  buffer->hold(dense({type.sizes, type.rank}, to_torch(type.dtype)));
-  prefer_large_pages(buffer->tensor.mutable_data_ptr(), buffer->tensor.nbytes());
+  const OnQueue on(device->queue);
+  buffer->hold(dense({type.sizes, type.rank}, to_torch(type.dtype), device->queue.device()));
+  if (device->queue.device().is_cpu()) prefer_large_pages(buffer->tensor.mutable_data_ptr(), buffer->tensor.nbytes());
   return buffer.release();
 }
 
-void transfer(const ltc_transfer_args& args) {
+void transfer(ltc_device* device, const ltc_transfer_args& args) {
   abi::check_transfer(args);
   c10::InferenceMode inference;
+  const OnQueue on(device->queue);
   switch (args.direction) {
     case LTC_TO_DEVICE: return to_device(args);
-    case LTC_FROM_DEVICE: return from_device(args);
+    case LTC_FROM_DEVICE: return from_device(device, args);
     default: return on_device(args);
   }
 }

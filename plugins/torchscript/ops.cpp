@@ -5,6 +5,7 @@
 #include <ATen/ScalarOps.h>
 #include <ATen/TensorUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/view_as_complex.h>
 #include <torch/library.h>
 
@@ -17,6 +18,7 @@
 #include "max_pool.h"
 #include "philox.h"
 #include "rows.h"
+#include "target.h"
 #include "threads.h"
 
 namespace ltc::torchscript {
@@ -24,39 +26,45 @@ namespace {
 
 constexpr int64_t kParallelGrain = 1 << 15;
 
-at::Tensor philox(const at::Scalar& seed, const at::Scalar& offset, at::IntArrayRef size, at::ScalarType dtype) {
-  const Philox generator{static_cast<uint64_t>(seed.toLong()), static_cast<uint64_t>(offset.toLong())};
-  at::Tensor out(at::detail::empty_cpu(size, dtype));
+void fill_random(const Philox& generator, at::Tensor& out) {
   // Ranges start at multiples of 4 elements: a whole number of blocks for every type.
   const int64_t count = out.numel(), quads = (count + 3) / 4;
   const auto fill = [&](auto&& write) {
     divide(quads, kParallelGrain, [&](int64_t begin, int64_t end) { write(4 * begin, std::min(4 * end, count)); });
   };
-  switch (dtype) {
+  switch (out.scalar_type()) {
     case at::kFloat: {
       auto* data = out.mutable_data_ptr<float>();
       fill([&](int64_t first, int64_t last) { generator.uniform(data + first, first, last); });
-      return out;
+      return;
     }
     case at::kDouble: {
       auto* data = out.mutable_data_ptr<double>();
       fill([&](int64_t first, int64_t last) { generator.uniform(data + first, first, last); });
-      return out;
+      return;
     }
     case at::kInt: {
       auto* data = out.mutable_data_ptr<int32_t>();
       fill([&](int64_t first, int64_t last) { generator.bits(data + first, first, last); });
-      return out;
+      return;
     }
     case at::kLong: {
       auto* data = out.mutable_data_ptr<int64_t>();
       fill([&](int64_t first, int64_t last) { generator.bits(data + first, first, last); });
-      return out;
+      return;
     }
     default: break;
   }
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "philox makes float32, float64, int32 and int64, not ", dtype);
-  return out;
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "philox makes float32, float64, int32 and int64, not ", out.scalar_type());
+}
+
+// The bits are the host's everywhere: a device's memory is filled from pinned memory, in the order of its queue.
+at::Tensor philox(const at::Scalar& seed, const at::Scalar& offset, at::IntArrayRef size, at::ScalarType dtype,
+                  std::optional<at::Device> device) {
+  const bool on_host = !device || device->is_cpu();
+  at::Tensor out = on_host ? at::Tensor(at::detail::empty_cpu(size, dtype)) : pinned(size, dtype, device->type());
+  fill_random({static_cast<uint64_t>(seed.toLong()), static_cast<uint64_t>(offset.toLong())}, out);
+  return on_host ? out : out.to(*device, /*non_blocking=*/true);
 }
 
 // ATen checks a strided view against its storage, of which a row-major operand may be only a part.
@@ -127,7 +135,7 @@ class Registration {
   Registration() : library_(torch::Library::FRAGMENT, "ltc_torchscript", std::nullopt, __FILE__, __LINE__) {
     add("number(Scalar value, *, ScalarType? dtype=None) -> Tensor", &make_number);
     add("to_float(Scalar value) -> float", &to_float);
-    add("philox(Scalar seed, Scalar offset, int[] size, *, ScalarType dtype) -> Tensor", &philox);
+    add("philox(Scalar seed, Scalar offset, int[] size, *, ScalarType dtype, Device? device=None) -> Tensor", &philox);
     add("view(Tensor(a) self, int[] size) -> Tensor(a)", &view);
     add("reshape(Tensor(a) self, int[] shape) -> Tensor(a)", &view);
     add("in_format(Tensor(a) self, int memory_format) -> Tensor(a)", &image_in_format);
@@ -171,6 +179,12 @@ class Registration {
 
 at::Tensor make_number(const at::Scalar& value, std::optional<at::ScalarType> dtype) {
   at::Tensor number = dtype ? at::detail::scalar_tensor_static(value, *dtype, at::kCPU) : c10::scalar_to_tensor(value);
+  number.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return number;
+}
+
+at::Tensor make_number_on(c10::Device device, const at::Scalar& value, std::optional<at::ScalarType> dtype) {
+  at::Tensor number = at::scalar_tensor(value, at::TensorOptions(dtype.value_or(value.type())).device(device));
   number.unsafeGetTensorImpl()->set_wrapped_number(true);
   return number;
 }

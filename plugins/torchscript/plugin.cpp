@@ -1,11 +1,13 @@
 // The function table, and the little that is left once memory, lowering and execution are elsewhere.
-#include <ATen/Version.h>
+#include <c10/util/StringUtil.h>
 #include <torch/version.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "device.h"
 #include "errors.h"
@@ -45,7 +47,15 @@ host_compiler::When when_to_compile() {
 }  // namespace ltc::torchscript
 
 ltc_plugin::ltc_plugin(const ltc_host_api* api)
-    : host(api), kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::when_to_compile()), team(api) {}
+    : host(api),
+      devices(ltc::torchscript::wanted_devices()),
+      kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::when_to_compile()),
+      team(api) {}
+
+const ltc::torchscript::Devices& ltc_plugin::found() {
+  std::call_once(once_, [this] { found_ = ltc::torchscript::find_devices(devices); });
+  return found_;
+}
 
 namespace ltc::torchscript {
 
@@ -53,9 +63,16 @@ void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done) {
   std::optional<Error>& waiting = device->undelivered;
   if (waiting && error) waiting->message += "; then " + error->message;
   if (error && !waiting) waiting = std::move(error);
-  if (!done || !waiting) return;
-  *done = new ltc_event{device->plugin->host, std::move(*waiting)};
-  waiting.reset();
+  if (!done) return;
+  auto event = std::make_unique<ltc_event>(device->plugin->host);
+  try {
+    event->place = device->queue.mark();
+  } catch (...) {
+    if (!waiting) waiting = current_error();
+  }
+  if (!waiting && !event->place) return;
+  event->error = std::exchange(waiting, std::nullopt);
+  *done = event.release();
 }
 
 namespace {
@@ -63,13 +80,30 @@ namespace {
 using abi::literal;
 using abi::refuse_options;
 
+// libtorch can ask and wait, but not wait for some time only.
+bool is_over_within(const c10::Event& place, uint64_t timeout_ns) {
+  if (timeout_ns == LTC_FOREVER) {
+    place.synchronize();
+    return true;
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const auto waited_ns = [&] { return static_cast<uint64_t>((std::chrono::steady_clock::now() - began).count()); };
+  while (!place.query()) {
+    if (waited_ns() >= timeout_ns) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return true;
+}
+
+uint64_t host_memory() { return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
+
 ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   return guarded(plugin->host, [&] {
     info->name = literal("torchscript");
     info->version = literal("0.1.0");
     info->build_id = literal("torchscript 0.1.0, torch " TORCH_VERSION);
-    info->why_no_device = literal("");
-    info->device_count = 1;
+    info->why_no_device = {plugin->found().why_none.data(), plugin->found().why_none.size()};
+    info->device_count = plugin->found().count;
     info->sanitizers = 0;
     info->opset = 0;
   });
@@ -78,22 +112,28 @@ ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   return guarded(plugin->host, [&] {
     check_extensions(args->ext);
-    if (args->ordinal != 0) {
-      throw Failure(LTC_NOT_FOUND, "[device_open] there is one device, 0, not " + std::to_string(args->ordinal));
+    if (args->ordinal >= plugin->found().count) {
+      throw Failure(LTC_NOT_FOUND, c10::str("[device_open] there is no device ", args->ordinal, " of ", plugin->found().count));
     }
     refuse_options(args->option_count, args->options);
-    auto opened = std::make_unique<ltc_device>();
-    opened->plugin = plugin;
-    info->name = literal("libtorch CPU");
-    info->fingerprint = literal("cpu, torch " TORCH_VERSION);
+    auto opened = std::make_unique<ltc_device>(plugin, args->ordinal);
+    const bool on_host = opened->queue.device().is_cpu();
+    info->name = on_host ? literal("libtorch CPU") : literal("libtorch CUDA");
+    info->fingerprint = on_host ? literal("cpu, torch " TORCH_VERSION) : literal("cuda, torch " TORCH_VERSION);
     info->dtypes = supported_dtypes();
-    info->memory_bytes = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    info->memory_bytes = on_host ? host_memory() : 0;
     info->flags = 0;
     *device = opened.release();
   });
 }
 
-void device_close(ltc_device* device) { delete device; }
+void device_close(ltc_device* device) {
+  try {
+    device->queue.wait();
+  } catch (...) {  // nobody is left to hear of it
+  }
+  delete device;
+}
 
 ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
   return guarded(device->plugin->host, [&] { *buffer = create_buffer(device, *args); });
@@ -103,7 +143,7 @@ void buffer_destroy(ltc_buffer* buffer) { delete buffer; }
 
 ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
   return guarded(device->plugin->host, [&] {
-    transfer(*args);
+    transfer(device, *args);
     deliver(device, std::nullopt, done);
   });
 }
@@ -111,14 +151,14 @@ ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, lt
 ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
   return guarded(device->plugin->host, [&] {
     check_extensions(args->ext);
-    claim(*args->graph, cluster);
+    claim(*args->graph, device->queue.device(), cluster);
   });
 }
 
 ltc_status* lower_graph(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
   return guarded(device->plugin->host, [&] {
     check_extensions(args->ext);
-    *program = new ltc_program{device->plugin->host, lower(*args->graph)};
+    *program = new ltc_program{device->plugin->host, lower(*args->graph, device->queue.device())};
   });
 }
 
@@ -141,9 +181,12 @@ ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer
   });
 }
 
-ltc_status* event_wait(ltc_event* event, uint64_t, bool* finished) {
-  *finished = true;
-  return make_status(event->host, event->error);
+ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
+  *finished = true;  // as it is with an error too
+  return guarded(event->host, [&] {
+    if (event->place && !(*finished = is_over_within(*event->place, timeout_ns))) return;
+    if (event->error) throw Failure(*event->error);
+  });
 }
 
 void event_destroy(ltc_event* event) { delete event; }

@@ -2,6 +2,7 @@
 #include "plugin_test.h"
 
 #include <cmath>
+#include <cstdlib>
 
 namespace ltc::testing {
 namespace {
@@ -34,6 +35,23 @@ TEST_F(TorchscriptTest, DescribesItself) {
   const ltc_device_args args = {.struct_size = sizeof(args), .ordinal = 1};
   ltc_device* other = nullptr;
   EXPECT_EQ(code_of(Status(device.api->device_open(device.plugin, &args, &device.info, &other))), LTC_NOT_FOUND);
+}
+
+// This libtorch has none; cuda_test.cpp has a stub of one that does.
+TEST(TorchscriptEntry, SaysWhyThereIsNoCuda) {
+  ltc_entry_args args = {.struct_size = sizeof(args), .host = &host_api(), .oldest = {1, 0}, .newest = {1, 0}};
+  setenv("LTC_TS_CUDA", "yes", 1);
+  EXPECT_FALSE(entry_point()(&args));
+  EXPECT_THAT(args.reason, HasSubstr("LTC_TS_CUDA is \"yes\", not 0 or 1"));
+  setenv("LTC_TS_CUDA", "1", 1);
+  EXPECT_TRUE(entry_point()(&args));
+  unsetenv("LTC_TS_CUDA");
+  ltc_plugin_info info = {sizeof(info)};
+  Device::expect_ok(args.api->describe(args.plugin, &info));
+  EXPECT_EQ(info.device_count, 0u);
+  EXPECT_THAT(info.why_no_device.data,
+              ::testing::AllOf(HasSubstr("LTC_TS_CUDA=1, but this libtorch (2."), HasSubstr("without CUDA")));
+  args.api->plugin_close(args.plugin);
 }
 
 TEST_F(TorchscriptTest, TransfersWholeAndInPart) {

@@ -20,15 +20,18 @@ struct Rename {
   std::string_view from, to;
 };
 
-constexpr Rename kRenames[] = {
-    // faster than ATen's
+// Of this plugin's own: faster than ATen's on the CPU.
+constexpr Rename kFasterOnCpu[] = {
     {"aten::max_pool2d_with_indices", "ltc_torchscript::max_pool2d_with_indices"},
     {"aten::reshape", "ltc_torchscript::reshape"},
     {"aten::sum.dim_IntList", "ltc_torchscript::sum"},
     {"aten::mean.dim", "ltc_torchscript::mean"},
     {"aten::native_layer_norm", "ltc_torchscript::native_layer_norm"},
     {"aten::_transformer_encoder_layer_fwd", "ltc_torchscript::transformer_encoder_layer_fwd"},
-    // the row-major contents of their operand, where ATen's own operator would look at its strides
+};
+
+// What works on the row-major contents of its operand, where ATen's own operator would look at its strides.
+constexpr Rename kRowMajor[] = {
     {"ltc::philox", "ltc_torchscript::philox"},
     {"aten::view", "ltc_torchscript::view"},
     {"aten::_unsafe_view", "ltc_torchscript::view"},
@@ -67,10 +70,14 @@ constexpr std::string_view kForeign[] = {"sparse", "mkldnn",         "::quantize
   throw Failure(code, c10::str("[", name, "] ", why));
 }
 
-c10::OperatorName operator_name(std::string_view name) {
-  for (const Rename& rename : kRenames) {
-    if (rename.from == name) return {std::string(rename.to), ""};
-  }
+std::optional<c10::OperatorName> renamed(std::string_view name, c10::ArrayRef<Rename> renames) {
+  const auto* const row = std::ranges::find(renames, name, &Rename::from);
+  return row == renames.end() ? std::nullopt : std::optional<c10::OperatorName>({std::string(row->to), ""});
+}
+
+c10::OperatorName operator_name(std::string_view name, c10::Device device) {
+  if (const auto ours = renamed(name, kRowMajor)) return *ours;
+  if (const auto ours = device.is_cpu() ? renamed(name, kFasterOnCpu) : std::nullopt) return *ours;
   const size_t dot = name.find('.');
   if (dot == name.npos) return {std::string(name), ""};
   return {std::string(name.substr(0, dot)), std::string(name.substr(dot + 1))};
@@ -92,11 +99,10 @@ const c10::Type& without_optional(const c10::Type& type) {
   return type.kind() == TypeKind::OptionalType ? *type.castRaw<c10::OptionalType>()->getElementType() : type;
 }
 
-bool runs_on_cpu(const c10::OperatorHandle& op) {
-  using c10::DispatchKey;
-  return op.hasKernelForDispatchKey(DispatchKey::CPU) || op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
-         op.hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd) ||
-         op.hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
+// By a kernel for such devices or for all.
+bool runs_on(const c10::OperatorHandle& op, c10::Device device) {
+  const c10::DispatchKey key = device.is_cpu() ? c10::DispatchKey::CPU : c10::DispatchKey::CUDA;
+  return op.hasComputedKernelForDispatchKey(key);
 }
 
 bool returns_only_tensors(const c10::FunctionSchema& schema) {
@@ -137,12 +143,12 @@ bool has_dynamic_sizes(const c10::OperatorHandle& op, const ltc_graph& graph, co
   });
 }
 
-void check_supported(const c10::OperatorHandle& op, const ltc_graph& graph, const ltc_node& node) {
+void check_supported(const c10::OperatorHandle& op, c10::Device device, const ltc_graph& graph, const ltc_node& node) {
   const std::string_view name = text(node.name);
   for (std::string_view word : kForeign) {
     if (name.find(word) != name.npos) fail(LTC_UNSUPPORTED, name, "works on more than dense values");
   }
-  if (!runs_on_cpu(op)) fail(LTC_UNSUPPORTED, name, "has no CPU implementation");
+  if (!runs_on(op, device)) fail(LTC_UNSUPPORTED, name, c10::str("has no ", device.is_cpu() ? "CPU" : "CUDA", " implementation"));
   if (!returns_only_tensors(op.schema())) fail(LTC_UNSUPPORTED, name, "returns other things than tensors");
   if (is_random(op, node)) fail(LTC_UNSUPPORTED, name, "draws random numbers");
   if (has_dynamic_sizes(op, graph, node)) fail(LTC_UNSUPPORTED, name, "has results whose sizes depend on data");
@@ -229,6 +235,7 @@ class NodeBinder {
     if (is_tensor(type) || is_optional_tensor(type)) return bind_tensor(arg);
     if (is_tensor_list(without_optional(type))) return bind_tensors(arg);
     if (const ltc_attr* attr = find_attr(node_, arg.name())) return bind_attr(*attr, arg);
+    if (without_optional(type).kind() == TypeKind::DeviceObjType) return {Binding::kConstant, binder_.device(), {}};
     const TypeKind kind = without_optional(type).kind();
     if (kind == TypeKind::NumberType || kind == TypeKind::FloatType) return bind_scalar(arg, kind);
     if (arg.default_value()) return {Binding::kConstant, *arg.default_value(), {}};
@@ -292,7 +299,7 @@ class NodeBinder {
 
 }  // namespace
 
-Binder::Binder(const ltc_graph& graph) : graph_(graph), scalar_(graph.value_count) {
+Binder::Binder(const ltc_graph& graph, c10::Device device) : graph_(graph), device_(device), scalar_(graph.value_count) {
   for (size_t i = 0; i < graph.param_count; ++i) {
     const ltc_param& param = *graph.params[i];
     if (param.value >= graph.value_count) {
@@ -304,9 +311,9 @@ Binder::Binder(const ltc_graph& graph) : graph_(graph), scalar_(graph.value_coun
 
 BoundNode Binder::bind(const ltc_node& node) const {
   const std::string_view name = text(node.name);
-  const auto op = c10::Dispatcher::singleton().findSchema(operator_name(name));
+  const auto op = c10::Dispatcher::singleton().findSchema(operator_name(name, device_));
   if (!op) fail(LTC_UNSUPPORTED, name, "is no operator of this libtorch");
-  check_supported(*op, graph_, node);
+  check_supported(*op, device_, graph_, node);
   if (!writes(op->schema()) && !returns_list(op->schema()) && node.output_count > op->schema().returns().size()) {
     fail(LTC_INVALID_ARGUMENT, name, c10::str("has ", op->schema().returns().size(), " results, not ", node.output_count));
   }
@@ -330,11 +337,11 @@ bool returns_list(const c10::FunctionSchema& schema) {
   return schema.returns().size() == 1 && is_tensor_list(*schema.returns()[0].type());
 }
 
-std::optional<c10::OperatorHandle> in_place_twin(const c10::OperatorHandle& op) {
+std::optional<c10::OperatorHandle> in_place_twin(const c10::OperatorHandle& op, c10::Device device) {
   const c10::FunctionSchema& schema = op.schema();
   if (schema.returns().size() != 1 || schema.returns()[0].alias_info()) return std::nullopt;
   const auto twin = c10::Dispatcher::singleton().findSchema({schema.name() + "_", schema.overload_name()});
-  if (!twin || !runs_on_cpu(*twin)) return std::nullopt;
+  if (!twin || !runs_on(*twin, device)) return std::nullopt;
   const auto &ours = schema.arguments(), &theirs = twin->schema().arguments();
   if (ours.empty() || ours.size() != theirs.size() || twin->schema().returns().size() != 1) return std::nullopt;
   for (size_t i = 0; i < ours.size(); ++i) {

@@ -31,17 +31,19 @@ struct BoundNode {
   std::vector<Binding> bindings;  // in schema order
 };
 
-// Knows the scalar params of one graph; borrows the graph.
+// Knows the scalar params of one graph and the device that it is for; borrows the graph.
 class Binder {
  public:
-  explicit Binder(const ltc_graph& graph);
+  Binder(const ltc_graph& graph, c10::Device device);
 
   // Fails with UNSUPPORTED where the node is not this plugin's business, with INVALID_ARGUMENT where it is malformed.
   BoundNode bind(const ltc_node& node) const;
   bool is_scalar(uint32_t value) const { return scalar_[value]; }
+  c10::Device device() const { return device_; }
 
  private:
   const ltc_graph& graph_;
+  const c10::Device device_;
   std::vector<bool> scalar_;  // by value id
 };
 
@@ -52,7 +54,7 @@ bool returns_list(const c10::FunctionSchema& schema);
 bool writes(const c10::FunctionSchema& schema);
 bool is_written(const c10::Argument& arg);
 
-// How the operator's CPU kernel wants its operands to lie in memory.
+// How the operator's kernel wants its operands to lie in memory.
 enum class OperandLayout : uint8_t {
   kAny,
   kRowMajor,  // it refuses others, as it leaves that to the code around it
@@ -61,6 +63,6 @@ enum class OperandLayout : uint8_t {
 OperandLayout operand_layout(const c10::OperatorHandle& op);
 
 // The operator that does the same in the memory of its first operand: "aten::add_.Tensor" of "aten::add.Tensor".
-std::optional<c10::OperatorHandle> in_place_twin(const c10::OperatorHandle& op);
+std::optional<c10::OperatorHandle> in_place_twin(const c10::OperatorHandle& op, c10::Device device);
 
 }  // namespace ltc::torchscript

@@ -181,6 +181,16 @@ class Device {
     expect_ok(write(out, 0, data.data(), data.size() * sizeof(T)).release());
     return out;
   }
+  // Returns when it is done.
+  Status transfer(const ltc_transfer_args& args) {
+    ltc_event* done = nullptr;
+    Status status(api->transfer(device, &args, &done));
+    if (!done) return status;
+    bool finished = false;
+    status.reset(api->event_wait(done, UINT64_MAX, &finished));
+    api->event_destroy(done);
+    return status;
+  }
   Status write(ltc_buffer* to, uint64_t offset, const void* from, uint64_t size, uint32_t flags = 0) {
     const ltc_transfer_args args = {.struct_size = sizeof(args),
                                     .direction = LTC_TO_DEVICE,
@@ -189,7 +199,7 @@ class Device {
                                     .offset_bytes = offset,
                                     .size_bytes = size,
                                     .from = from};
-    return Status(api->transfer(device, &args, nullptr));
+    return transfer(args);
   }
   Status read(ltc_buffer* from, uint64_t offset, void* to, uint64_t size) {
     const ltc_transfer_args args = {.struct_size = sizeof(args),
@@ -198,7 +208,7 @@ class Device {
                                     .offset_bytes = offset,
                                     .size_bytes = size,
                                     .to = to};
-    return Status(api->transfer(device, &args, nullptr));
+    return transfer(args);
   }
   template <typename T>
   std::vector<T> download(ltc_buffer* from, size_t count) {
