@@ -64,15 +64,14 @@ void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done) {
   if (waiting && error) waiting->message += "; then " + error->message;
   if (error && !waiting) waiting = std::move(error);
   if (!done) return;
-  auto event = std::make_unique<ltc_event>(device->plugin->host);
+  std::optional<c10::Event> place;
   try {
-    event->place = device->queue.mark();
+    place = device->queue.mark();
   } catch (...) {
     if (!waiting) waiting = current_error();
   }
-  if (!waiting && !event->place) return;
-  event->error = std::exchange(waiting, std::nullopt);
-  *done = event.release();
+  if (!waiting && !place) return;
+  *done = new ltc_event{device->plugin->host, std::exchange(waiting, std::nullopt), std::move(place)};
 }
 
 namespace {
