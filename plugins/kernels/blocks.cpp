@@ -16,19 +16,23 @@ constexpr int64_t kMostLanesOfColumns = 8;
 // Elements that a lane should have before a row gets more lanes than reading it side by side takes.
 constexpr int64_t kFewElements = 4;
 
-// Whether more of what loops read lies side by side for neighbouring rows than for neighbouring elements of a row.
-bool reads_columns(const Kernel& kernel) {
-  int64_t by_row = 0, by_element = 0;
+// How much of what loops read and write lies side by side: for neighbouring rows, for neighbouring elements of a row.
+struct SideBySide {
+  int64_t rows = 0, elements = 0;
+};
+
+SideBySide side_by_side(const Kernel& kernel) {
+  SideBySide found;
   for (size_t id = 1; id < kernel.blocks.size(); ++id) {
     const Block& block = kernel.blocks[id];
     for (const Ref ref : block.insts) {
       const Inst& inst = kernel.insts[ref];
       if (inst.code != Code::kLoad && inst.code != Code::kStore) continue;
-      by_row += is_side_by_side(inst.index, kernel.item);
-      by_element += is_side_by_side(inst.index, block.var);
+      found.rows += is_side_by_side(inst.index, kernel.item);
+      found.elements += is_side_by_side(inst.index, block.var);
     }
   }
-  return by_row > by_element || (by_row > 0 && by_row == by_element);
+  return found;
 }
 
 class BlockPrinter {
@@ -67,6 +71,7 @@ class BlockPrinter {
   }
 
   void loop(BlockId id, int depth) {
+    if (kernel_.scan && kernel_.scan->loop == id) return scan(*kernel_.scan, depth);
     const Block& inner = kernel_.blocks[id];
     const bool shared = inner.depth == 1;
     if (shared) {
@@ -116,6 +121,44 @@ class BlockPrinter {
     line(depth, "if (better || (!worse && there < " + place + ")) { " + best + " = other; " + place + " = there; }");
   }
 
+  void scan(const Scan& scan, int depth) {
+    const Block& inner = kernel_.blocks[scan.loop];
+    const std::string var = variable_name(inner.var), extent = scalar_.constant(kernel_.space.var(inner.var).extent);
+    line(depth, "for (ix first = 0; first < " + extent + "; first += " + std::to_string(shape_.lanes) + ") {");
+    line(depth + 1, "const bool inside = first + lane < " + extent + ";");
+    line(depth + 1, "const ix " + var + " = inside ? first + lane : " + extent + " - 1;");
+    for (const Ref ref : inner.insts) {
+      if (ref == scan.next) {
+        scan_lanes(scan, depth + 1);
+      } else {
+        line(depth + 1, (kernel_.insts[ref].code == Code::kStore ? "if (live && inside) " : "") + scalar_.statement(ref));
+      }
+    }
+    line(depth + 1, name(scan.sum) + " = all;");
+    line(depth, "}");
+  }
+
+  // `own`: of the lanes up to this one; `all`: of all of them, in the same order for each.
+  void scan_lanes(const Scan& scan, int depth) {
+    const Inst &next = kernel_.insts[scan.next], &sum = kernel_.insts[scan.sum];
+    const auto both = [&](const std::string& later, const std::string& earlier) {
+      return expand(next.formula, next.of, std::vector{later, earlier}, dialect_);
+    };
+    const std::string type = this->type(scan.next), before = name(scan.sum);
+    line(depth,
+         type + " own = inside ? " + name(next.args[0]) + " : " + expand(sum.formula, sum.of, {}, dialect_) + ", all = own;");
+    const int64_t first = shape_.columns ? shape_.rows : 1;
+    line(depth,
+         "for (i32 step = " + std::to_string(first) + "; step < " + std::to_string(first * shape_.lanes) + "; step *= 2) {");
+    line(depth + 1, "const " + type + " other = ltc_partner(all, step);");
+    line(depth + 1, "const bool upper = ((i32)threadIdx.x & step) != 0;");
+    line(depth + 1, "if (upper) own = " + both("own", "other") + ";");
+    line(depth + 1, "all = upper ? " + both("all", "other") + " : " + both("other", "all") + ";");
+    line(depth, "}");
+    line(depth, "const " + type + " " + name(scan.next) + " = " + both("own", before) + ";");
+    line(depth, "all = " + both("all", before) + ";");
+  }
+
   static std::string name(Ref ref) { return "v" + std::to_string(ref); }
   std::string type(Ref ref) const { return std::string(facts(kernel_.insts[ref].dtype).name); }
   std::string formula(const Fold& fold, const std::vector<std::string>& args) const {
@@ -132,13 +175,15 @@ class BlockPrinter {
 }  // namespace
 
 std::optional<BlockShape> block_shape(const Kernel& kernel, int64_t device_threads) {
-  if (!kernel.loops_in_any_order || kernel.blocks.size() == 1) return std::nullopt;
+  if ((!kernel.loops_in_any_order && !kernel.scan) || kernel.blocks.size() == 1) return std::nullopt;
   int64_t length = 0;
   for (const Block& block : kernel.blocks) {
     if (block.depth == 1) length = std::max(length, kernel.space.var(block.var).extent);
   }
   const int64_t items = kernel.item_count();
-  const bool columns = reads_columns(kernel);
+  const SideBySide lies = side_by_side(kernel);
+  const bool columns = lies.rows > 0 && lies.rows >= lies.elements;
+  if (kernel.scan && !columns && lies.elements == 0) return std::nullopt;  // lanes would gain nothing and wait for each other
   const int64_t most = columns ? kMostLanesOfColumns : kMostLanes;
   int64_t lanes = 1;
   while (!columns && lanes < kWarp && 2 * lanes <= length) lanes *= 2;

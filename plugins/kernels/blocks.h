@@ -1,5 +1,6 @@
 // Kernels over rows for devices whose threads meet in blocks, CUDA's: a row is shared by the lanes of a block, neighbouring
-// threads read neighbouring elements, and what a loop folds is folded once more across the lanes.
+// threads read neighbouring elements, and what a loop folds is folded once more across the lanes. A scan goes along the row by as
+// many elements as there are lanes.
 #pragma once
 #include <cstdint>
 #include <optional>

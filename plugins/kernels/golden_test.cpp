@@ -97,6 +97,9 @@ constexpr Golden kGoldens[] = {
     {"cumsum", R"(graph(%0: i32[3,4,2]) {
       %1: i32[3,4,2] = aten::cumsum(%0) {dim=1,dtype=i32}
       return %1 })"},
+    {"cumsum_of_rows", R"(graph(%0: f32[2,100]) {
+      %1: f32[2,100] = aten::cumsum(%0) {dim=1,dtype=none}
+      return %1 })"},
     {"sort", R"(graph(%0: f32[7,3]) {
       %1: f32[7,3], %2: i64[7,3] = aten::sort.stable(%0) {stable=true,dim=0,descending=true}
       return %1, %2 })"},

@@ -1,6 +1,7 @@
 // The kernel IR: what one work item does, as instructions in nested blocks. Every dialect prints the same IR.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,6 +72,13 @@ struct Fold {
   std::string_view formula;
 };
 
+// A loop that adds up from element to element: `next` is the formula of an element, its first operand, and of the sum so far.
+// The formula is associative, and what `sum` begins with changes nothing.
+struct Scan {
+  BlockId loop;
+  Ref sum, next;
+};
+
 // What a variable is called in text: i0, i1, ..., and i8_, i16_, i32_, i64_, as without the line these are types.
 std::string variable_name(VarId var);
 
@@ -83,6 +91,7 @@ struct Kernel {
   std::vector<KernelBuffer> buffers;
   std::vector<KernelScalar> scalars;
   std::vector<Fold> folds = {};
+  std::optional<Scan> scan = {};
   bool loops_in_any_order = false;  // also of a loop the values in any order, but for folds
 
   int64_t item_count() const { return space.var(item).extent; }

@@ -137,6 +137,7 @@ class Planner {
     const Ref next = shop.builder.add_in(
         loop,
         {.code = Code::kFormula, .dtype = in, .args = {element, sum}, .of = in, .formula = both.substr(initial.size() + 1)});
+    shop.kernel.scan = Scan{loop, sum, next};
     shop.builder.add_in(loop, {.code = Code::kAssign, .dtype = in, .args = {sum, next}});
     const Ref now = shop.builder.add_in(loop, {.code = Code::kFormula, .dtype = in, .args = {sum}, .of = in, .formula = "$0"});
     shop.emitter.store(node.out[0], shop.kernel.space.linear(read.at, result.sizes), shop.emitter.cast(now, result.dtype));
