@@ -24,10 +24,13 @@ std::string type_text() {
   else
     return "n" + std::to_string(sizeof(T));
 }
+// Of a function's type: to name the function itself would need the library.
+template <typename Function>
+struct Signature;
 template <typename Result, typename... Args>
-std::string signature(Result (*)(Args...)) {
-  return type_text<Result>() + "(" + ((type_text<Args>() + ",") + ... + "") + ")";
-}
+struct Signature<Result(Args...)> {
+  static std::string text() { return type_text<Result>() + "(" + ((type_text<Args>() + ",") + ... + "") + ")"; }
+};
 
 struct Interface {
   std::map<std::string, std::string> functions;

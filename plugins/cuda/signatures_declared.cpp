@@ -6,7 +6,7 @@ namespace ltc::cuda {
 
 Interface as_declared() {
   Interface all;
-#define LTC_ADD(name) all.functions[#name] = signature(&name);
+#define LTC_ADD(name) all.functions[#name] = Signature<decltype(name)>::text();
   {
     using namespace lt;
     LTC_BLAS_FUNCTIONS(LTC_ADD)

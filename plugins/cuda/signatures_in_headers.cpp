@@ -14,7 +14,7 @@ namespace ltc::cuda {
 
 Interface as_in_headers() {
   Interface all;
-#define LTC_ADD(name) all.functions[#name] = signature(&::name);
+#define LTC_ADD(name) all.functions[#name] = Signature<decltype(::name)>::text();
   LTC_BLAS_FUNCTIONS(LTC_ADD)
   LTC_DNN_FUNCTIONS(LTC_ADD)
 #undef LTC_ADD
