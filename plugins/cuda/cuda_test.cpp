@@ -137,7 +137,7 @@ void add_kernels(const ltc::Graph& graph, std::set<std::string>& kernels) {
   }
 }
 
-// Attention of each type and tile, with its gradients; large and long rows.
+// Attention of each type and tile, with its gradients; large and long rows, running sums along them.
 void add_large_kernels(std::set<std::string>& kernels) {
   for (const std::string dtype : {"f32", "f16", "bf16"}) {
     for (const std::string width : {"64", "128"}) {
@@ -163,7 +163,10 @@ void add_large_kernels(std::set<std::string>& kernels) {
          %9: i64[8192] = aten::argmax(%0) {dim=1,keepdim=false}
          %10: bool[8192,4096] = aten::lt.Tensor(%0, %1)
          %11: i64[] = aten::sum.dim_IntList(%3) {dim=[0],keepdim=false,dtype=none}
-         return %5, %6, %7, %8, %9, %10, %11 })"})
+         %12: f32[8192,4096] = aten::cumsum(%0) {dim=1,dtype=none}
+         %13: f32[8192,4096] = aten::cumsum(%0) {dim=0,dtype=none}
+         %14: i64[4194304] = aten::cumsum(%3) {dim=0,dtype=none}
+         return %5, %6, %7, %8, %9, %10, %11, %12, %13, %14 })"})
     add_kernels(parse(text), kernels);
 }
 
