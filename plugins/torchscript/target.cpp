@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <c10/util/StringUtil.h>
+#include <dlfcn.h>
 #include <torch/version.h>
 
 #include <cstdlib>
@@ -27,10 +28,12 @@ c10::DeviceType wanted_devices() {
 
 Devices find_devices(c10::DeviceType type) {
   if (type == c10::DeviceType::CPU) return {1, ""};
-  if (!at::hasCUDA()) {
+  // Not part of every process that has libtorch's CPU half: Python loads it with torch, a program that links libtorch may not.
+  if (!c10::impl::hasDeviceGuardImpl(type)) dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_GLOBAL);
+  if (!c10::impl::hasDeviceGuardImpl(type)) {
     return {0, "LTC_TS_CUDA=1, but this libtorch (" TORCH_VERSION ") was built without CUDA; install a PyTorch with it"};
   }
-  const auto count = static_cast<uint32_t>(guard_of(type).deviceCount());
+  const auto count = at::hasCUDA() ? static_cast<uint32_t>(guard_of(type).deviceCount()) : 0;
   return {count, count ? "" : "LTC_TS_CUDA=1, but libtorch finds no CUDA device; torch.cuda.init() says why"};
 }
 
