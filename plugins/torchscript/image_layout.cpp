@@ -23,7 +23,8 @@ at::Tensor with_strides_of(at::Tensor image, at::MemoryFormat format) {
 
 at::Tensor in_format(const at::Tensor& self, at::MemoryFormat format) {
   constexpr auto kRowMajor = at::MemoryFormat::Contiguous, kChannelsLast = at::MemoryFormat::ChannelsLast;
-  const bool is_image = self.device().is_cpu() && self.dim() == 4 && self.scalar_type() == at::kFloat && !self.is_neg();
+  const bool is_image =
+      self.device().is_cpu() && self.dim() == 4 && self.scalar_type() == at::kFloat && !self.is_neg() && self.numel() > 0;
   const bool turns =
       is_image && !self.is_contiguous(format) &&
       ((format == kRowMajor && self.is_contiguous(kChannelsLast)) || (format == kChannelsLast && self.is_contiguous()));
