@@ -85,6 +85,19 @@ def test_pools_of_convolutions(size, activation, kernel, stride, padding, dilati
     assert_same(results[1], results[0], rtol=0, atol=0)
 
 
+def test_pools_of_nothing_but_padding():
+    """Windows with all taps outside of the image, behind a relu."""
+    torch.manual_seed(0)
+    images, weight = torch.randn(2, 12, 33, 37), torch.randn(20, 12, 3, 3)
+
+    def pooled(device):
+        image = torch.relu(nn.functional.conv2d(images.to(device), weight.to(device), padding=1))
+        return nn.functional.max_pool2d(image, 2, 1, 1, 34)
+
+    assert pooled("cpu").isinf().any()
+    assert_same(pooled("ltc"), pooled("cpu"), rtol=1e-4, atol=1e-4)
+
+
 def test_an_image_as_a_matrix():
     """The same elements in the same order, whether the view is one in memory or a copy."""
     torch.manual_seed(0)

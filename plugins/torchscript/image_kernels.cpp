@@ -36,7 +36,7 @@ inline void update(float value, int32_t index, float& best, int32_t& where) {
   where = wins ? index : where;
 }
 
-// Where nothing is larger than 0, relu makes all elements equal, and the first wins.
+// Where nothing is larger than 0, relu makes all elements equal, and the first wins. For windows that have one.
 inline void take_relu(float first, int32_t index, float& best, int32_t& where) {
   const bool none = best <= 0;
   const float zero = first < 0 ? 0 : first;  // -0 stays
@@ -78,9 +78,10 @@ void pool_row(const Pooling& pooling, const float* image, int64_t row, float* be
     case 2: pool_row<2>(pooling, image, row, best, where); break;
     default: pool_row<0>(pooling, image, row, best, where);
   }
-  for (int64_t i = 0; pooling.relu && i < columns.out; ++i) {
-    const int64_t first = first_row + first_of(columns, i);
-    take_relu(image[first], static_cast<int32_t>(first), best[i], where[i]);
+  const bool has_rows = first_of(pooling.rows, row) < pooling.rows.in;
+  for (int64_t i = 0; pooling.relu && has_rows && i < columns.out; ++i) {
+    const int64_t column = first_of(columns, i), first = first_row + column;
+    if (column < columns.in) take_relu(image[first], static_cast<int32_t>(first), best[i], where[i]);
   }
   for (int64_t i = 0; indices && i < columns.out; ++i) indices[i] = where[i];
 }
@@ -88,7 +89,8 @@ void pool_row(const Pooling& pooling, const float* image, int64_t row, float* be
 void pool_pixel(const Pooling& pooling, const float* image, int64_t row, int64_t column, int64_t count, float* best,
                 int32_t* where) {
   const Window &rows = pooling.rows, &columns = pooling.columns;
-  const int64_t first_index = first_of(rows, row) * columns.in + first_of(columns, column);
+  const int64_t first_row = first_of(rows, row), first_column = first_of(columns, column);
+  const int64_t first_index = first_row * columns.in + first_column;
   const auto first = static_cast<int32_t>(first_index);
   for (int64_t i = 0; i < count; ++i) {
     best[i] = kLowest;
@@ -105,7 +107,7 @@ void pool_pixel(const Pooling& pooling, const float* image, int64_t row, int64_t
       for (int64_t i = 0; i < count; ++i) update(from[i], static_cast<int32_t>(index), best[i], where[i]);
     }
   }
-  if (!pooling.relu) return;
+  if (!pooling.relu || first_row >= rows.in || first_column >= columns.in) return;
   const float* const firsts = image + first_index * pooling.channels;
   for (int64_t i = 0; i < count; ++i) take_relu(firsts[i], first, best[i], where[i]);
 }

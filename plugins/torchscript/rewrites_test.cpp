@@ -235,5 +235,21 @@ TEST_F(RewritesTest, ARelusMaximaAreThePools) {
   }
 }
 
+// All taps of the one window lie outside: there is nothing that relu could make 0.
+TEST_F(RewritesTest, AnEmptyWindowOfARelusPoolStaysEmpty) {
+  const std::vector<Attr> window = {{"kernel_size", std::vector<int64_t>{2, 2}},
+                                    {"stride", std::vector<int64_t>{1, 1}},
+                                    {"padding", std::vector<int64_t>{1, 1}},
+                                    {"dilation", std::vector<int64_t>{5, 5}},
+                                    {"ceil_mode", LTC_ATTR_BOOL, {0}}};
+  GraphBuilder g;
+  const uint32_t y = g.node("aten::relu", {g.param(LTC_F32, {1, 1, 4, 4})}, {}, LTC_F32, {1, 1, 4, 4});
+  const uint32_t pooled = g.value(LTC_F32, {1, 1, 1, 1}), where = g.value(LTC_I64, {1, 1, 1, 1});
+  g.node("aten::max_pool2d_with_indices", {y}, window, {pooled, where});
+  const ltc_graph& graph = g.finish({pooled});
+  EXPECT_EQ(count(text_of(graph), "aten::relu("), 0);
+  EXPECT_THAT(run_and_free(graph, {filled({1, 1, 4, 4}, 3)})[0], ElementsAre(-std::numeric_limits<float>::infinity()));
+}
+
 }  // namespace
 }  // namespace ltc::testing
