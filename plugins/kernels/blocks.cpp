@@ -90,12 +90,16 @@ class BlockPrinter {
     }
   }
 
-  // Each lane with the one whose number differs in one bit, then in the next: all end with the same, since the lower lane's is
-  // always the first operand.
-  void meet(const Fold& fold, int depth) {
+  // Each lane with the one whose number differs in one bit, then in the next.
+  void open_steps(int depth) {
     const int64_t first = shape_.columns ? shape_.rows : 1;
     line(depth,
          "for (i32 step = " + std::to_string(first) + "; step < " + std::to_string(first * shape_.lanes) + "; step *= 2) {");
+  }
+
+  // All lanes end with the same, since the lower one's is always the first operand.
+  void meet(const Fold& fold, int depth) {
+    open_steps(depth);
     if (fold.place == kNoRef) {
       meet_sum(fold, depth + 1);
     } else {
@@ -147,9 +151,7 @@ class BlockPrinter {
     const std::string type = this->type(scan.next), before = name(scan.sum);
     line(depth,
          type + " own = inside ? " + name(next.args[0]) + " : " + expand(sum.formula, sum.of, {}, dialect_) + ", all = own;");
-    const int64_t first = shape_.columns ? shape_.rows : 1;
-    line(depth,
-         "for (i32 step = " + std::to_string(first) + "; step < " + std::to_string(first * shape_.lanes) + "; step *= 2) {");
+    open_steps(depth);
     line(depth + 1, "const " + type + " other = ltc_partner(all, step);");
     line(depth + 1, "const bool upper = ((i32)threadIdx.x & step) != 0;");
     line(depth + 1, "if (upper) own = " + both("own", "other") + ";");

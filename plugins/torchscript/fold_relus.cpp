@@ -19,9 +19,11 @@ class Fold {
   explicit Fold(Program& program) : program_(program), editor_(program) {}
 
   void run() {
-    auto nodes = program_.graph->nodes();
-    for (Node* pool : std::vector<Node*>(nodes.begin(), nodes.end())) {
-      if (!editor_.is(*pool, kPool)) continue;
+    std::vector<Node*> pools;  // which stay, unlike other nodes
+    for (Node* node : program_.graph->nodes()) {
+      if (editor_.is(*node, kPool)) pools.push_back(node);
+    }
+    for (Node* pool : pools) {
       if (editor_.is(*pool->input(0)->node(), "aten::relu")) fold(*pool);
       if (!pool->output(1)->hasUses()) set(*pool, kIndices, false);
     }
