@@ -1,5 +1,6 @@
 #include "core/run/buffer.h"
 
+#include "core/base/log.h"
 #include "core/compile/blame.h"
 #include "core/run/fork.h"
 #include "core/run/queue.h"
@@ -10,8 +11,13 @@ Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::sh
                        std::shared_ptr<const Step> step)
     : queue_(queue), event_(event), parents_(std::move(parents)), step_(std::move(step)) {}
 
+Completion::Completion(DeviceQueue& queue, ltc_event* event, HostValue sent)
+    : queue_(queue), event_(event), sent_(std::move(sent)) {}
+
 Completion::~Completion() {
-  if (event_ && !forked()) queue_.device().destroy_event(event_);
+  if (!event_ || forked()) return;
+  if (sent_.data) wait_until_over();
+  queue_.device().destroy_event(event_);
 }
 
 bool Completion::try_wait(uint64_t timeout_ns) {
@@ -28,6 +34,7 @@ bool Completion::try_wait(uint64_t timeout_ns) {
   }
   queue_.device().destroy_event(std::exchange(event_, nullptr));
   step_.reset();
+  sent_ = {};
   if (error_) std::rethrow_exception(error_);
   return true;
 }
@@ -40,6 +47,19 @@ bool Completion::wait_event(uint64_t timeout_ns) {
 void Completion::wait() { try_wait(host::kForever); }
 
 bool Completion::finished() { return try_wait(0); }
+
+bool Completion::is_over() noexcept { return try_wait_quietly(0); }
+
+void Completion::wait_until_over() noexcept { try_wait_quietly(host::kForever); }
+
+bool Completion::try_wait_quietly(uint64_t timeout_ns) noexcept {
+  try {
+    return try_wait(timeout_ns);
+  } catch (const std::exception& error) {
+    log::debug("work of the device failed: ", error.what());
+    return true;
+  }
+}
 
 void Buffer::own(ltc_buffer* made) {
   handle = made;

@@ -17,25 +17,32 @@ struct Step;
 // The end of one submission: done when its own work is and that of all it read from. Any thread may wait, several at once.
 class Completion {
  public:
-  // `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `step` is what
-  // was submitted, for errors; null for a transfer.
+  // Of a run. `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `step`
+  // is what was submitted, for errors.
   Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
-             std::shared_ptr<const Step> step = nullptr);
+             std::shared_ptr<const Step> step);
+  // Of a transfer. `sent` is what the device reads meanwhile: kept until it is done, so that the destructor waits.
+  Completion(DeviceQueue& queue, ltc_event* event, HostValue sent = {});
   ~Completion();
 
   // Returns when the work is done; throws its error, or the first of what it depended on.
   void wait();
   bool finished();  // the same without waiting
+  // Whether the work is over, well or not. Throws nothing: errors are for who reads the buffers.
+  bool is_over() noexcept;
+  void wait_until_over() noexcept;
 
  private:
   bool try_wait(uint64_t timeout_ns);
+  bool try_wait_quietly(uint64_t timeout_ns) noexcept;
   bool wait_event(uint64_t timeout_ns);
 
   DeviceQueue& queue_;
   std::mutex mutex_;
   ltc_event* event_;
   std::vector<std::shared_ptr<Completion>> parents_;
-  std::shared_ptr<const Step> step_;  // until it is done
+  std::shared_ptr<const Step> step_;  // until it is done, as the next
+  HostValue sent_;
   std::exception_ptr error_;
 };
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/base/log.h"
 #include "core/compile/blame.h"
 #include "core/run/convert.h"
 #include "core/run/fallback_policy.h"
@@ -35,22 +34,29 @@ ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, Typ
   return args;
 }
 
+constexpr size_t kSendingBytes = 256 << 20;  // of host memory that a device still reads
+
 }  // namespace
 
 void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
   const HostValue sent = convert(value, narrowing_.kept(value.type));
   ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, nullptr, sent.type);
   args.from = sent.data.get();
-  fill(buffer, sent.type, args, metrics::kBytesToDevice);
+  fill(buffer, sent.type, args, metrics::kBytesToDevice, sent);
+  if (!buffer.completion) return;
+  sending_.emplace_back(buffer.completion, args.size_bytes);
+  sending_bytes_ += args.size_bytes;
+  limit_sending(kSendingBytes);
 }
 
-void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std::string_view counter) {
-  Buffer made(*this, buffer.type);  // gives the handle back if the bytes do not arrive
+void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std::string_view counter, HostValue sent) {
+  Buffer made(*this, buffer.type);  // gives the handle back if the transfer is refused
   made.own(device_->create_buffer(abi_type(kept)));
   args.buffer = made.handle;
   if (args.size_bytes > 0) {
-    // Waited for here: what is copied may then go, and in-order execution makes later work see the bytes.
-    Completion(*this, device_->transfer(args), {}).wait();
+    if (ltc_event* event = device_->transfer(args)) {
+      newest_ = buffer.completion = std::make_shared<Completion>(*this, event, std::move(sent));
+    }
     metrics::counter(counter) += static_cast<int64_t>(args.size_bytes);
   }
   std::swap(buffer.handle, made.handle);
@@ -81,7 +87,7 @@ void DeviceQueue::copy_out(Buffer& buffer, void* to) {
   if (args.size_bytes == 0) return;
   const HostValue received = kept == buffer.type ? HostValue{} : allocate_host_value(kept);
   args.to = received.data ? received.data.get() : to;
-  Completion(*this, device_->transfer(args), {}).wait();
+  Completion(*this, device_->transfer(args)).wait();
   if (received.data) convert_elements(received, type_of(buffer.type).dtype, to);
   metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(args.size_bytes);
 }
@@ -107,6 +113,7 @@ void DeviceQueue::run_fetch(const Buffer& source, Buffer& buffer) {
   ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, kept);
   args.source = source.handle;
   fill(buffer, kept, args, metrics::kBytesBetweenDevices);
+  if (buffer.completion) buffer.completion->wait();  // until when the source must not go
 }
 
 void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
@@ -124,7 +131,7 @@ void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
   made.own(device_->create_buffer(abi_type(kept)));
   for (ltc_transfer_args* args : {&copied, &zeros}) {
     args->buffer = made.handle;
-    if (args->size_bytes > 0) Completion(*this, device_->transfer(*args), {}).wait();
+    if (args->size_bytes > 0) Completion(*this, device_->transfer(*args)).wait();
   }
   buffer.completion = source.completion;  // a run that failed made no more of this than of its source
   std::swap(buffer.handle, made.handle);
@@ -203,8 +210,9 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   if (event || !parents.empty()) {
     const std::shared_ptr<const Step> submitted(run.program, &step);
     completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted);
-    pending_.push_back(completion);
+    pending_.push_back(newest_ = completion);
     limit_pending(window_);
+    limit_sending(kSendingBytes);
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
@@ -214,14 +222,19 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   }
 }
 
-// Waits until the device has at most so many runs before it. Errors stay in the buffers, for whoever reads them.
+// Waits until the device has at most so many runs before it.
 void DeviceQueue::limit_pending(size_t at_most) {
-  for (; pending_.size() > at_most; pending_.pop_front()) {
-    try {
-      pending_.front()->wait();
-    } catch (const std::exception& error) {
-      log::debug("a run failed: ", error.what());
-    }
+  for (; pending_.size() > at_most; pending_.pop_front()) pending_.front()->wait_until_over();
+}
+
+// Forgets what was sent, and waits until no more than so many bytes are on their way.
+void DeviceQueue::limit_sending(size_t at_most_bytes) {
+  while (!sending_.empty()) {
+    const auto& [completion, bytes] = sending_.front();
+    if (sending_bytes_ > at_most_bytes) completion->wait_until_over();
+    if (!completion->is_over()) return;
+    sending_bytes_ -= bytes;
+    sending_.pop_front();
   }
 }
 

@@ -1,25 +1,10 @@
 #include "core/run/marker.h"
 
-#include "core/base/log.h"
 #include "core/run/buffer.h"
 #include "core/run/fork.h"
 #include "core/run/timeline.h"
 
 namespace ltc {
-namespace {
-
-// Whether the work is over; one that failed is.
-template <typename Ask>
-bool is_over(Ask ask) {
-  try {
-    return ask();
-  } catch (const std::exception& error) {
-    log::debug("a run failed: ", error.what());
-    return true;
-  }
-}
-
-}  // namespace
 
 void Marker::arrive(std::shared_ptr<Completion> newest) {
   std::lock_guard lock(mutex_);
@@ -37,7 +22,7 @@ bool Marker::reached() {
   refuse_after_fork();
   std::lock_guard lock(mutex_);
   if (!is_passed_) return false;
-  if (newest_ && is_over([&] { return newest_->finished(); })) newest_ = nullptr;
+  if (newest_ && newest_->is_over()) newest_ = nullptr;
   return !newest_;
 }
 
@@ -52,7 +37,7 @@ void Marker::wait() {
     }
     newest = newest_;
   }
-  if (newest) is_over([&] { return newest->wait(), true; });
+  if (newest) newest->wait_until_over();
 }
 
 uint64_t Marker::time_ns() {

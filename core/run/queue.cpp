@@ -109,6 +109,7 @@ void DeviceQueue::work() {
     if (task.announce) task.announce();
   }
   limit_pending(0);
+  limit_sending(0);
 }
 
 // Does `work` in the place of the queue's thread, if nothing is queued or running; whether it did.
@@ -138,14 +139,14 @@ std::shared_ptr<Marker> DeviceQueue::mark(bool timed) {
   auto marker = std::make_shared<Marker>(*device_);
   bool passed = false;
   try_here([&] {
-    if (timed && !pending_.empty()) return;  // would be waited for here
-    marker->arrive(newest_run());
+    if (timed && newest_ && !newest_->is_over()) return;  // would be waited for here
+    marker->arrive(newest_);
     passed = true;
   });
   if (passed) return marker->announce(), marker;
   const auto arrive = [this, timed, marker] {
-    if (timed) limit_pending(0);
-    marker->arrive(newest_run());
+    if (timed && newest_) newest_->wait_until_over();
+    marker->arrive(newest_);
   };
   submit({arrive, false, [marker] { marker->announce(); }});
   return marker;

@@ -96,7 +96,6 @@ class DeviceQueue {
   void linger(std::unique_lock<std::mutex>& lock);
   void refuse_after_stop() const;
   bool take(Task& task);
-  std::shared_ptr<Completion> newest_run() const { return pending_.empty() ? nullptr : pending_.back(); }
   template <typename Work>
   bool try_here(Work work);
 
@@ -112,10 +111,11 @@ class DeviceQueue {
   void run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
   void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
   void limit_pending(size_t at_most);
+  void limit_sending(size_t at_most_bytes);
   void copy_out(Buffer& buffer, void* to);
   void copy_in(const HostValue& value, Buffer& buffer);
-  // The buffer gets memory, which the transfer fills; `counter` counts the bytes.
-  void fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std::string_view counter);
+  // The buffer gets memory, which the transfer fills from then on; `counter` counts the bytes, `sent` is what it reads.
+  void fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std::string_view counter, HostValue sent = {});
 
   std::unique_ptr<host::PluginDevice> device_;
   const Narrowing narrowing_;
@@ -125,11 +125,15 @@ class DeviceQueue {
   std::mutex mutex_;
   std::condition_variable wake_, room_;
   std::deque<Task> tasks_;
-  std::deque<std::shared_ptr<Completion>> pending_;  // runs that an asynchronous device may still work on; queue thread only
-  size_t runs_ = 0;                                  // queued or running
-  size_t staged_bytes_ = 0;                          // of long values queued
-  std::atomic<bool> wanted_{false};                  // there is a reason not to sleep
-  bool running_ = false;                             // the queue's thread runs a task, or somebody does in its place
+  // What an asynchronous device may still work on: runs, and transfers that read host memory. Queue thread only.
+  std::deque<std::shared_ptr<Completion>> pending_;
+  std::deque<std::pair<std::shared_ptr<Completion>, size_t>> sending_;  // and how many bytes
+  size_t sending_bytes_ = 0;
+  std::shared_ptr<Completion> newest_;  // submitted, a run or a transfer; null: all is done
+  size_t runs_ = 0;                     // queued or running
+  size_t staged_bytes_ = 0;             // of long values queued
+  std::atomic<bool> wanted_{false};     // there is a reason not to sleep
+  bool running_ = false;                // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false;
   std::atomic<bool> stopping_{false};  // set under the mutex
   std::thread thread_;

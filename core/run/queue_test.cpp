@@ -54,6 +54,29 @@ TEST_P(AnyQueueTest, AnUploadKeepsItsBytesUntilTheyAreCopied) {
   for (int i = 0; i < 20; ++i) EXPECT_THAT(download(buffers[i]), Each(static_cast<float>(i)));
 }
 
+TEST_F(QueueTest, RunsAreSubmittedWhileTheirInputsAreOnTheirWay) {
+  constexpr int kRuns = 8;
+  open("test_slow", kRuns);
+  const ProgramRef neg = program(kNeg);
+  std::vector<BufferRef> outputs;
+  for (int i = 0; i < kRuns; ++i) outputs.push_back(run(neg, upload({1, static_cast<float>(i)})));
+  while (metrics::counter_value(metrics::kRuns) < kRuns) std::this_thread::yield();
+  EXPECT_FALSE(outputs[kRuns / 2]->completion->finished());  // a few runs' time is left for the scheduler's moods
+  for (int i = 0; i < kRuns; ++i) EXPECT_THAT(download(outputs[i]), ElementsAre(-1, -i));
+}
+
+TEST_F(QueueTest, HostMemoryIsKeptAsLongAsTheDeviceReadsIt) {
+  open("test_slow");
+  const BufferRef before = run(program(kNeg), upload({1, 2}));
+  HostValue value = host_value(Floats(1 << 20, 3));
+  const std::weak_ptr<void> bytes = value.data;
+  const BufferRef buffer = queue().upload(std::move(value));
+  while (metrics::counter_value(metrics::kBytesToDevice) < 4 << 20) std::this_thread::yield();
+  EXPECT_TRUE(!bytes.expired() || before->completion->finished());
+  EXPECT_THAT(download(buffer), Each(3));
+  EXPECT_TRUE(bytes.expired());
+}
+
 TEST_P(AnyQueueTest, RunsOneAfterTheOther) {
   open(GetParam());
   const ProgramRef twice = program(kDouble);

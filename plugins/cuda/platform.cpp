@@ -30,7 +30,7 @@ DeviceFacts facts_of(const Libraries& libraries, int ordinal) {
   facts.name = name;
   facts.fp64 = true;
   facts.host_memory = false;
-  facts.peer_copies = true;
+  facts.peer_copies = facts.write_waits = true;
   facts.memory_bytes = facts.largest_buffer_bytes = bytes;
   facts.fingerprint = facts.name + ", sm_" + std::to_string(facts.capability) + ", driver of CUDA " +
                       version_text(libraries.driver_version) + ", NVRTC " + libraries.compiler->version() + ", cuda plugin 0.1.0";

@@ -25,7 +25,10 @@ void check_ranges(ltc_device* device, const ltc_transfer_args& args) {
 
 EventRef write(ltc_device* device, const ltc_transfer_args& args) {
   const Memory to = args.buffer->block.memory;
-  if (args.flags & LTC_HOST_DATA_UNTIL_RETURN) return device->staging.write(to, args.offset_bytes, args.from, args.size_bytes);
+  const bool would_wait = device->driver->facts().write_waits && args.size_bytes <= Staging::kQuickBytes;
+  if (would_wait || args.flags & LTC_HOST_DATA_UNTIL_RETURN) {
+    return device->staging.write(to, args.offset_bytes, args.from, args.size_bytes);
+  }
   return device->driver->write(to, args.offset_bytes, args.from, args.size_bytes);
 }
 

@@ -1,4 +1,4 @@
-// A lost device, which the drivers of the machines that tests run on never have.
+// What the drivers of the machines that tests run on never are: lost, and slow to read memory that is not pinned.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,8 @@ class FakeDriver : public Driver {
   void release(Memory memory) noexcept override { std::free(memory); }
   void* allocate_pinned(uint64_t bytes) override { return std::malloc(bytes); }
   void release_pinned(void* memory) noexcept override { std::free(memory); }
-  EventRef write(Memory, uint64_t, const void*, uint64_t bytes) override {
+  EventRef write(Memory, uint64_t, const void* from, uint64_t bytes) override {
+    written_from = from;
     if (bytes == kLostAt) throw Failure(LTC_DEVICE_LOST, "the bus fell silent");
     return mark();
   }
@@ -43,8 +44,11 @@ class FakeDriver : public Driver {
   std::unique_ptr<Prepared> prepare(std::shared_ptr<const Recipe>, std::span<const std::string>) override { return nullptr; }
   void finish() noexcept override {}
 
+  static inline bool write_waits = false;
+  static inline const void* written_from = nullptr;
+
  private:
-  Facts facts_{.name = "fake", .memory_bytes = 1 << 20, .largest_buffer_bytes = 1 << 20};
+  Facts facts_{.name = "fake", .write_waits = write_waits, .memory_bytes = 1 << 20, .largest_buffer_bytes = 1 << 20};
   Lowering lowering_{.dialect = kernels::opencl_dialect()};
 };
 
@@ -60,9 +64,10 @@ class FakePlatform : public Platform {
 
 constexpr Plugin kPlugin{"fake", "1", "1", []() -> std::unique_ptr<Platform> { return std::make_unique<FakePlatform>(); }};
 
-class LostDevice : public ::testing::Test {
+class FakeDevice : public ::testing::Test {
  protected:
-  LostDevice() : host_("fake", nullptr) {
+  explicit FakeDevice(bool write_waits) : host_("fake", nullptr) {
+    FakeDriver::write_waits = write_waits;
     ltc_entry_args args{};
     args.struct_size = LTC_SIZE_TO(ltc_entry_args, reason);
     args.host = host_.table();
@@ -75,7 +80,7 @@ class LostDevice : public ::testing::Test {
     EXPECT_EQ(code(api_->device_open(plugin_, &device, &info, &device_)), kOk);
     EXPECT_EQ(code(create(&buffer_)), kOk);
   }
-  ~LostDevice() override {
+  ~FakeDevice() override {
     api_->buffer_destroy(buffer_);
     api_->device_close(device_);
     api_->plugin_close(plugin_);
@@ -117,6 +122,10 @@ class LostDevice : public ::testing::Test {
   std::string message_;
 };
 
+struct LostDevice : FakeDevice {
+  LostDevice() : FakeDevice(false) {}
+};
+
 TEST_F(LostDevice, says_so_from_then_on) {
   ltc_event* event = nullptr;
   ASSERT_EQ(code(send(8, &event)), kOk);
@@ -138,6 +147,20 @@ TEST_F(LostDevice, other_errors_pass) {
   ltc_event* event = nullptr;
   EXPECT_EQ(code(send(65, &event)), LTC_INVALID_ARGUMENT);
   EXPECT_EQ(code(send(8, &event)), kOk);
+  EXPECT_EQ(FakeDriver::written_from, bytes_);
+  api_->event_destroy(event);
+}
+
+struct WaitingDevice : FakeDevice {
+  WaitingDevice() : FakeDevice(true) {}
+};
+
+TEST_F(WaitingDevice, reads_from_pinned_memory) {
+  ltc_event* event = nullptr;
+  bytes_[7] = 42;
+  EXPECT_EQ(code(send(8, &event)), kOk);
+  EXPECT_NE(FakeDriver::written_from, bytes_);
+  EXPECT_EQ(static_cast<const char*>(FakeDriver::written_from)[7], 42);
   api_->event_destroy(event);
 }
 

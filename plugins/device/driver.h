@@ -24,6 +24,7 @@ struct Facts {
   bool fp64 = true;
   bool host_memory = false;  // it works in the memory of the host
   bool peer_copies = false;  // it has copy_from
+  bool write_waits = false;  // one from memory that is not pinned waits for all that was submitted before
   uint64_t memory_bytes = 0, largest_buffer_bytes = 0;
 };
 

@@ -1,4 +1,4 @@
-// Pinned memory through which bytes pass that the host wants back at once.
+// Pinned memory through which bytes pass that the host wants back at once, or that would wait for the queue.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -10,6 +10,8 @@ namespace ltc::device {
 // Used under the lock of the host's transfers: one call at a time.
 class Staging {
  public:
+  static constexpr uint64_t kQuickBytes = 32 << 20;  // copied aside in a few milliseconds: a batch, not a model
+
   explicit Staging(Driver& driver) : driver_(driver) {}
   ~Staging();  // the queue is empty
   Staging(const Staging&) = delete;
@@ -25,9 +27,11 @@ class Staging {
     EventRef busy;  // the last command that reads it
   };
   Piece& free_piece(uint64_t size);
+  void end_oldest_piece();
 
   Driver& driver_;
   std::vector<Piece> pieces_;
+  uint64_t bytes_ = 0;  // of all pieces
 };
 
 }  // namespace ltc::device
