@@ -14,6 +14,7 @@
 #include "execute.h"
 #include "fusion/clusters.h"
 #include "fusion/primitives.h"
+#include "gemm.h"
 #include "lower.h"
 #include "ops.h"
 #include "pool.h"
@@ -50,7 +51,9 @@ ltc_plugin::ltc_plugin(const ltc_host_api* api)
     : host(api),
       devices(ltc::torchscript::wanted_devices()),
       kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::when_to_compile()),
-      team(api) {}
+      team(api) {
+  ltc::torchscript::check_gemm_choice();
+}
 
 const ltc::torchscript::Devices& ltc_plugin::found() {
   std::call_once(once_, [this] { found_ = ltc::torchscript::find_devices(devices); });

@@ -5,8 +5,9 @@
 #include <ATen/ops/mm_cpu_dispatch.h>
 
 #include <algorithm>
+#include <utility>
 
-#include "execute.h"
+#include "gemm.h"
 #include "threads.h"
 
 namespace ltc::torchscript {
@@ -15,58 +16,66 @@ namespace {
 constexpr int64_t kPieceWork = 1 << 21;  // multiplications worth being a piece
 constexpr int64_t kPieceStep = 16;       // rows or columns; a vector and a cache line of them
 
-// Calls product(dim, first, count) for all pieces of the rows (dim 0) or columns (dim 1) of the result.
-template <typename Compute>
-void in_pieces(int64_t rows, int64_t columns, int64_t inner, Compute compute) {
-  const int64_t dim = columns > rows, size = std::max(rows, columns);
-  const int64_t most = std::max<int64_t>(1, rows * columns * inner / kPieceWork);
-  const int64_t pieces = std::min<int64_t>(most, kPiecesEach * most_threads());
-  const int64_t width = ((size + pieces - 1) / pieces + kPieceStep - 1) / kPieceStep * kPieceStep;
-  divide_pieces((size + width - 1) / width, [&](int64_t i) { compute(dim, i * width, std::min(width, size - i * width)); });
-}
-
 // As the kernels behind the dispatcher want it.
 at::Tensor plain(const c10::IValue& operand) {
   const at::Tensor& tensor = operand.toTensor();
   return tensor.is_conj() || tensor.is_neg() ? tensor.resolve_conj().resolve_neg() : tensor;
 }
 
-bool is_cut(const at::Tensor& a, const at::Tensor& b) {
-  return most_threads() > 1 && a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.dim() == 2 && b.dim() == 2 &&
+// The others are ATen's, with their errors.
+bool is_ours(const at::Tensor& a, const at::Tensor& b) {
+  return a.scalar_type() == at::kFloat && b.scalar_type() == at::kFloat && a.dim() == 2 && b.dim() == 2 &&
          a.size(1) == b.size(0) && a.numel() > 0 && b.numel() > 0;
 }
 
-// The part of what is added that belongs to a piece of the result.
-at::Tensor addend(const at::Tensor& self, int64_t dim, int64_t first, int64_t count) {
-  const int64_t own = self.dim() - 2 + dim;
-  return own < 0 || self.size(own) == 1 ? self : self.narrow(own, first, count);
+// The rows (dim 0) or columns (dim 1) of a result that are one piece.
+struct Part {
+  int64_t dim, first, count;
+  at::Tensor of(const at::Tensor& whole) const { return whole.size(dim) == count ? whole : whole.narrow(dim, first, count); }
+};
+
+// Of what is added, which broadcasts to the result.
+at::Tensor addend(const at::Tensor& self, Part part) {
+  part.dim += self.dim() - 2;
+  return part.dim < 0 || self.size(part.dim) == 1 ? self : part.of(self);
+}
+
+// A result of the form of a b: compute(gemm, out, a, b, part) makes each of its parts.
+template <typename Compute>
+at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, Compute compute) {
+  at::Tensor out(at::detail::empty_cpu({a.size(0), b.size(1)}, at::kFloat));
+  const int64_t rows = a.size(0), columns = b.size(1), dim = columns > rows, size = std::max(rows, columns);
+  const int64_t most = std::max<int64_t>(1, rows * columns * a.size(1) / kPieceWork);
+  const int64_t pieces = most_threads() == 1 ? 1 : std::min<int64_t>(most, kPiecesEach * most_threads());
+  const int64_t width = ((size + pieces - 1) / pieces + kPieceStep - 1) / kPieceStep * kPieceStep;
+  const auto operands = [&](Part part) { return dim == 0 ? std::pair(part.of(a), b) : std::pair(a, part.of(b)); };
+  const auto [first_a, first_b] = operands({dim, 0, std::min(width, size)});
+  const Gemm gemm = gemm_for(first_a, first_b);
+  divide_pieces((size + width - 1) / width, [&](int64_t i) {
+    const Part part{dim, i * width, std::min(width, size - i * width)};
+    const auto [part_a, part_b] = operands(part);
+    at::Tensor piece = part.of(out);
+    compute(gemm, piece, part_a, part_b, part);
+  });
+  return out;
 }
 
 }  // namespace
 
 at::Tensor multiply_matrices(const at::Tensor& a, const at::Tensor& b) {
-  if (!is_cut(a, b)) return at::cpu::mm(a, b);
-  at::Tensor out(at::detail::empty_cpu({a.size(0), b.size(1)}, at::kFloat));
-  in_pieces(a.size(0), b.size(1), a.size(1), [&](int64_t dim, int64_t first, int64_t count) {
-    at::Tensor piece = out.narrow(dim, first, count);
-    dim == 0 ? at::cpu::mm_out(piece, a.narrow(0, first, count), b) : at::cpu::mm_out(piece, a, b.narrow(1, first, count));
-  });
-  return out;
+  if (!is_ours(a, b)) return at::cpu::mm(a, b);
+  return in_parts(a, b,
+                  [](Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b, Part) { multiply(gemm, out, a, b); });
 }
 
 namespace {
 
 at::Tensor multiply_and_add(const at::Tensor& self, const at::Tensor& a, const at::Tensor& b, const at::Scalar& beta,
                             const at::Scalar& alpha) {
-  if (!is_cut(a, b) || self.scalar_type() != at::kFloat) return at::cpu::addmm(self, a, b, beta, alpha);
-  at::Tensor out(at::detail::empty_cpu({a.size(0), b.size(1)}, at::kFloat));
-  in_pieces(a.size(0), b.size(1), a.size(1), [&](int64_t dim, int64_t first, int64_t count) {
-    at::Tensor piece = out.narrow(dim, first, count);
-    const at::Tensor added = addend(self, dim, first, count);
-    dim == 0 ? at::cpu::addmm_out(piece, added, a.narrow(0, first, count), b, beta, alpha)
-             : at::cpu::addmm_out(piece, added, a, b.narrow(1, first, count), beta, alpha);
+  if (!is_ours(a, b) || self.scalar_type() != at::kFloat) return at::cpu::addmm(self, a, b, beta, alpha);
+  return in_parts(a, b, [&](Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b, Part part) {
+    multiply_and_add(gemm, out, addend(self, part), a, b, beta, alpha);
   });
-  return out;
 }
 
 at::Tensor mm(const std::vector<c10::IValue>& operands) { return multiply_matrices(plain(operands[0]), plain(operands[1])); }

@@ -1,0 +1,30 @@
+// One product of two matrices of F32 in the calling thread, by the library that is faster at its shape: the BLAS of libtorch, or
+// its oneDNN, which is up to twice as fast on processors that MKL was not made for, and here and there on those it was.
+#pragma once
+#include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
+
+#include <cstdint>
+
+namespace ltc::torchscript {
+
+enum class Gemm : uint8_t { kBlas, kOneDnn };
+
+// LTC_TS_GEMM: timed (default), blas or onednn, where libtorch has that for the processor. Throws Failure(LTC_INVALID_ARGUMENT)
+// for others.
+void check_gemm_choice();
+
+// For (rows x inner) times (inner x columns). Small products are the BLAS's. For others both are timed once in a process for each
+// way in which the operands lie and each power of two that their sizes reach, on a part of them where they are large; oneDNN has
+// to be clearly ahead, so that chance decides little. A shape's results are the same bits throughout a process, and in all of
+// them under torch.use_deterministic_algorithms, which leaves all products to the BLAS. Any thread.
+Gemm gemm_for(const at::Tensor& a, const at::Tensor& b);
+
+// out = a b. `out` is of the right shape; its rows may lie apart.
+void multiply(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
+
+// out = beta addend + alpha a b; `addend` broadcasts to it. oneDNN's only where both are 1.
+void multiply_and_add(Gemm gemm, at::Tensor& out, const at::Tensor& addend, const at::Tensor& a, const at::Tensor& b,
+                      const at::Scalar& beta, const at::Scalar& alpha);
+
+}  // namespace ltc::torchscript

@@ -1,0 +1,62 @@
+"""Which library computes the torchscript plugin's products of matrices: LTC_TS_GEMM."""
+
+import pytest
+import torch
+
+from comparing import output_of, run_program
+
+# libtorch's entry to oneDNN's products wants more of a processor.
+HAS_ONEDNN = torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
+
+# Products of the CPU and of the device side by side; prints the largest difference, in units of what rounding a sum may make.
+PRODUCTS = """
+import torch, ltc
+torch.set_num_threads({threads})
+torch.manual_seed(0)
+worst = 0.0
+def compare(made, expected, inner):
+    global worst
+    off = (made.cpu() - expected).abs().max()
+    assert off.isfinite()
+    worst = max(worst, (off / (inner**0.5 * 2**-22)).item())
+for rows, inner, columns in [(64, 2048, 128), (256, 256, 256), (1, 4096, 512), (130, 70, 1030), (300, 80, 1), (3, 5, 7)]:
+    for turn_a in (False, True):
+        for turn_b in (False, True):
+            a = torch.randn(inner, rows).t() if turn_a else torch.randn(rows, inner)
+            b = torch.randn(columns, inner).t() if turn_b else torch.randn(inner, columns)
+            lazy_a, lazy_b = (x.t().contiguous().to("ltc").t() if turned else x.to("ltc") for x, turned in [(a, turn_a), (b, turn_b)])
+            compare(lazy_a @ lazy_b, a @ b, inner)
+            for bias in (torch.randn(columns), torch.randn(rows, 1), torch.randn(rows, columns), torch.randn(())):
+                compare(torch.addmm(bias.to("ltc"), lazy_a, lazy_b), torch.addmm(bias, a, b), inner)
+            compare(torch.addmm(bias.to("ltc"), lazy_a, lazy_b, beta=0.5, alpha=2), torch.addmm(bias, a, b, beta=0.5, alpha=2), inner)
+x = torch.ones(128, 128)
+x[0, 0] = float("nan")
+made = (x.to("ltc") @ torch.ones(128, 128, device="ltc")).cpu()
+assert made.isnan().sum() == 128 and made[1:].eq(128).all()
+print("worst", worst)
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("gemm", ["blas", "onednn", "timed"])
+def test_products_are_right(gemm, threads):
+    lines = output_of(PRODUCTS.format(threads=threads), LTC_TS_GEMM=gemm, ONEDNN_VERBOSE="1").splitlines()
+    by_onednn = any(line.startswith("onednn_verbose") and ",matmul," in line for line in lines)
+    assert by_onednn == (gemm != "blas" and HAS_ONEDNN)  # to be timed, it has to compute some
+    assert float(lines[-1].split()[1]) < 100
+
+
+def test_deterministic_algorithms_leave_products_to_the_blas():
+    program = """
+import torch, ltc
+torch.use_deterministic_algorithms(True)
+(torch.ones(512, 512, device="ltc") @ torch.ones(512, 512, device="ltc")).cpu()
+"""
+    assert ",matmul," not in output_of(program, ONEDNN_VERBOSE="1")
+    assert (",matmul," in output_of(program.replace("True", "False"), ONEDNN_VERBOSE="1")) == HAS_ONEDNN
+
+
+def test_another_word_is_refused():
+    result = run_program("import torch, ltc; torch.ones(1, device='ltc')", LTC_TS_GEMM="fast")
+    assert result.returncode != 0
+    assert 'LTC_TS_GEMM is "fast", not timed, blas or onednn' in result.stderr
