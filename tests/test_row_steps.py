@@ -159,4 +159,4 @@ def test_all_of_the_above_compiled(capability):
     program = f"import pytest, sys; sys.exit(pytest.main(['-q', '-s', '-p', 'no:cacheprovider', {__file__!r}, '-k', {tests!r}]))"
     run = run_program(program, LTC_TS_KERNELS="wait", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
     assert run.returncode == 0, run.stdout
-    assert run.stderr.count("host kernels, ") > 50
+    assert run.stderr.count("host kernels, ") > 5  # they are for all sizes
