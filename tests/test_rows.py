@@ -1,4 +1,4 @@
-"""Sums, means and layer norms in all directions and lengths, beside the CPU in double precision."""
+"""Sums, means, layer norms and softmax in all directions and lengths, beside the CPU in double precision."""
 
 import pytest
 import torch
@@ -76,3 +76,30 @@ def test_layer_norm(sizes, normalized, affine):
     for result, value in zip(results, exact):
         assert result.shape == value.shape
         torch.testing.assert_close(result.cpu(), value.float(), rtol=3e-5, atol=3e-5)
+
+
+@pytest.mark.parametrize("length", [1, 2, 15, 16, 17, 31, 64, 95, 1000, 16384, 40001])
+def test_softmax_is_as_exact_as_eager(length):
+    for scale in (1, 30):
+        x = torch.randn(7, length) * scale
+        exact = torch.softmax(x.double(), -1)
+        result = torch.softmax(x.to(LTC), -1).cpu().double()
+        errors = [((value - exact).abs() / exact.clamp(min=1e-38)).max() for value in (result, torch.softmax(x, -1).double())]
+        assert errors[0] <= errors[1] + 2.0**-23
+
+
+def test_softmax_over_other_dims_types_and_layouts():
+    x = torch.randn(6, 40, 70)
+    for y in (x, x.double(), x.bfloat16(), x.transpose(0, 2), x[..., ::2], x[:, :, :1].expand(6, 40, 70), x[0, 0], x[0, 0, 0], x[:0], x[..., :0]):
+        for dim in range(-1, y.dim()):
+            assert_same(torch.softmax(y.to(LTC), dim), torch.softmax(y, dim))
+
+
+@pytest.mark.parametrize("length", [1, 5, 16, 37, 64, 200])
+def test_softmax_of_special_values(length):
+    inf, nan = float("inf"), float("nan")
+    rows = torch.randn(12, length)
+    for row, value in enumerate([nan, inf, -inf, 3.4e38, -3.4e38, 88.0, -87.5, -100.0, -104.0, 1e-45]):
+        rows[row, length // 2] = value
+    rows[10], rows[11] = -inf, -0.0
+    assert_same(torch.softmax(rows.to(LTC), -1), torch.softmax(rows, -1), rtol=3e-6, atol=1e-43)

@@ -71,11 +71,15 @@ static inline F NAME(exp_near)(F f) {
   return STEP(r, f, 1.0);
 }
 
-static inline F NAME(exp)(F a) {
-  F x = a > C(89.0) ? C(89.0) : a;
-  x = x < C(-105.0) ? C(-105.0) : x;
+// -105 <= x <= 89
+static inline F NAME(exp_within)(F x) {
   const F shifted = SHIFTED(x), n = shifted - C(0x1.8p23);
   return NAME(scaled)(NAME(exp_near)(REST(x, n)), shifted);
+}
+
+static inline F NAME(exp)(F a) {
+  const F x = a > C(89.0) ? C(89.0) : a;
+  return NAME(exp_within)(x < C(-105.0) ? C(-105.0) : x);
 }
 
 // Where the result is a normal number.

@@ -154,6 +154,7 @@ class Registration {
     add("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
         "Tensor)",
         &native_layer_norm);
+    add("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", &softmax);
     add("transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor "
         "proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, "
         "Tensor "

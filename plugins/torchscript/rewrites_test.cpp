@@ -188,6 +188,49 @@ TEST_F(RewritesTest, ViewsDoNotDivideLoops) {
   EXPECT_THAT(results[4], ElementsAre(105, 384, 1, 1));
 }
 
+// softmax(x * m + y) * m, and the layer norm of a sum, which is a result too.
+TEST_F(RewritesTest, RowsAndWhatStandsAroundThemAreOneLoop) {
+  const std::vector<Attr> last = {{"dim", int64_t{-1}}, {"half_to_float", LTC_ATTR_BOOL, {0}}};
+  const std::vector<Attr> norm = {{"normalized_shape", std::vector<int64_t>{2}}, {"eps", 0.0}};
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {3, 2}), y = g.param(LTC_F32, {3, 2}), m = g.param(LTC_F32, {2});
+  const uint32_t scaled = g.node("aten::mul.Tensor", {x, m}, {}, LTC_F32, {3, 2});
+  const uint32_t sum = g.node("aten::add.Tensor", {scaled, y}, kPlain, LTC_F32, {3, 2});
+  const uint32_t weights = g.node("aten::_softmax", {sum}, last, LTC_F32, {3, 2});
+  const uint32_t normal = g.value(LTC_F32, {3, 2}), mean = g.value(LTC_F32, {3, 1}), scale = g.value(LTC_F32, {3, 1});
+  g.node("aten::native_layer_norm", {sum, m, LTC_NONE}, norm, {normal, mean, scale});
+  const ltc_graph& graph = g.finish({sum, g.node("aten::mul.Tensor", {weights, m}, {}, LTC_F32, {3, 2}), normal, mean, scale});
+  const std::string text = text_of(graph);
+  EXPECT_EQ(count(text, "# one loop"), 1) << text;
+  EXPECT_EQ(count(text, "softmax(r5), rows of 2"), 1) << text;
+  EXPECT_EQ(count(text, "normalize(r5), rows of 2"), 1) << text;
+  const auto results =
+      run_and_free(graph, {floats({3, 2}, {1, 1, 2, 2, 3, 3}), floats({3, 2}, {0, -1, 0, -2, 0, -5}), floats({2}, {1, 2})});
+  EXPECT_THAT(results[0], ElementsAre(1, 1, 2, 2, 3, 1));
+  EXPECT_THAT(results[1], ElementsAre(.5f, 1, .5f, 1, ::testing::FloatEq(1 / (1 + std::exp(-2.f))),
+                                      ::testing::FloatEq(2 / (1 + std::exp(2.f)))));
+  EXPECT_THAT(results[2][4], 1);
+  EXPECT_THAT(results[2][5], -2);
+  EXPECT_THAT(results[3], ElementsAre(1, 2, 2));
+  EXPECT_THAT(results[4][2], 1);
+}
+
+// Its means are there when all of a row is, and who reads them waits for that.
+TEST_F(RewritesTest, ARowsStatisticsEndItsLoop) {
+  const std::vector<Attr> norm = {{"normalized_shape", std::vector<int64_t>{2}}, {"eps", 1.0}};
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {3, 2});
+  const uint32_t negative = g.node("aten::neg", {x}, {}, LTC_F32, {3, 2});
+  const uint32_t normal = g.value(LTC_F32, {3, 2}), mean = g.value(LTC_F32, {3, 1}), scale = g.value(LTC_F32, {3, 1});
+  g.node("aten::native_layer_norm", {negative, LTC_NONE, LTC_NONE}, norm, {normal, mean, scale});
+  const uint32_t centred = g.node("aten::sub.Tensor", {negative, mean}, kPlain, LTC_F32, {3, 2});
+  const uint32_t both = g.node("aten::mul.Tensor", {centred, normal}, {}, LTC_F32, {3, 2});
+  const ltc_graph& graph = g.finish({both});
+  const std::string text = text_of(graph);
+  EXPECT_EQ(count(text, "# one loop"), 2) << text;
+  EXPECT_THAT(run_and_free(graph, {floats({3, 2}, {1, 1, 2, 2, 3, 3})})[0], Each(0));
+}
+
 const std::vector<Attr> kWindow = {{"kernel_size", std::vector<int64_t>{2, 2}},
                                    {"stride", std::vector<int64_t>{2, 2}},
                                    {"padding", std::vector<int64_t>{0, 0}},

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "kernels/maths.h"
+
 namespace ltc::torchscript {
 namespace {
 
@@ -13,12 +15,27 @@ constexpr int64_t kAhead = 512;  // elements that sums fetch ahead
 inline void load(Lanes& lanes, const float* x) { memcpy(&lanes, x, sizeof lanes); }
 inline void load(float& one, const float* x) { one = *x; }
 
-inline float fold(const Lanes& x) {
+struct Sum {
+  template <typename T>
+  inline T operator()(const T& a, const T& b) const {
+    return a + b;
+  }
+};
+
+struct Larger {
+  template <typename T>
+  inline T operator()(const T& a, const T& b) const {
+    return a > b ? a : b;
+  }
+};
+
+template <typename Combine = Sum>
+inline float fold(const Lanes& x, Combine combine = {}) {
   const auto eight =
-      __builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) + __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15);
-  const auto four = __builtin_shufflevector(eight, eight, 0, 1, 2, 3) + __builtin_shufflevector(eight, eight, 4, 5, 6, 7);
-  const auto two = __builtin_shufflevector(four, four, 0, 1) + __builtin_shufflevector(four, four, 2, 3);
-  return two[0] + two[1];
+      combine(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));
+  const auto four = combine(__builtin_shufflevector(eight, eight, 0, 1, 2, 3), __builtin_shufflevector(eight, eight, 4, 5, 6, 7));
+  const auto two = combine(__builtin_shufflevector(four, four, 0, 1), __builtin_shufflevector(four, four, 2, 3));
+  return combine(two[0], two[1]);
 }
 
 // What is summed, of one element or of lanes.
@@ -141,6 +158,71 @@ void normalize(const float* x, int64_t rows, int64_t length, const float* weight
   }
 }
 
+// -inf of a row of NaN: those show in what is computed with it.
+inline float largest(const float* x, int64_t length) {
+  constexpr float kLeast = -__builtin_inff();
+  constexpr Larger larger;
+  Lanes most[4] = {Lanes{} + kLeast, Lanes{} + kLeast, Lanes{} + kLeast, Lanes{} + kLeast}, lanes;
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= length; i += 4 * kLanes) {
+    for (int64_t k = 0; k < 4; ++k) {
+      load(lanes, x + i + k * kLanes);
+      most[k] = larger(lanes, most[k]);
+    }
+  }
+  for (; i + kLanes <= length; i += kLanes) {
+    load(lanes, x + i);
+    most[0] = larger(lanes, most[0]);
+  }
+  most[0] = larger(larger(most[0], most[1]), larger(most[2], most[3]));
+  float result = fold(most[0], larger);
+  for (; i < length; ++i) result = larger(x[i], result);
+  return result;
+}
+
+// Of numbers that are not positive.
+inline float exp_below(float x) { return ltc_exp_within_f32(x < -105.f ? -105.f : x); }
+inline Lanes exp_below(const Lanes& x) {
+  float each[kLanes];
+  memcpy(each, &x, sizeof each);
+  for (float& one : each) one = exp_below(one);
+  Lanes lanes;
+  load(lanes, each);
+  return lanes;
+}
+
+// Writes exp(x - most) of at most kPiece elements and returns the sum.
+inline double write_exponentials(float* out, const float* x, int64_t count, float most) {
+  Lanes sums[2] = {}, lanes;
+  const auto step = [&](int64_t i, Lanes& sum) {
+    load(lanes, x + i);
+    lanes = exp_below(lanes - most);
+    sum += lanes;
+    memcpy(out + i, &lanes, sizeof lanes);
+  };
+  int64_t i = 0;
+  for (; i + 2 * kLanes <= count; i += 2 * kLanes) {
+    step(i, sums[0]);
+    step(i + kLanes, sums[1]);
+  }
+  for (; i + kLanes <= count; i += kLanes) step(i, sums[0]);
+  float rest = 0;
+  for (; i < count; ++i) rest += out[i] = exp_below(x[i] - most);
+  return static_cast<double>(fold(sums[0] + sums[1]) + rest);
+}
+
+void softmax(const float* x, int64_t rows, int64_t length, float* out) {
+  for (int64_t row = 0; row < rows; ++row, x += length, out += length) {
+    const float most = largest(x, length);
+    double sum = 0;
+    for (int64_t i = 0; i < length; i += kPiece) {
+      sum += write_exponentials(out + i, x + i, length - i < kPiece ? length - i : kPiece, most);
+    }
+    const auto scale = static_cast<float>(1 / sum);
+    for (int64_t i = 0; i < length; ++i) out[i] *= scale;
+  }
+}
+
 template <bool kOther, bool kRelu>
 inline void add_to_rows(float* x, int64_t rows, int64_t length, const float* bias, const float* other) {
   for (int64_t row = 0; row < rows; ++row, x += length, other += kOther ? length : 0) {
@@ -164,6 +246,6 @@ void add_to_rows(float* x, int64_t rows, int64_t length, const float* bias, cons
 #define NAME(capability) NAME_OF(capability)
 
 extern const RowKernels NAME(CPU_CAPABILITY);
-const RowKernels NAME(CPU_CAPABILITY) = {add_up, sum, add_rows, normalize, add_to_rows};
+const RowKernels NAME(CPU_CAPABILITY) = {add_up, sum, add_rows, normalize, softmax, add_to_rows};
 
 }  // namespace ltc::torchscript

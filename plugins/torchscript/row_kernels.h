@@ -17,9 +17,11 @@ struct RowKernels {
   double (*sum)(const float* x, int64_t count);
   // Adds rows of `columns` elements that lie `stride` apart to `sums`.
   void (*add_rows)(float* sums, const float* x, int64_t rows, int64_t columns, int64_t stride);
-  // As aten::native_layer_norm; weight and bias may be null, the bias alone not.
+  // As aten::native_layer_norm; weight and bias may be null, the bias alone not. The result may lie where x does.
   void (*normalize)(const float* x, int64_t rows, int64_t length, const float* weight, const float* bias, double eps,
                     const Normalized& to);
+  // As aten::_softmax over the last dim; the result may lie where x does.
+  void (*softmax)(const float* x, int64_t rows, int64_t length, float* out);
   // Adds the bias and, unless it is null, what lies alike in `other`; with `relu`, what is negative becomes 0.
   void (*add_to_rows)(float* x, int64_t rows, int64_t length, const float* bias, const float* other, bool relu);
 };

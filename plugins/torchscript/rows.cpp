@@ -1,7 +1,9 @@
 #include "rows.h"
 
 #include <ATen/EmptyTensor.h>
+#include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
+#include <ATen/ops/_softmax.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/sum.h>
@@ -18,6 +20,8 @@ namespace {
 constexpr int64_t kColumns = 512;            // columns walked together: their sums stay in the L1 cache
 constexpr int64_t kRows = 64;                // rows added up in float before they join the others
 constexpr int64_t kParallelGrain = 1 << 16;  // elements; what takes less than waking a thread does is not divided
+
+constexpr int64_t kSoftmaxSteps = 4;  // of the others, as long as one of softmax takes
 
 int64_t grain(int64_t elements_each) { return std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, elements_each)); }
 
@@ -151,6 +155,20 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
                             {to + begin * length, mean_of + begin, scale_of + begin});
   });
   return {std::move(out), std::move(means), std::move(scales)};
+}
+
+at::Tensor softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {
+  const bool is_ours =
+      is_plain(self) && !half_to_float && self.dim() > 0 && at::maybe_wrap_dim(dim, self.dim()) == self.dim() - 1;
+  if (!is_ours) return at::_softmax(self, dim, half_to_float);
+  at::Tensor out(at::detail::empty_cpu(self.sizes(), at::kFloat));
+  const auto* const from = self.const_data_ptr<float>();
+  auto* const to = out.mutable_data_ptr<float>();
+  const int64_t length = self.size(-1);
+  divide(self.numel() / length, grain(kSoftmaxSteps * length), [&](int64_t begin, int64_t end) {
+    row_kernels().softmax(from + begin * length, end - begin, length, to + begin * length);
+  });
+  return out;
 }
 
 }  // namespace ltc::torchscript

@@ -1,5 +1,5 @@
-// Sums and layer normalisation of dense float32 tensors. ATen walks columns in short pieces and a row in one; these read memory
-// once, in the order in which it lies, and divide the work in pieces that do not depend on the number of threads.
+// Sums, layer normalisation and softmax of dense float32 tensors. ATen walks columns in short pieces and a row in one; these read
+// memory once, in the order in which it lies, and divide the work in pieces that do not depend on the number of threads.
 #pragma once
 #include <ATen/core/Tensor.h>
 
@@ -8,12 +8,13 @@
 
 namespace ltc::torchscript {
 
-// As aten::sum.dim_IntList, aten::mean.dim and aten::native_layer_norm, to which everything else goes.
+// As aten::sum.dim_IntList, aten::mean.dim, aten::native_layer_norm and aten::_softmax, to which everything else goes.
 at::Tensor sum(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype);
 at::Tensor mean(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim, std::optional<at::ScalarType> dtype);
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tensor& input, at::IntArrayRef normalized_shape,
                                                                  const std::optional<at::Tensor>& weight,
                                                                  const std::optional<at::Tensor>& bias, double eps);
+at::Tensor softmax(const at::Tensor& self, int64_t dim, bool half_to_float);
 
 // Adds the bias to each row of x, and `other` if it is defined, which is x's size; with `relu`, what is negative becomes 0. All
 // plain.

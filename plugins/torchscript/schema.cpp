@@ -27,6 +27,7 @@ constexpr Rename kFasterOnCpu[] = {
     {"aten::sum.dim_IntList", "ltc_torchscript::sum"},
     {"aten::mean.dim", "ltc_torchscript::mean"},
     {"aten::native_layer_norm", "ltc_torchscript::native_layer_norm"},
+    {"aten::_softmax", "ltc_torchscript::_softmax"},
     {"aten::_transformer_encoder_layer_fwd", "ltc_torchscript::transformer_encoder_layer_fwd"},
 };
 

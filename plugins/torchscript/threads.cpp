@@ -75,7 +75,6 @@ constexpr std::string_view kAnyThreadsDo[] = {
     "aten::_to_copy",
     "aten::_log_softmax",
     "aten::_log_softmax_backward_data",
-    "aten::_softmax",
     "aten::_softmax_backward_data",
     "aten::max_pool2d_with_indices_backward",
     "aten::_scaled_dot_product_flash_attention_for_cpu",

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "formulas.h"
+#include "row_steps.h"
 #include "row_sums.h"
 
 namespace ltc::torchscript {
@@ -27,9 +28,15 @@ const Formula* formula_of(const Program& program, const Node& node) {
   return origin == program.origins.end() ? nullptr : find_formula(node, origin->second.op.schema());
 }
 
-bool is_fusable(const Program& program, const Node& node) {
+bool is_elementwise(const Program& program, const Node& node) {
   return node.outputs().size() == 1 && (is_uniform(node) || formula_of(program, node));
 }
+
+bool is_row_step(const Node& node) { return find_row_step(node).length > 0; }
+
+// Whether the value is there, or must be, only when all of a row is.
+bool is_of_whole_rows(const Value& value) { return value.offset() > 0 || find_row_sum(*value.node()).length > 0; }
+bool takes_whole(const Node& node, const Value& value) { return is_row_step(node) && node.input(0) != &value; }
 
 // Puts each node into a place, alone or with others. Places run in the order of their ranks, and whatever a place needs has a
 // lower rank. To begin with, a node's rank is its position in the graph.
@@ -47,7 +54,7 @@ class Clustering {
     for (Id id = 0; id < places_.size(); ++id) {
       Program::Group& group = ordered[before + places_[current(id)].rank];
       group.nodes.push_back(places_[id].node);
-      group.is_fused = places_[id].fusable;
+      group.is_fused = places_[id].fusable && (group.nodes.size() > 1 || places_[id].rows != Rows::kSteps);
     }
     std::erase_if(ordered, [](const Program::Group& group) { return group.nodes.empty(); });
     return ordered;
@@ -55,14 +62,16 @@ class Clustering {
 
  private:
   using Id = size_t;  // of a place: first that of one node, in the graph's order
+  // What the nodes of a place do with rows, all of one length.
+  enum class Rows : uint8_t { kNothing, kSums, kSteps };
   struct Place {
     const Node* node;
     bool fusable;
     std::vector<int64_t> sizes;
     Id rank, merged_into;
     std::vector<Id> members, needs;  // needs: places whose results it reads
-    bool is_sum = false;             // of the node, in the place of what it adds up
-    int64_t row_length = 0;          // of the place's sums; 0: it has none
+    Rows rows = Rows::kNothing;
+    int64_t row_length = 0;
   };
 
   // Constants, and numbers that are params.
@@ -73,8 +82,10 @@ class Clustering {
   void put(const Node& node) {
     const Id id = places_.size();
     place_of_[&node] = id;
-    const bool fusable = is_fusable(program_, node);
-    places_.push_back({&node, fusable, fusable ? spec_of(*node.output()).sizes : std::vector<int64_t>(), id, id, {id}, {}});
+    const int64_t step_length = find_row_step(node).length;
+    const bool fusable = step_length > 0 || is_elementwise(program_, node);
+    places_.push_back({&node, fusable, fusable ? spec_of(*node.output(0)).sizes : std::vector<int64_t>(), id, id, {id}, {}});
+    if (step_length > 0) places_[id].rows = Rows::kSteps, places_[id].row_length = step_length;
     for (const Value* input : node.inputs()) {
       if (const auto made = place_of_.find(input->node()); made != place_of_.end()) places_[id].needs.push_back(made->second);
     }
@@ -88,21 +99,32 @@ class Clustering {
 
   // It needs nothing else, so it runs where what it adds up is made.
   void put_sum(Id id, int64_t row_length) {
-    const auto made = place_of_.find(places_[id].node->input(0)->node());
-    if (made == place_of_.end() || places_[made->second].is_sum) return;
+    const Value& operand = *places_[id].node->input(0);
+    const auto made = place_of_.find(operand.node());
+    if (made == place_of_.end() || is_of_whole_rows(operand)) return;
     const Id into = current(made->second);
-    if (!places_[into].fusable || !same_rows(places_[into].row_length, row_length)) return;
-    places_[id].is_sum = places_[id].fusable = true;
-    places_[id].row_length = row_length;
+    Place& sum = places_[id];
+    sum.rows = Rows::kSums, sum.row_length = row_length;
+    if (!places_[into].fusable || !same_rows(places_[into], sum)) return;
+    sum.fusable = true;
     merge(into, id, places_[into].rank);
   }
 
-  static bool same_rows(int64_t a, int64_t b) { return a == b || a == 0 || b == 0; }
+  static bool same_rows(const Place& a, const Place& b) {
+    return a.rows == Rows::kNothing || b.rows == Rows::kNothing || (a.rows == b.rows && a.row_length == b.row_length);
+  }
 
-  // A sum is there when all of its row is.
-  bool reads_sum_of(const Place& late, Id early) {
-    return std::any_of(late.needs.begin(), late.needs.end(),
-                       [&](Id need) { return places_[need].is_sum && current(need) == early; });
+  // A sum is there when all of its row is, and a weight must be there before.
+  bool waits_for_rows_of(const Place& late, const Place& early) {
+    if (early.rows == Rows::kNothing && late.rows == Rows::kNothing) return false;
+    return std::ranges::any_of(late.members, [&](Id member) {
+      const Node& node = *places_[member].node;
+      return std::ranges::any_of(node.inputs(), [&](const Value* input) {
+        const auto made = place_of_.find(input->node());
+        if (made == place_of_.end() || &places_[current(made->second)] != &early) return false;
+        return is_of_whole_rows(*input) || takes_whole(node, *input);
+      });
+    });
   }
 
   Id current(Id id) {
@@ -139,7 +161,7 @@ class Clustering {
     if (places_[a].rank > places_[b].rank) std::swap(a, b);
     const Place &early = places_[a], &late = places_[b];
     if (!early.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes) return false;
-    if (!same_rows(early.row_length, late.row_length) || reads_sum_of(late, a)) return false;
+    if (!same_rows(early, late) || waits_for_rows_of(late, early)) return false;
     const bool moves_late = may_run_at(late, early);
     if (!moves_late && !is_read_only_by(early, a, b)) return false;
     merge(a, b, moves_late ? early.rank : late.rank);
@@ -153,10 +175,11 @@ class Clustering {
 
   bool is_read_only_by(const Place& early, Id a, Id b) {
     return std::all_of(early.members.begin(), early.members.end(), [&](Id member) {
-      const auto& uses = places_[member].node->output()->uses();
-      return std::all_of(uses.begin(), uses.end(), [&](const torch::jit::Use& use) {
-        const auto reader = place_of_.find(use.user);
-        return reader != place_of_.end() && (current(reader->second) == a || current(reader->second) == b);
+      return std::ranges::all_of(places_[member].node->outputs(), [&](const Value* output) {
+        return std::ranges::all_of(output->uses(), [&](const torch::jit::Use& use) {
+          const auto reader = place_of_.find(use.user);
+          return reader != place_of_.end() && (current(reader->second) == a || current(reader->second) == b);
+        });
       });
     });
   }
@@ -166,7 +189,7 @@ class Clustering {
     into.members.insert(into.members.end(), gone.members.begin(), gone.members.end());
     into.needs.insert(into.needs.end(), gone.needs.begin(), gone.needs.end());
     std::erase_if(into.needs, [&](Id need) { return current(need) == a || current(need) == b; });
-    into.row_length = std::max(into.row_length, gone.row_length);
+    if (into.rows == Rows::kNothing) into.rows = gone.rows, into.row_length = gone.row_length;
     into.rank = rank;
     gone.merged_into = a;
   }
@@ -181,27 +204,32 @@ class Clustering {
 class Builder {
  public:
   Builder(const Program& program, const std::vector<const Node*>& nodes)
-      : program_(program), nodes_(nodes), result_{TileProgram(spec_of(*nodes[0]->output()).sizes), {}, {}} {}
+      : program_(program), nodes_(nodes), result_{TileProgram(spec_of(*nodes[0]->output(0)).sizes), {}, {}} {}
 
   Cluster run() {
-    std::vector<const Node*> elementwise;
+    std::vector<const Node*> whole;
     std::vector<std::pair<const Node*, RowSum>> sums;
     for (const Node* node : nodes_) {
       if (const RowSum sum = find_row_sum(*node); sum.length) {
         sums.emplace_back(node, sum);
       } else {
-        elementwise.push_back(node);
+        whole.push_back(node);
       }
     }
-    for (const Node* node : elementwise) registers_[node->output()] = is_uniform(*node) ? uniform(*node) : formula(*node);
-    for (const Node* node : elementwise) {
-      if (!is_read_outside(*node)) continue;
-      result_.tiles.add_output(registers_.at(node->output()), spec_of(*node->output()).dtype == at::kBool);
-      result_.outputs.push_back(node->output());
+    for (const Node* node : whole) registers_[node->output(0)] = compute(*node);
+    for (const Node* node : whole) {
+      if (!is_read_outside(*node->output(0))) continue;
+      result_.tiles.add_output(registers_.at(node->output(0)), spec_of(*node->output(0)).dtype == at::kBool);
+      result_.outputs.push_back(node->output(0));
     }
     for (const auto& [node, sum] : sums) {
       result_.tiles.add_row_sum(registers_.at(node->input(0)), sum.length, sum.scale, spec_of(*node->output()).sizes);
       result_.outputs.push_back(node->output());
+    }
+    for (const Node* node : whole) {
+      if (node->outputs().size() == 1) continue;
+      result_.tiles.add_row_statistics(registers_.at(node->output(0)), find_row_step(*node).statistics);
+      result_.outputs.insert(result_.outputs.end(), node->outputs().begin() + 1, node->outputs().end());
     }
     result_.tiles.finish();
     return std::move(result_);
@@ -212,10 +240,25 @@ class Builder {
   using Term = Formula::Term;
   static constexpr Register kAbsent = UINT16_MAX;
 
-  bool is_read_outside(const Node& node) const {
-    return std::any_of(node.output()->uses().begin(), node.output()->uses().end(), [&](const torch::jit::Use& use) {
+  bool is_read_outside(const Value& value) const {
+    return std::any_of(value.uses().begin(), value.uses().end(), [&](const torch::jit::Use& use) {
       return std::find(nodes_.begin(), nodes_.end(), use.user) == nodes_.end();
     });
+  }
+
+  Register compute(const Node& node) {
+    const RowStep step = find_row_step(node);
+    return step.length ? row_step(node, step) : is_uniform(node) ? uniform(node) : formula(node);
+  }
+
+  Register row_step(const Node& node, const RowStep& step) {
+    const Register in = operand(*node.input(0));
+    c10::SmallVector<size_t, 2> rows;
+    for (const Value* value : row_operands(node)) {
+      result_.inputs.push_back(value);
+      rows.push_back(result_.tiles.add_row_operand());
+    }
+    return result_.tiles.add_row_step(step.function, in, step.length, step.eps, rows);
   }
 
   Register uniform(const Node& node) {
@@ -291,7 +334,7 @@ class Builder {
     result_.inputs.push_back(&value);
     const TensorSpec spec = spec_of(value);
     if (spec.dtype == at::ScalarType::Undefined) return result_.tiles.add_number();
-    return result_.tiles.add_tensor(spec.dtype == at::kBool, spec.sizes == spec_of(*nodes_[0]->output()).sizes);
+    return result_.tiles.add_tensor(spec.dtype == at::kBool, spec.sizes == spec_of(*nodes_[0]->output(0)).sizes);
   }
 
   const Program& program_;
@@ -300,12 +343,15 @@ class Builder {
   std::unordered_map<const Value*, Register> registers_;
 };
 
-// Why a sum joins no cluster.
-std::string sum_apart_text(const Node& node) {
+// Why a sum or a row step joins no cluster.
+std::string apart_text(const Node& node) {
   const RowSum sum = find_row_sum(node);
-  if (!sum.length && !sum.why_not) return "";
-  const char* const why = sum.why_not ? sum.why_not : "no cluster with rows of this length makes its operand";
-  return c10::str("# apart: %", node.output()->debugName(), ", ", node.kind().toUnqualString(), ": ", why, "\n");
+  const RowStep step = find_row_step(node);
+  const char* why = sum.why_not ? sum.why_not : step.why_not;
+  if (!why && sum.length) why = "no cluster with rows of this length makes its operand";
+  if (!why && step.length) why = "no cluster makes its operand or reads its rows";
+  if (!why) return "";
+  return c10::str("# apart: %", node.output(0)->debugName(), ", ", node.kind().toUnqualString(), ": ", why, "\n");
 }
 
 }  // namespace
@@ -316,11 +362,11 @@ std::string clusters_text(const Program& program) {
   std::string text;
   for (const Program::Group& group : program.groups) {
     if (!group.is_fused) {
-      text += sum_apart_text(*group.nodes[0]);
+      text += apart_text(*group.nodes[0]);
       continue;
     }
     const Cluster cluster = build_cluster(program, group);
-    text += c10::str("# one loop over ", at::IntArrayRef(spec_of(*group.nodes[0]->output()).sizes), ", reads");
+    text += c10::str("# one loop over ", at::IntArrayRef(spec_of(*group.nodes[0]->output(0)).sizes), ", reads");
     for (const Value* value : cluster.inputs) text += c10::str(" %", value->debugName());
     text += ", makes";
     for (const Value* value : cluster.outputs) text += c10::str(" %", value->debugName());

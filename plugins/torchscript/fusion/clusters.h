@@ -1,4 +1,5 @@
-// Which nodes of a program run as one: element-wise nodes of the same sizes that feed each other or read the same values.
+// Which nodes of a program run as one: element-wise nodes of the same sizes that feed each other or read the same values, and
+// what sums, normalises or takes the softmax of rows of them.
 #pragma once
 #include <vector>
 

@@ -10,7 +10,12 @@
 namespace ltc::torchscript {
 
 int TileProgram::operands_of(const Instruction& instruction) {
-  return instruction.primitive == Primitive::kCount ? 0 : operand_count(instruction.primitive);
+  switch (instruction.code) {
+    case Code::kPrimitive: return operand_count(instruction.primitive);
+    case Code::kUniform: return 0;
+    case Code::kRowStep: return 1;
+  }
+  return 0;
 }
 
 TileProgram::Register TileProgram::new_register(Kind kind) {
@@ -39,6 +44,11 @@ size_t TileProgram::add_seed() {
   return seeds_.size() - 1;
 }
 
+size_t TileProgram::add_row_operand() {
+  operands_.push_back(OperandKind::kRow);
+  return row_operands_++;
+}
+
 TileProgram::Register TileProgram::add_scalar() {
   const Register id = new_register(Kind::kScalar);
   registers_[id].slot = static_cast<uint16_t>(scalars_.size());
@@ -61,7 +71,7 @@ const float* TileProgram::literal(Register id) const {
 }
 
 TileProgram::Register TileProgram::add(Primitive primitive, const Register* operands) {
-  Instruction instruction{primitive, nullptr, 0, {}};
+  Instruction instruction{Code::kPrimitive, primitive, nullptr, 0, {}};
   unsigned scalars = 0;
   const int count = operand_count(primitive);
   for (int i = 0; i < count; ++i) {
@@ -78,7 +88,8 @@ TileProgram::Register TileProgram::add(Primitive primitive, const Register* oper
 TileProgram::Register TileProgram::find_or_add(Primitive primitive, const Register* operands) {
   for (const auto* instructions : {&scalar_instructions_, &instructions_}) {
     const auto same = std::ranges::find_if(*instructions, [&](const Instruction& one) {
-      return one.primitive == primitive && std::equal(operands, operands + operand_count(primitive), one.operands);
+      return one.code == Code::kPrimitive && one.primitive == primitive &&
+             std::equal(operands, operands + operand_count(primitive), one.operands);
     });
     if (same != instructions->end()) return same->out;
   }
@@ -87,8 +98,19 @@ TileProgram::Register TileProgram::find_or_add(Primitive primitive, const Regist
 
 TileProgram::Register TileProgram::add_uniform(size_t seed, size_t offset) {
   const Register out = new_register(Kind::kTile);
-  instructions_.push_back({Primitive::kCount, nullptr, out, {static_cast<Register>(seed), static_cast<Register>(offset)}});
+  instructions_.push_back(
+      {Code::kUniform, Primitive::kCount, nullptr, out, {static_cast<Register>(seed), static_cast<Register>(offset)}});
   draws_ = true;
+  return out;
+}
+
+TileProgram::Register TileProgram::add_row_step(RowFunction function, Register in, int64_t length, double eps,
+                                                c10::ArrayRef<size_t> weight_and_bias) {
+  const Register out = new_register(Kind::kTile);
+  const auto number = static_cast<uint16_t>(row_steps_.size());
+  row_steps_.push_back({function, eps, {weight_and_bias.begin(), weight_and_bias.end()}});
+  instructions_.push_back({Code::kRowStep, Primitive::kCount, nullptr, out, {in}, number});
+  row_length_ = length;
   return out;
 }
 
@@ -99,15 +121,27 @@ void TileProgram::add_row_sum(Register value, int64_t length, double scale, std:
   row_length_ = length;
 }
 
+void TileProgram::add_row_statistics(Register normalized, const std::vector<int64_t>& sizes) {
+  const auto made = std::ranges::find(instructions_, normalized, &Instruction::out);
+  row_steps_[made->row_step].statistics = statistics_.size();
+  statistics_.insert(statistics_.end(), 2, sizes);
+}
+
 // Whether it is wanted when all instructions have run.
 bool TileProgram::is_result(Register id) const {
   return std::ranges::find(outputs_, id, &Output::id) != outputs_.end() ||
          std::ranges::find(row_sums_, id, &RowSum::id) != row_sums_.end();
 }
 
+bool TileProgram::has_memory(Register id) const {
+  const auto output = std::ranges::find(outputs_, id, &Output::id);
+  return output != outputs_.end() && !output->is_bool;
+}
+
 void TileProgram::finish() {
   order_by_stage();
   note_uses();
+  note_phases();
   assign_slots();
 }
 
@@ -123,33 +157,88 @@ void TileProgram::note_uses() {
   }
 }
 
-// Tiles share scratch memory as their lives allow. Results have memory of their own; bools are tiles until the end. Each tensor
-// has a slot too, for elements that do not lie one after the other.
+void TileProgram::note_phases() {
+  const auto add_once = [](std::vector<uint16_t>& to, size_t index) {
+    if (std::ranges::find(to, index) == to.end()) to.push_back(static_cast<uint16_t>(index));
+  };
+  std::vector<size_t> made_in(registers_.size(), 0);  // which phase
+  phases_.push_back({});
+  for (size_t i = 0; i < stages_.size(); ++i) {
+    const Stage& stage = stages_[i];
+    const bool is_steps = stage.number % kStageKinds == kRowSteps;
+    Phase& phase = phases_.back();
+    for (uint32_t k = stage.begin; k < stage.end; ++k) {
+      const Instruction& instruction = instructions_[k];
+      made_in[instruction.out] = phases_.size() - 1;
+      registers_[instruction.out].is_block = is_steps;
+      for (int operand = 0; operand < operands_of(instruction); ++operand) {
+        const Register id = instruction.operands[operand];
+        RegisterInfo& info = registers_[id];
+        if (info.kind == Kind::kTensor) {
+          is_steps ? void(tensors_[info.slot].is_of_row_step = true) : add_once(phase.tensors, info.slot);
+        } else if (info.kind == Kind::kTile && (is_steps || made_in[id] + 1 < phases_.size())) {
+          info.is_block = true;
+          const auto output = std::ranges::find(outputs_, id, &Output::id);
+          if (!is_steps && has_memory(id)) add_once(phase.reads, static_cast<size_t>(output - outputs_.begin()));
+        }
+      }
+      const auto output = std::ranges::find(outputs_, instruction.out, &Output::id);
+      if (!is_steps && output != outputs_.end()) add_once(phase.makes, static_cast<size_t>(output - outputs_.begin()));
+    }
+    if (is_steps) {
+      phase.first_step = stage.begin, phase.end_steps = stage.end;
+      phases_.push_back({.begin = i + 1, .end = i + 1});
+    } else {
+      phase.end = i + 1;
+    }
+  }
+}
+
+// Tiles share scratch memory as their lives allow, and so do what blocks have one of. Results have memory of their own; bools are
+// tiles until the end. Each tensor has a slot too, for elements that do not lie one after the other.
 void TileProgram::assign_slots() {
+  struct Slots {
+    std::vector<uint16_t> free = {};
+    uint16_t count = 0;
+  } tiles, blocks;
+  const auto slots = [&](Register id) -> Slots& { return registers_[id].is_block && !has_memory(id) ? blocks : tiles; };
   std::vector<bool> is_kept(registers_.size(), false);
   for (Register id = 0; id < registers_.size(); ++id) is_kept[id] = is_result(id);
-  std::vector<uint16_t> free;
-  uint16_t count = 0;
   for (uint32_t i = 0; i < instructions_.size(); ++i) {
     const Instruction& instruction = instructions_[i];
-    if (free.empty()) free.push_back(count++);
-    registers_[instruction.out].slot = free.back();
-    free.pop_back();
+    const auto take = [&] {
+      Slots& of = slots(instruction.out);
+      if (of.free.empty()) of.free.push_back(of.count++);
+      registers_[instruction.out].slot = of.free.back();
+      of.free.pop_back();
+    };
+    const bool is_in_place = instruction.code == Code::kRowStep;
+    if (!is_in_place) take();
     for (int k = 0; k < operands_of(instruction); ++k) {
       const Register id = instruction.operands[k];
       if (registers_[id].kind != Kind::kTile || registers_[id].last_use != i || is_kept[id]) continue;
       is_kept[id] = true;  // freed once, however often the instruction names it
-      free.push_back(registers_[id].slot);
+      slots(id).free.push_back(registers_[id].slot);
     }
+    if (is_in_place) take();
   }
-  slot_count_ = count + tensors_.size();
+  slot_count_ = tiles.count + tensors_.size();
+  block_slot_count_ = blocks.count;
+  for (Register id = 0; id < registers_.size(); ++id) {
+    if (registers_[id].is_block && !has_memory(id)) blocks_.push_back(id);
+  }
 }
 
 std::string TileProgram::text() const {
   std::string text;
   for (const auto* instructions : {&scalar_instructions_, &instructions_}) {
     for (const Instruction& instruction : *instructions) {
-      const bool draws = instruction.primitive == Primitive::kCount;
+      if (instruction.code == Code::kRowStep) {
+        const char* const name = row_steps_[instruction.row_step].function == RowFunction::kSoftmax ? "softmax" : "normalize";
+        text += c10::str("    r", instruction.out, " = ", name, "(r", instruction.operands[0], "), rows of ", row_length_, "\n");
+        continue;
+      }
+      const bool draws = instruction.code == Code::kUniform;
       text += c10::str("    r", instruction.out, " = ", draws ? "uniform" : name_of(instruction.primitive), "(");
       for (int k = 0; k < (draws ? 2 : operand_count(instruction.primitive)); ++k) {
         const Register id = instruction.operands[k];

@@ -1,9 +1,13 @@
 // A cluster of element-wise nodes as one loop over tiles: each primitive runs over a few kilobytes that stay in the L1 cache, so
 // that memory is read and written once for the whole cluster. Programs that run often or for long get compiled kernels meanwhile
 // (tile_stages.cpp), whose results are the same to the last bit.
+//
+// Some nodes need whole rows: sums and means of what a cluster makes, and steps from rows to rows in the middle of one. With such
+// steps the loop is over blocks of rows, and each phase of the program, up to the next steps, runs over the tiles of a block.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
 
 #include <cstdint>
 #include <memory>
@@ -19,6 +23,9 @@ namespace ltc::torchscript {
 // Elements of a tile; 4 KB. A multiple of 4, as random numbers come in fours.
 inline constexpr int64_t kTile = 1024;
 
+// From rows to rows, by a row kernel.
+enum class RowFunction : uint8_t { kSoftmax, kNormalize };
+
 class TileProgram {
  public:
   using Register = uint16_t;
@@ -30,7 +37,8 @@ class TileProgram {
   // Operands of run(), in the order of these calls. `is_full`: of the program's sizes, not broadcast to them.
   Register add_tensor(bool is_bool, bool is_full);
   Register add_number();
-  size_t add_seed();  // an integer, for add_uniform
+  size_t add_seed();         // an integer, for add_uniform
+  size_t add_row_operand();  // a row of floats, for add_row_step
 
   Register add_literal(float value);
   Register add(Primitive primitive, const Register* operands);
@@ -38,9 +46,13 @@ class TileProgram {
   Register find_or_add(Primitive primitive, const Register* operands);
   // Random numbers in [0, 1) by their row-major position.
   Register add_uniform(size_t seed, size_t offset);
+  // Of rows of so many elements, the same in all steps and sums of a program. Weight and bias are row operands.
+  Register add_row_step(RowFunction function, Register in, int64_t length, double eps, c10::ArrayRef<size_t> weight_and_bias);
   void add_output(Register result, bool is_bool);  // the result of an instruction
-  // One more result: the sums of rows of so many elements, whole vectors, times `scale`. All of a program have one length.
+  // One more result: the sums of rows of so many elements, whole vectors, times `scale`. None in a program with row steps.
   void add_row_sum(Register value, int64_t length, double scale, std::vector<int64_t> sizes);
+  // Two more results: the means and the scales of the rows that a kNormalize normalised.
+  void add_row_statistics(Register normalized, const std::vector<int64_t>& sizes);
   void finish();
   void add_kernels(const std::shared_ptr<ProgramKernels>& kernels);
 
@@ -60,18 +72,23 @@ class TileProgram {
   struct RegisterInfo {
     Kind kind;
     bool is_literal = false;
+    bool is_block = false;       // of a tile: a row step or a later phase reads it, so there is one for each of the block
     uint16_t slot = 0;           // of a tile: its scratch memory; of a scalar: its place in scalars_; of a tensor: its index
     uint32_t last_use = kNever;  // instruction
   };
+  enum class Code : uint8_t { kPrimitive, kUniform, kRowStep };
   struct Instruction {
-    Primitive primitive;  // kCount: random numbers, seeds in `operands`
+    Code code;
+    Primitive primitive;  // of kPrimitive
     TileKernel kernel;
     Register out;
-    Register operands[kMostOperands];
+    Register operands[kMostOperands];  // kUniform: seeds
+    uint16_t row_step = 0;             // of kRowStep: which
   };
   struct TensorInput {
     Register id;
     bool is_bool, is_full;
+    bool is_of_row_step = false;  // one reads it
   };
   struct Output {
     Register id;
@@ -83,24 +100,44 @@ class TileProgram {
     double scale;
     std::vector<int64_t> sizes;  // of the result
   };
-  // Instructions that run as one kernel once that is compiled.
+  struct RowStep {
+    RowFunction function;
+    double eps;
+    c10::SmallVector<size_t, 2> weight_and_bias;  // row operands
+    size_t statistics = 0;                        // the first of the results
+  };
+  // Instructions of one kind; those that compile run as one kernel once that is there. Stages take turns, so that the kind is the
+  // rest of the number.
+  enum StageKind : int { kInterpreted, kCompiled, kRowSteps, kStageKinds };
   struct Stage {
     int number = 0;
     uint32_t begin = 0, end = 0;
     std::optional<size_t> kernel = {};                 // of kernels_
     std::vector<Register> buffers = {}, scalars = {};  // its arguments
+    uint32_t size() const { return end - begin; }
   };
-  enum class OperandKind : uint8_t { kTensor, kNumber, kSeed };
+  // The stages that run over the tiles of a block one after the other, and then the row steps.
+  struct Phase {
+    size_t begin = 0, end = 0;               // stages
+    uint32_t first_step = 0, end_steps = 0;  // instructions
+    std::vector<uint16_t> tensors = {};      // that it reads
+    std::vector<uint16_t> makes = {};        // outputs
+    std::vector<uint16_t> reads = {};        // outputs of phases before it
+  };
+  enum class OperandKind : uint8_t { kTensor, kNumber, kSeed, kRow };
   class Run;
   class StageWriter;
 
-  static int operands_of(const Instruction& instruction);  // 0 of random numbers: those are seeds
+  static int operands_of(const Instruction& instruction);  // registers: 0 of random numbers
   uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
+  static int stage_kind(const Instruction& instruction);
   Register new_register(Kind kind);
   Register add_scalar();
   bool is_result(Register id) const;
   void order_by_stage();
   void note_uses();
+  void note_phases();
+  bool has_memory(Register id) const;  // of its own: a result that is no bool
   void assign_slots();
 
   std::vector<int64_t> sizes_;
@@ -109,16 +146,22 @@ class TileProgram {
   std::vector<TensorInput> tensors_;
   std::vector<Output> outputs_;
   std::vector<RowSum> row_sums_;
-  int64_t row_length_ = 0;  // of these
+  std::vector<RowStep> row_steps_;
+  std::vector<std::vector<int64_t>> statistics_;  // sizes of these results
+  size_t row_operands_ = 0;
+  int64_t row_length_ = 0;  // of sums and steps
   std::vector<RegisterInfo> registers_;
   std::vector<Instruction> scalar_instructions_, instructions_;
   std::vector<Stage> stages_;
+  std::vector<Phase> phases_;
   std::shared_ptr<ProgramKernels> kernels_;  // null: it has none
   int64_t work_ = 0;                         // done so far, until kernels are requested
   std::vector<float> scalars_;
   std::vector<uint64_t> seeds_;
-  size_t slot_count_ = 0;  // of scratch memory, tensors' own included
-  bool draws_ = false;     // random numbers, whose positions are row-major
+  size_t slot_count_ = 0;         // of scratch memory, tensors' own included
+  size_t block_slot_count_ = 0;   // those of which each block has one
+  std::vector<Register> blocks_;  // that have these
+  bool draws_ = false;            // random numbers, whose positions are row-major
 };
 
 }  // namespace ltc::torchscript

@@ -14,21 +14,24 @@ constexpr std::string_view kFormulas[] = {
 #undef X
 };
 
-bool compiles(Primitive primitive) { return primitive != Primitive::kCount && !kFormulas[static_cast<int>(primitive)].empty(); }
-
 }  // namespace
 
-// Stages of odd numbers are compiled, those of even ones interpreted. An instruction is in the first that comes not before what
-// it reads.
+int TileProgram::stage_kind(const Instruction& instruction) {
+  if (instruction.code == Code::kRowStep) return kRowSteps;
+  const bool compiles = instruction.code == Code::kPrimitive && !kFormulas[static_cast<int>(instruction.primitive)].empty();
+  return compiles ? kCompiled : kInterpreted;
+}
+
+// An instruction is in the first stage of its kind that comes not before what it reads.
 void TileProgram::order_by_stage() {
   std::vector<int> stage_of(registers_.size(), 0);
   std::vector<std::pair<int, Instruction>> ordered;
   for (const Instruction& instruction : instructions_) {
-    const bool compiled = compiles(instruction.primitive);
-    int stage = compiled ? 1 : 0;
+    const int kind = stage_kind(instruction);
+    int stage = kind;
     for (int k = 0; k < operands_of(instruction); ++k) {
       const int needed = stage_of[instruction.operands[k]];
-      stage = std::max(stage, needed % 2 == stage % 2 ? needed : needed + 1);
+      stage = std::max(stage, needed + (kind - needed % kStageKinds + kStageKinds) % kStageKinds);
     }
     stage_of[instruction.out] = stage;
     ordered.emplace_back(stage, instruction);
@@ -111,7 +114,7 @@ class TileProgram::StageWriter {
 // One instruction by itself is compiled ahead of time.
 void TileProgram::add_kernels(const std::shared_ptr<ProgramKernels>& kernels) {
   for (Stage& stage : stages_) {
-    if (stage.number % 2 == 0 || stage.end - stage.begin == 1) continue;
+    if (stage.number % kStageKinds != kCompiled || stage.end - stage.begin == 1) continue;
     stage.kernel = kernels->add(StageWriter(*this, stage).write());
     kernels_ = kernels;
   }

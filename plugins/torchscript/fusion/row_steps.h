@@ -1,0 +1,25 @@
+// Softmax and layer norms of rows that run with the element-wise nodes around them: some rows at a time, so that what one passes
+// on to the next stays in the cache.
+#pragma once
+#include <torch/csrc/jit/ir/ir.h>
+
+#include <vector>
+
+#include "tile_program.h"
+
+namespace ltc::torchscript {
+
+struct RowStep {
+  int64_t length = 0;  // of a row; 0: the node is no such step, or `why_not` says why it stands apart
+  RowFunction function = RowFunction::kSoftmax;
+  double eps = 0;
+  std::vector<int64_t> statistics = {};  // sizes of the results that have an element for each row
+  const char* why_not = nullptr;
+};
+
+RowStep find_row_step(const torch::jit::Node& node);
+
+// Of such a step: what each of its rows is computed with, a weight and then a bias, as far as it has them.
+std::vector<const torch::jit::Value*> row_operands(const torch::jit::Node& node);
+
+}  // namespace ltc::torchscript
