@@ -137,7 +137,7 @@ void add_kernels(const ltc::Graph& graph, std::set<std::string>& kernels) {
   }
 }
 
-// Attention of each type and tile, with its gradients; large and long rows, running sums along them.
+// Attention of each type and tile, with its gradients; large and long rows, running sums along them, sorts of all passes.
 void add_large_kernels(std::set<std::string>& kernels) {
   for (const std::string dtype : {"f32", "f16", "bf16"}) {
     for (const std::string width : {"64", "128"}) {
@@ -166,7 +166,13 @@ void add_large_kernels(std::set<std::string>& kernels) {
          %12: f32[8192,4096] = aten::cumsum(%0) {dim=1,dtype=none}
          %13: f32[8192,4096] = aten::cumsum(%0) {dim=0,dtype=none}
          %14: i64[4194304] = aten::cumsum(%3) {dim=0,dtype=none}
-         return %5, %6, %7, %8, %9, %10, %11, %12, %13, %14 })"})
+         return %5, %6, %7, %8, %9, %10, %11, %12, %13, %14 })",
+                           R"(graph(%0: f32[4,50257], %1: f64[50257,4], %2: i64[100000], %3: u8[300,70]) {
+         %4: f32[4,50257], %5: i64[4,50257] = aten::sort.stable(%0) {stable=true,dim=1,descending=true}
+         %6: f64[50257,4], %7: i64[50257,4] = aten::sort.stable(%1) {stable=true,dim=0,descending=false}
+         %8: i64[100000], %9: i64[100000] = aten::sort.stable(%2) {stable=true,dim=0,descending=false}
+         %10: u8[300,70], %11: i64[300,70] = aten::sort.stable(%3) {stable=true,dim=0,descending=false}
+         return %4, %5, %6, %7, %8, %9, %10, %11 })"})
     add_kernels(parse(text), kernels);
 }
 

@@ -354,7 +354,7 @@ Dialect busy_with(int64_t threads) {
 
 TEST(CudaDialect, ops_agree_with_the_reference) {
   const Dialect dialect = busy_with(8);
-  check_ops({}, "-O0", dialect);
+  check_ops({.block_sorts = true}, "-O0", dialect);
 }
 
 TEST(CudaDialect, programs_agree_with_the_reference) {
@@ -421,6 +421,35 @@ void check_graphs(std::span<const conformance::ProgramCase> cases, const Options
 }
 
 TEST(CudaDialect, large_kernels_agree_with_the_reference) { check_graphs(kLargeCases, {}); }
+
+// Rows of one thread, of some, of a block, of several; ties, for each of which the order of the places shows.
+constexpr conformance::ProgramCase kSortCases[] = {
+    {"short_rows", {}, "ac", R"(graph(%0: f32[700,5], %1: i64[300,9], %2: f32[5,1]) {
+      %3: f32[700,5], %4: i64[700,5] = aten::sort.stable(%0) {stable=true,dim=1,descending=false}
+      %5: i64[300,9], %6: i64[300,9] = aten::sort.stable(%1) {stable=true,dim=1,descending=true}
+      %7: f32[5,1], %8: i64[5,1] = aten::sort.stable(%2) {stable=true,dim=1,descending=true}
+      return %3, %4, %5, %6, %7, %8 })"},
+    {"rows_of_some_threads", {}, "ca", R"(graph(%0: f64[11,200], %1: f32[3,300,7], %2: u8[5,577]) {
+      %3: f64[11,200], %4: i64[11,200] = aten::sort.stable(%0) {stable=true,dim=1,descending=true}
+      %5: f32[3,300,7], %6: i64[3,300,7] = aten::sort.stable(%1) {stable=true,dim=1,descending=false}
+      %7: u8[5,577], %8: i64[5,577] = aten::sort.stable(%2) {stable=true,dim=1,descending=false}
+      return %3, %4, %5, %6, %7, %8 })"},
+    {"rows_of_a_block", {}, "ca", R"(graph(%0: f32[2,2304], %1: f32[2300,3]) {
+      %2: f32[2,2304], %3: i64[2,2304] = aten::sort.stable(%0) {stable=true,dim=1,descending=false}
+      %4: f32[2300,3], _ = aten::sort.stable(%1) {stable=true,dim=0,descending=true}
+      return %2, %3, %4 })"},
+    {"rows_of_two_blocks", {}, "ca", R"(graph(%0: f32[3,2305], %1: f32[2,4608]) {
+      %2: f32[3,2305], %3: i64[3,2305] = aten::sort.stable(%0) {stable=true,dim=1,descending=true}
+      _, %5: i64[2,4608] = aten::sort.stable(%1) {stable=true,dim=1,descending=true}
+      return %2, %3, %5 })"},
+    {"rows_of_several_blocks", {}, "acc", R"(graph(%0: f32[30000], %1: i64[12000,2], %2: f32[2,5000,2]) {
+      %3: f32[30000], %4: i64[30000] = aten::sort.stable(%0) {stable=true,dim=0,descending=false}
+      %5: i64[12000,2], %6: i64[12000,2] = aten::sort.stable(%1) {stable=true,dim=0,descending=true}
+      %7: f32[2,5000,2], %8: i64[2,5000,2] = aten::sort.stable(%2) {stable=true,dim=1,descending=false}
+      return %3, %4, %5, %6, %7, %8 })"},
+};
+
+TEST(CudaDialect, sorts_by_blocks_agree_with_the_reference) { check_graphs(kSortCases, {.block_sorts = true}); }
 
 // Few long rows, in pieces.
 constexpr conformance::ProgramCase kLongCases[] = {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "block_sort.h"
 #include "emit.h"
 #include "in_place.h"
 #include "reads.h"
@@ -274,15 +275,28 @@ class Planner {
     const size_t dim = x.sizes.empty() ? 0 : dim_of(node, "dim", -1, x.sizes.size());
     const int64_t length = x.sizes.empty() ? 1 : x.sizes[dim], stride = x.sizes.empty() ? 1 : dense_strides(x.sizes)[dim];
     const ValueId values = result(node, 0, x.dtype, x.sizes), positions = result(node, 1, LTC_I64, x.sizes);
+    const SortKernel sort{x.dtype, x.count / length, length, stride, node.integer("descending", 0) != 0};
+    const KernelBuffer from{node.in[0], x.dtype, false};
+    const std::vector<KernelBuffer> to{{values, x.dtype, true}, {positions, LTC_I64, true}};
+    if (options_.block_sorts) return plan_sort_passes(node, sort, from, to);
     const ValueId order = work_value(LTC_I32, x.sizes), spare = work_value(LTC_I32, x.sizes);
-    Step step{
-        SortKernel{x.dtype, x.count / length, length, stride, node.integer("descending", 0) != 0}, {}, {}, node.source, "sort"};
-    step.buffers = {{node.in[0], x.dtype, false},
-                    {values, x.dtype, true},
-                    {positions, LTC_I64, true},
-                    {order, LTC_I32, true},
-                    {spare, LTC_I32, true}};
-    plan_.steps.push_back(std::move(step));
+    plan_.steps.push_back({sort, {from, to[0], to[1], {order, LTC_I32, true}, {spare, LTC_I32, true}}, {}, node.source, "sort"});
+  }
+
+  void plan_sort_passes(const Node& node, const SortKernel& sort, KernelBuffer from, const std::vector<KernelBuffer>& to) {
+    std::vector<KernelBuffer> buffers{from};
+    for (int64_t run = 0, next = kSortTile;; run = next, next *= 2) {
+      const bool last = next >= sort.length;
+      const Sizes rows{sort.rows, sort.length};
+      const std::vector<KernelBuffer> made = last ? to
+                                                  : std::vector<KernelBuffer>{{work_value(sort.dtype, rows), sort.dtype, true},
+                                                                              {work_value(LTC_I32, rows), LTC_I32, true}};
+      buffers.insert(buffers.end(), made.begin(), made.end());
+      plan_.steps.push_back({SortPass{sort, run, last}, std::move(buffers), {}, node.source, run ? "sort (merge)" : "sort"});
+      if (last) return;
+      buffers = made;
+      for (KernelBuffer& buffer : buffers) buffer.written = false;
+    }
   }
 
   void plan_convolution(const Node& node) {
@@ -350,6 +364,7 @@ Plan make_plan(const ltc_graph& graph, const Options& options) {
 
 Source render(const Step& step, const Dialect& dialect) {
   if (const auto* sort = std::get_if<SortKernel>(&step.work)) return render_sort(*sort, dialect);
+  if (const auto* pass = std::get_if<SortPass>(&step.work)) return render_sort_pass(*pass, dialect);
   if (const auto* windows = std::get_if<WindowsKernel>(&step.work)) return render_windows(*windows, dialect);
   if (const auto* attention = std::get_if<AttentionKernel>(&step.work)) return render_attention(*attention, dialect);
   return render(std::get<Kernel>(step.work), dialect);
