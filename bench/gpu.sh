@@ -81,10 +81,10 @@ peers() { exactly "$python" "$root/bench/gpu_values.py" peers; }
 models() { exactly "$python" -m pytest -q -x "$root/tests/test_models.py" -k as_on_cpu; }
 times() {
   "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
-    --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,topk,gpt2,resnet18
+    --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,topk,embedding,gpt2,resnet18
 }
 # What each way of computing brings: beside the table of `times`, the same without it.
-quick_times() { "$python" "$root/bench/run.py" --quick --against cuda --sides ltc --workloads mlp,mnist4,enc,chain4m,topk,gpt2,resnet18; }
+quick_times() { "$python" "$root/bench/run.py" --quick --against cuda --sides ltc --workloads mlp,mnist4,enc,chain4m,topk,embedding,gpt2,resnet18; }
 without() { LTC_CUDA_WITHOUT=$1 quick_times; }  # WAY
 without_blocks() { without blocks; }
 without_pieces() { without pieces; }

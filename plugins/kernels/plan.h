@@ -70,6 +70,9 @@ struct Plan {
   Fusion fusion;
   std::vector<Step> steps;          // those without elements are left out
   std::vector<ValueId> takes_over;  // by output: the param whose memory it may take if that is donated, or kNone; see in_place.h
+
+  // A value that lies in a buffer and is not of the graph of the ABI.
+  ValueId add_work(ltc_dtype dtype, const Sizes& sizes);
 };
 
 Plan make_plan(const ltc_graph& graph, const Options& options);
