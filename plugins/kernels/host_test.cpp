@@ -386,11 +386,13 @@ constexpr conformance::ProgramCase kLargeCases[] = {
     {"layer_norm", {64, 1}, "uup", R"(graph(%0: f32[40,768], %1: f32[768], %2: f32[768]) {
       %3: f32[40,768], %4: f32[40,1], %5: f32[40,1] = aten::native_layer_norm(%0, %1, %2) {normalized_shape=[768],eps=1e-05}
       return %3, %4, %5 })"},
-    {"scans", {64, 1}, "ucu", R"(graph(%0: f32[3,1000], %1: i64[2,5,130], %2: f32[300,40]) {
-      %3: f32[3,1000] = aten::cumsum(%0) {dim=1,dtype=none}
-      %4: i64[2,5,130] = aten::cumsum(%1) {dim=2,dtype=none}
-      %5: f32[300,40] = aten::cumsum(%2) {dim=0,dtype=none}
-      return %3, %4, %5 })"},
+    {"scans", {64, 1}, "ucu", R"(graph(%0: f32[3,1000], %1: i64[2,5,130], %2: f32[300,40], %3: f32[5,77,20]) {
+      %4: f32[3,1000] = aten::cumsum(%0) {dim=1,dtype=none}
+      %5: i64[2,5,130] = aten::cumsum(%1) {dim=2,dtype=none}
+      %6: f32[300,40] = aten::cumsum(%2) {dim=0,dtype=none}
+      %7: f32[5,77,20] = aten::cumsum(%3) {dim=1,dtype=none}
+      %8: f32[5,20] = aten::sum.dim_IntList(%3) {dim=[1],keepdim=false,dtype=none}
+      return %4, %5, %6, %7, %8 })"},
     {"packs", {64}, "u", R"(graph(%0: f32[2,131077], %1: f32[131077], %2: f32[2,1], %3: bool[2,131077]) {
       %4: f32[2,131077] = aten::add.Tensor(%0, %1) {alpha=1}
       %5: f32[2,131077] = aten::mul.Tensor(%4, %2)
