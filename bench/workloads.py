@@ -187,6 +187,32 @@ def _pass4m(device, compile):
     return step
 
 
+def _topk(device, compile):
+    (logits,) = (tensor.to(device) for tensor in next(_turns(torch.empty(32, 50257))))
+    largest = compile(lambda x: x.topk(50).values)
+
+    @torch.no_grad()
+    def step():
+        return largest(logits)
+
+    return step
+
+
+def _embedding(device, compile):
+    generator = torch.Generator().manual_seed(0)
+    often = torch.randint(50257, (8, 256), generator=generator) ** 2 // 50257  # small numbers more often, as words are
+    tokens, gradient = often.to(device), torch.randn(8, 256, 768, generator=generator).to(device)
+    table = nn.Embedding(50257, 768, device=device)
+    look_up = compile(table)
+
+    def step():
+        table.weight.grad = None
+        look_up(tokens).backward(gradient)
+        return table.weight.grad
+
+    return step
+
+
 class _Gpt2(nn.Module):
     """Logits of a GPT-2 of 6 layers of 512, random weights, no dropout."""
 
@@ -236,6 +262,8 @@ WORKLOADS = [
     Workload("enc_fwd", "forward only", model_workload(_encoder, _ENCODED), block=30),
     Workload("lstm_unrolled_fwd", "forward only", model_workload(_UnrolledLstm, _SEQUENCE), block=20),
     Workload("pass4m", "one op on 4M floats, which reads and writes each once; chain4m has to move 1.5 times as much", _pass4m, block=20, large=True),
+    Workload("topk", "the 50 largest of each of 32 rows of 50257 logits", _topk, block=10, large=True),
+    Workload("embedding", "rows of a table of 50257 by 768 for 8 times 256 tokens, and its gradient", _embedding, block=10, large=True),
     Workload("gpt2", "GPT-2, 6 layers of 512, batch 8 of 256 tokens, SGD training step",
              model_workload(_Gpt2, (_TOKENS, _TOKENS), _sgd, _next_token), block=5, large=True),
     Workload("resnet18", "ResNet-18, batch 32 of 64x64, SGD training step",

@@ -137,7 +137,8 @@ void add_kernels(const ltc::Graph& graph, std::set<std::string>& kernels) {
   }
 }
 
-// Attention of each type and tile, with its gradients; large and long rows, running sums along them.
+// Attention of each type and tile, with its gradients; large and long rows, running sums along them, sorts of all passes,
+// scatters along few long lines.
 void add_large_kernels(std::set<std::string>& kernels) {
   for (const std::string dtype : {"f32", "f16", "bf16"}) {
     for (const std::string width : {"64", "128"}) {
@@ -154,7 +155,9 @@ void add_large_kernels(std::set<std::string>& kernels) {
       }
     }
   }
-  for (const char* text : {R"(graph(%0: f32[8192,4096], %1: f32[4096], %2: bf16[8192,4096], %3: i64[4194304]) {
+  for (
+      const char* text :
+      {R"(graph(%0: f32[8192,4096], %1: f32[4096], %2: bf16[8192,4096], %3: i64[4194304]) {
          %4: f32[8192,4096] = aten::add.Tensor(%0, %1) {alpha=1}
          %5: bf16[8192,4096] = aten::_to_copy(%4) {dtype=bf16}
          %6: f32[8192] = aten::sum.dim_IntList(%4) {dim=[1],keepdim=false,dtype=none}
@@ -166,7 +169,20 @@ void add_large_kernels(std::set<std::string>& kernels) {
          %12: f32[8192,4096] = aten::cumsum(%0) {dim=1,dtype=none}
          %13: f32[8192,4096] = aten::cumsum(%0) {dim=0,dtype=none}
          %14: i64[4194304] = aten::cumsum(%3) {dim=0,dtype=none}
-         return %5, %6, %7, %8, %9, %10, %11, %12, %13, %14 })"})
+         return %5, %6, %7, %8, %9, %10, %11, %12, %13, %14 })",
+       R"(graph(%0: f32[4,50257], %1: f64[50257,4], %2: i64[100000], %3: u8[300,70]) {
+         %4: f32[4,50257], %5: i64[4,50257] = aten::sort.stable(%0) {stable=true,dim=1,descending=true}
+         %6: f64[50257,4], %7: i64[50257,4] = aten::sort.stable(%1) {stable=true,dim=0,descending=false}
+         %8: i64[100000], %9: i64[100000] = aten::sort.stable(%2) {stable=true,dim=0,descending=false}
+         %10: u8[300,70], %11: i64[300,70] = aten::sort.stable(%3) {stable=true,dim=0,descending=false}
+         return %4, %5, %6, %7, %8, %9, %10, %11 })",
+       R"(graph(%0: f32[50257,768], %1: i64[8,256], %2: f32[2048,768], %3: i64[10], %4: i64[1000000], %5: bf16[50,9000], %6: i64[50,4000], %7: bf16[50,4000]) {
+         %8: i64[2048,1] = aten::reshape(%1) {shape=[2048,1]}
+         %9: i64[2048,768] = aten::expand(%8) {size=[2048,768]}
+         %10: f32[50257,768] = aten::scatter_add(%0, %9, %2) {dim=0}
+         %11: i64[10] = aten::scatter_add(%3, %4, %4) {dim=0}
+         %12: bf16[50,9000] = aten::scatter.src(%5, %6, %7) {dim=1}
+         return %10, %11, %12 })"})
     add_kernels(parse(text), kernels);
 }
 

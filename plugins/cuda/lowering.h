@@ -8,7 +8,7 @@ namespace ltc::cuda {
 
 // The ways of computing that a device takes where it can.
 struct Ways {
-  bool blocks = true, pieces = true, attention = true, cublas = true, cudnn = true, epilogues = true;
+  bool blocks = true, pieces = true, sorts = true, attention = true, cublas = true, cudnn = true, epilogues = true;
   // Functions after products by cuBLASLt: its relu is not known to keep NaN, nor how exact its gelu is.
   // LTC_CUDA_WITH=activations.
   bool activations = false;

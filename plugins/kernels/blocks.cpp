@@ -16,6 +16,22 @@ constexpr int64_t kMostLanesOfColumns = 8;
 // Elements that a lane should have before a row gets more lanes than reading it side by side takes.
 constexpr int64_t kFewElements = 4;
 
+// So many rows side by side are read as well as all of them: a sector of memory.
+constexpr int64_t kFewRows = 8;
+
+// Neighbouring rows are neighbouring elements, but for the last of as many as lie side by side.
+bool rows_are_side_by_side(const Index& index, VarId item) {
+  const auto first = std::ranges::find(index.terms, Digit{item, 1, 0}, [](const Term& term) {
+    return Digit{term.digit.var, term.digit.div, 0};
+  });
+  if (first == index.terms.end() || first->factor != 1) return false;
+  const int64_t count = first->digit.mod;
+  if (count == 0) return is_side_by_side(index, item);
+  return count >= kFewRows && std::ranges::all_of(index.terms, [&](const Term& term) {
+           return term == *first || term.digit.var != item || term.digit.div % count == 0;
+         });
+}
+
 // How much of what loops read and write lies side by side: for neighbouring rows, for neighbouring elements of a row.
 struct SideBySide {
   int64_t rows = 0, elements = 0;
@@ -28,7 +44,7 @@ SideBySide side_by_side(const Kernel& kernel) {
     for (const Ref ref : block.insts) {
       const Inst& inst = kernel.insts[ref];
       if (inst.code != Code::kLoad && inst.code != Code::kStore) continue;
-      found.rows += is_side_by_side(inst.index, kernel.item);
+      found.rows += rows_are_side_by_side(inst.index, kernel.item);
       found.elements += is_side_by_side(inst.index, block.var);
     }
   }

@@ -100,6 +100,9 @@ constexpr Golden kGoldens[] = {
     {"cumsum_of_rows", R"(graph(%0: f32[2,100]) {
       %1: f32[2,100] = aten::cumsum(%0) {dim=1,dtype=none}
       return %1 })"},
+    {"cumsum_of_columns", R"(graph(%0: f32[3,100,40]) {
+      %1: f32[3,100,40] = aten::cumsum(%0) {dim=1,dtype=none}
+      return %1 })"},
     {"sort", R"(graph(%0: f32[7,3]) {
       %1: f32[7,3], %2: i64[7,3] = aten::sort.stable(%0) {stable=true,dim=0,descending=true}
       return %1, %2 })"},

@@ -354,7 +354,7 @@ Dialect busy_with(int64_t threads) {
 
 TEST(CudaDialect, ops_agree_with_the_reference) {
   const Dialect dialect = busy_with(8);
-  check_ops({}, "-O0", dialect);
+  check_ops({.block_sorts = true}, "-O0", dialect);
 }
 
 TEST(CudaDialect, programs_agree_with_the_reference) {
@@ -386,11 +386,13 @@ constexpr conformance::ProgramCase kLargeCases[] = {
     {"layer_norm", {64, 1}, "uup", R"(graph(%0: f32[40,768], %1: f32[768], %2: f32[768]) {
       %3: f32[40,768], %4: f32[40,1], %5: f32[40,1] = aten::native_layer_norm(%0, %1, %2) {normalized_shape=[768],eps=1e-05}
       return %3, %4, %5 })"},
-    {"scans", {64, 1}, "ucu", R"(graph(%0: f32[3,1000], %1: i64[2,5,130], %2: f32[300,40]) {
-      %3: f32[3,1000] = aten::cumsum(%0) {dim=1,dtype=none}
-      %4: i64[2,5,130] = aten::cumsum(%1) {dim=2,dtype=none}
-      %5: f32[300,40] = aten::cumsum(%2) {dim=0,dtype=none}
-      return %3, %4, %5 })"},
+    {"scans", {64, 1}, "ucu", R"(graph(%0: f32[3,1000], %1: i64[2,5,130], %2: f32[300,40], %3: f32[5,77,20]) {
+      %4: f32[3,1000] = aten::cumsum(%0) {dim=1,dtype=none}
+      %5: i64[2,5,130] = aten::cumsum(%1) {dim=2,dtype=none}
+      %6: f32[300,40] = aten::cumsum(%2) {dim=0,dtype=none}
+      %7: f32[5,77,20] = aten::cumsum(%3) {dim=1,dtype=none}
+      %8: f32[5,20] = aten::sum.dim_IntList(%3) {dim=[1],keepdim=false,dtype=none}
+      return %4, %5, %6, %7, %8 })"},
     {"packs", {64}, "u", R"(graph(%0: f32[2,131077], %1: f32[131077], %2: f32[2,1], %3: bool[2,131077]) {
       %4: f32[2,131077] = aten::add.Tensor(%0, %1) {alpha=1}
       %5: f32[2,131077] = aten::mul.Tensor(%4, %2)
@@ -421,6 +423,131 @@ void check_graphs(std::span<const conformance::ProgramCase> cases, const Options
 }
 
 TEST(CudaDialect, large_kernels_agree_with_the_reference) { check_graphs(kLargeCases, {}); }
+
+// Rows of one thread, of some, of a block, of several; ties, for each of which the order of the places shows.
+constexpr conformance::ProgramCase kSortCases[] = {
+    {"short_rows", {}, "ac", R"(graph(%0: f32[700,5], %1: i64[300,9], %2: f32[5,1]) {
+      %3: f32[700,5], %4: i64[700,5] = aten::sort.stable(%0) {stable=true,dim=1,descending=false}
+      %5: i64[300,9], %6: i64[300,9] = aten::sort.stable(%1) {stable=true,dim=1,descending=true}
+      %7: f32[5,1], %8: i64[5,1] = aten::sort.stable(%2) {stable=true,dim=1,descending=true}
+      return %3, %4, %5, %6, %7, %8 })"},
+    {"rows_of_some_threads", {}, "ca", R"(graph(%0: f64[11,200], %1: f32[3,300,7], %2: u8[5,577]) {
+      %3: f64[11,200], %4: i64[11,200] = aten::sort.stable(%0) {stable=true,dim=1,descending=true}
+      %5: f32[3,300,7], %6: i64[3,300,7] = aten::sort.stable(%1) {stable=true,dim=1,descending=false}
+      %7: u8[5,577], %8: i64[5,577] = aten::sort.stable(%2) {stable=true,dim=1,descending=false}
+      return %3, %4, %5, %6, %7, %8 })"},
+    {"rows_of_a_block", {}, "ca", R"(graph(%0: f32[2,2304], %1: f32[2300,3]) {
+      %2: f32[2,2304], %3: i64[2,2304] = aten::sort.stable(%0) {stable=true,dim=1,descending=false}
+      %4: f32[2300,3], _ = aten::sort.stable(%1) {stable=true,dim=0,descending=true}
+      return %2, %3, %4 })"},
+    {"rows_of_two_blocks", {}, "ca", R"(graph(%0: f32[3,2305], %1: f32[2,4608]) {
+      %2: f32[3,2305], %3: i64[3,2305] = aten::sort.stable(%0) {stable=true,dim=1,descending=true}
+      _, %5: i64[2,4608] = aten::sort.stable(%1) {stable=true,dim=1,descending=true}
+      return %2, %3, %5 })"},
+    {"rows_of_several_blocks", {}, "acc", R"(graph(%0: f32[30000], %1: i64[12000,2], %2: f32[2,5000,2]) {
+      %3: f32[30000], %4: i64[30000] = aten::sort.stable(%0) {stable=true,dim=0,descending=false}
+      %5: i64[12000,2], %6: i64[12000,2] = aten::sort.stable(%1) {stable=true,dim=0,descending=true}
+      %7: f32[2,5000,2], %8: i64[2,5000,2] = aten::sort.stable(%2) {stable=true,dim=1,descending=false}
+      return %3, %4, %5, %6, %7, %8 })"},
+};
+
+TEST(CudaDialect, sorts_by_blocks_agree_with_the_reference) { check_graphs(kSortCases, {.block_sorts = true}); }
+
+// Lines of an index that go to few places, to many, to one place often and to others once; an index of its own for each line, or
+// one for all.
+constexpr conformance::ProgramCase kScatterCases[] = {
+    {"few_places",
+     {64, 1},
+     "ucu",
+     R"(graph(%0: f32[8], %1: i64[10,100], %2: f32[1000], %3: i64[9], %4: i64[1000], %5: f32[1003]) {
+      %6: i64[1000] = aten::reshape(%1) {shape=[1000]}
+      %7: f32[8] = aten::scatter_add(%0, %6, %2) {dim=0}
+      %8: i64[9] = aten::scatter_add(%3, %6, %4) {dim=0}
+      %9: f32[8] = aten::scatter.src(%0, %6, %5) {dim=0}
+      return %7, %8, %9 })"},
+    {"all_to_one", {64, 1}, "uu", R"(graph(%0: f64[3], %1: f64[2305]) {
+      %2: i64[] = aten::full() {size=[],fill_value=0,dtype=i64}
+      %3: i64[2305] = aten::expand(%2) {size=[2305]}
+      %4: f64[3] = aten::scatter_add(%0, %3, %1) {dim=0}
+      %5: f64[3] = aten::scatter.src(%0, %3, %1) {dim=0}
+      return %4, %5 })"},
+    {"tokens", {64, 1}, "uu", R"(graph(%0: f32[50,48], %1: f32[20,15,48], %2: i32[50,2], %3: i32[300,2]) {
+      %4: i64[300] = aten::arange.start_step() {start=3,end=2375703,step=7919,dtype=i64}
+      %5: i64[] = aten::full() {size=[],fill_value=5,dtype=i64}
+      %6: i64[300] = aten::remainder.Tensor(%4, %5)
+      %7: i64[] = aten::full() {size=[],fill_value=2,dtype=i64}
+      %8: bool[300] = aten::le.Tensor(%6, %7)
+      %9: i64[] = aten::full() {size=[],fill_value=9,dtype=i64}
+      %10: i64[] = aten::full() {size=[],fill_value=50,dtype=i64}
+      %11: i64[300] = aten::remainder.Tensor(%4, %10)
+      %12: i64[300] = aten::where.self(%8, %9, %11)
+      %13: i64[20,15] = aten::reshape(%12) {shape=[20,15]}
+      %14: i64[300,1] = aten::reshape(%13) {shape=[300,1]}
+      %15: i64[300,48] = aten::expand(%14) {size=[300,48]}
+      %16: f32[300,48] = aten::reshape(%1) {shape=[300,48]}
+      %17: f32[50,48] = aten::scatter_add(%0, %15, %16) {dim=0}
+      %18: f32[50,48] = aten::scatter.src(%0, %15, %16) {dim=0}
+      %19: i64[300,2] = aten::expand(%14) {size=[300,2]}
+      %20: i32[50,2] = aten::scatter_add(%2, %19, %3) {dim=0}
+      return %17, %18, %20 })"},
+    {"own_index",
+     {64, 1},
+     "ucu",
+     R"(graph(%0: f32[3,9,2], %1: i64[3,200,2], %2: f32[3,210,2], %3: bool[2,8], %4: i64[2,150], %5: bool[2,150]) {
+      %6: f32[3,9,2] = aten::scatter_add(%0, %1, %2) {dim=1}
+      %7: f32[3,9,2] = aten::scatter.src(%0, %1, %2) {dim=1}
+      %8: i64[2,150] = aten::abs(%4)
+      %9: i64[] = aten::full() {size=[],fill_value=8,dtype=i64}
+      %10: i64[2,150] = aten::remainder.Tensor(%8, %9)
+      %11: bool[2,8] = aten::scatter_add(%3, %10, %5) {dim=1}
+      return %6, %7, %11 })"},
+    {"halves_and_batches", {64, 1}, "uu", R"(graph(%0: f16[2,9,5], %1: f16[2,200,5], %2: f32[2,9,5], %3: f32[2,200,5]) {
+      %4: i64[400] = aten::arange.start_step() {start=0,end=400,step=1,dtype=i64}
+      %5: i64[] = aten::full() {size=[],fill_value=9,dtype=i64}
+      %6: i64[400] = aten::remainder.Tensor(%4, %5)
+      %7: i64[2,200,1] = aten::reshape(%6) {shape=[2,200,1]}
+      %8: i64[2,200,5] = aten::expand(%7) {size=[2,200,5]}
+      %9: f16[2,9,5] = aten::scatter.src(%0, %8, %1) {dim=1}
+      %10: f32[2,9,5] = aten::scatter_add(%2, %8, %3) {dim=1}
+      return %9, %10 })"},
+};
+
+TEST(CudaDialect, scatters_by_sorted_indices_agree_with_the_reference) {
+  const Options options{.block_sorts = true};
+  for (const conformance::ProgramCase& row : kScatterCases) {
+    const Plan plan = make_plan(*AbiGraph(parse(row.graph)).get(), options);
+    const auto walks = [](const Step& step) { return step.label == "scatter_add" || step.label == "scatter.src"; };
+    EXPECT_TRUE(std::ranges::none_of(plan.steps, walks)) << row.name << " walks along lines";
+  }
+  check_graphs(kScatterCases, options);
+}
+
+// What an index says that names no place is not written; here it goes to a row more, which is then cut off.
+TEST(CudaDialect, sorted_indices_outside_of_the_result_write_nothing) {
+  constexpr const char* kGraph = R"(graph(%0: f32[5,3], %1: i64[200,3], %2: f32[200,3]) {
+    %3: f32[5,3] = aten::scatter_add(%0, %1, %2) {dim=0}
+    %4: f32[5,3] = aten::scatter.src(%0, %1, %2) {dim=0}
+    return %3, %4 })";
+  constexpr const char* kReference = R"(graph(%0: f32[5,3], %1: i64[200,3], %2: f32[200,3]) {
+    %3: i64[] = aten::full() {size=[],fill_value=0,dtype=i64}
+    %4: i64[] = aten::full() {size=[],fill_value=5,dtype=i64}
+    %5: bool[200,3] = aten::lt.Tensor(%1, %3)
+    %6: bool[200,3] = aten::lt.Tensor(%1, %4)
+    %7: i64[200,3] = aten::where.self(%6, %1, %4)
+    %8: i64[200,3] = aten::where.self(%5, %4, %7)
+    %9: f32[6,3] = aten::constant_pad_nd(%0) {pad=[0,0,0,1],value=0}
+    %10: f32[6,3] = aten::scatter_add(%9, %8, %2) {dim=0}
+    %11: f32[6,3] = aten::scatter.src(%9, %8, %2) {dim=0}
+    %12: f32[5,3] = aten::slice.Tensor(%10) {dim=0,start=0,end=5,step=1}
+    %13: f32[5,3] = aten::slice.Tensor(%11) {dim=0,start=0,end=5,step=1}
+    return %12, %13 })";
+  for (const char* fills : {"usu", "uau"}) {  // from -4 to 4; anything
+    Library library(cuda_dialect());
+    const Prepared prepared(parse(kGraph), {64, 1}, fills, library, {.block_sorts = true});
+    ASSERT_NO_FATAL_FAILURE(library.build("-O1"));
+    check(prepared, parse(kReference), library);
+  }
+}
 
 // Few long rows, in pieces.
 constexpr conformance::ProgramCase kLongCases[] = {

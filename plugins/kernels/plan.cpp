@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
-#include "emit.h"
+#include "block_sort.h"
 #include "in_place.h"
 #include "reads.h"
+#include "scatter.h"
 #include "sort.h"
 #include "split.h"
 #include "windows.h"
+#include "workshop.h"
 
 namespace ltc::kernels {
 namespace {
@@ -29,34 +31,6 @@ class Planner {
   }
 
  private:
-  // What writes a kernel: the kernel, its builder, its emitter.
-  struct Workshop {
-    Workshop(const Planner& planner, const Cluster& cluster, int64_t items)
-        : builder(kernel, items),
-          emitter(
-              planner.graph_, kernel, builder,
-              [&planner, &cluster](ValueId value) {
-                return planner.plan_.fusion.is_stored[value] && !std::ranges::count(cluster.members, value);
-              },
-              planner.options_.abilities) {}
-    Index item() const { return kernel.space.of_var(kernel.item); }
-    // The element of a value whose position this is.
-    Ref at(const Planner& planner, ValueId value, const Index& position) {
-      return emitter.at(value, kernel.space.split(position, planner.graph_.values[value].sizes));
-    }
-
-    Kernel kernel;
-    Builder builder;
-    Emitter emitter;
-  };
-
-  void finish(Workshop& shop, const Node& node, std::string label) {
-    Step step{std::move(shop.kernel), {}, {}, node.source, std::move(label)};
-    step.buffers = std::get<Kernel>(step.work).buffers;
-    step.scalars = std::get<Kernel>(step.work).scalars;
-    plan_.steps.push_back(std::move(step));
-  }
-
   // A pack of windows that does as much as is compiled for its sizes anyway.
   bool plan_windows(const Cluster& cluster) {
     if (cluster.form != Cluster::Form::kMap || cluster.stored.size() != 1) return false;
@@ -74,7 +48,7 @@ class Planner {
   void plan_cluster(const Cluster& cluster) {
     const bool empty = std::ranges::all_of(cluster.stored, [&](ValueId value) { return graph_.values[value].count == 0; });
     if (empty || cluster.items == 0) return;
-    Workshop shop(*this, cluster, cluster.items);
+    Workshop shop(plan_, options_, cluster, cluster.items);
     const bool rows = cluster.form == Cluster::Form::kRows;
     shop.kernel.loops_in_any_order = true;
     BlockId loop = kNone;  // over the elements of a row
@@ -86,11 +60,11 @@ class Planner {
       const Index r = in_row ? shop.builder.loop_index(loop) : Index{};
       const Positions positions = positions_of(graph_, cluster, shop.item(), r, shop.kernel.space);
       const Index& position = in_row ? positions.full : positions.row;
-      shop.emitter.store(value, position, shop.at(*this, value, position));
+      shop.emitter.store(value, position, shop.at(value, position));
     }
     if (loop != kNone) shop.builder.close_loop(loop);
     const Node& last = graph_.nodes[graph_.values[cluster.members.back()].producer];
-    finish(shop, last, label_of(cluster));
+    shop.finish(last, label_of(cluster));
   }
 
   std::string label_of(const Cluster& cluster) const {
@@ -110,8 +84,8 @@ class Planner {
     switch (node.kind) {
       case Kind::kScan: return plan_scan(cluster, node);
       case Kind::kScatter:
-      case Kind::kScatterAdd: return plan_scatter(cluster, node);
-      case Kind::kStridedScatter: return plan_strided_scatter(cluster, node);
+      case Kind::kScatterAdd:
+      case Kind::kStridedScatter: return plan_scatter(plan_, options_, cluster);
       case Kind::kSort: return plan_sort(node);
       case Kind::kAttention: return plan_attention(node);
       case Kind::kLibraryConvolution: return plan_convolution(node);
@@ -124,7 +98,7 @@ class Planner {
     const Value result = graph_.values[node.out[0]];
     if (result.count == 0) return;
     const int64_t length = row_length(graph_, node);
-    Workshop shop(*this, cluster, result.count / length);
+    Workshop shop(plan_, options_, cluster, result.count / length);
     const ltc_dtype in = shop.emitter.sum_dtype(result.dtype);
     const std::string_view both = formula(*node.op, result.dtype), initial = both.substr(0, both.find(';'));
     const Ref sum = shop.builder.add({.code = Code::kAccumulator, .dtype = in, .of = in, .formula = initial});
@@ -142,104 +116,13 @@ class Planner {
     const Ref now = shop.builder.add_in(loop, {.code = Code::kFormula, .dtype = in, .args = {sum}, .of = in, .formula = "$0"});
     shop.emitter.store(node.out[0], shop.kernel.space.linear(read.at, result.sizes), shop.emitter.cast(now, result.dtype));
     shop.builder.close_loop(loop);
-    finish(shop, node, std::string(node.op->name.substr(6)));
-  }
-
-  // The result begins as a copy of the first operand.
-  bool copy_first(const Cluster& cluster, const Node& node) {
-    const Value& result = graph_.values[node.out[0]];
-    if (result.count == 0) return false;
-    Workshop shop(*this, cluster, result.count);
-    shop.emitter.store(node.out[0], shop.item(), shop.at(*this, node.in[0], shop.item()));
-    finish(shop, node, "copy");
-    return true;
-  }
-
-  // A work item per line of the index walks along it, so two of a line never write at once, and lines never meet.
-  void plan_scatter(const Cluster& cluster, const Node& node) {
-    const Value result = graph_.values[node.out[0]], index = graph_.values[node.in[1]];
-    if (!copy_first(cluster, node) || index.count == 0) return;
-    const bool rank_0 = index.sizes.empty();
-    const size_t dim = rank_0 ? 0 : dim_of(node, "dim", 0, index.sizes.size());
-    const int64_t length = rank_0 ? 1 : index.sizes[dim], extent = rank_0 ? 1 : result.sizes[dim];
-    Sizes lines = index.sizes;
-    if (!rank_0) lines[dim] = 1;
-    Workshop shop(*this, cluster, index.count / length);
-    const BlockId loop = shop.builder.open_loop(0, length);
-    Coords at = shop.kernel.space.split(shop.item(), lines);
-    if (!rank_0) at[dim] = shop.builder.loop_index(loop);
-    const Ref picked = shop.emitter.at(node.in[1], at);
-    const Index place = shop.builder.data_index(picked, extent);
-    const Ref allowed =
-        shop.emitter.apply("$0 >= 0 && $0 < $1", LTC_I64, LTC_BOOL,
-                           {picked, shop.builder.add({.code = Code::kIndex, .dtype = LTC_I64, .index = {extent, {}}})});
-    Ref element = shop.emitter.at(node.in[2], at);
-    if (!rank_0) at[dim] = place;
-    const Index target = shop.kernel.space.linear(at, result.sizes);
-    if (node.kind == Kind::kScatterAdd) {
-      const uint32_t slot = shop.builder.buffer(node.out[0], result.dtype, true);
-      const Ref old = shop.builder.add_in(
-          loop, {.code = Code::kLoad, .dtype = result.dtype, .index = target, .slot = slot, .of = result.dtype});
-      element = shop.builder.add_in(loop, {.code = Code::kFormula,
-                                           .dtype = result.dtype,
-                                           .args = {old, element},
-                                           .of = result.dtype,
-                                           .formula = formula(*node.op, result.dtype)});
-    }
-    store_in(shop, loop, node.out[0], target, element, allowed);
-    shop.builder.close_loop(loop);
-    finish(shop, node, std::string(node.op->name.substr(6)));
-  }
-
-  void store_in(Workshop& shop, BlockId loop, ValueId value, const Index& position, Ref element, Ref guard) {
-    const uint32_t slot = shop.builder.buffer(value, graph_.values[value].dtype, true);
-    Inst inst{.code = Code::kStore, .dtype = graph_.values[value].dtype, .args = {element}, .index = position, .slot = slot};
-    if (guard != kNoRef) inst.args.push_back(guard);
-    shop.builder.add_in(loop, std::move(inst));
-  }
-
-  // Where elements of the geometry overlap, one work item writes all, in order.
-  void plan_strided_scatter(const Cluster& cluster, const Node& node) {
-    const Value& source = graph_.values[node.in[1]];
-    if (!copy_first(cluster, node) || source.count == 0) return;
-    const auto& strides = node.integers("stride");
-    const bool serial = may_overlap(source.sizes, strides);
-    Workshop shop(*this, cluster, serial ? 1 : source.count);
-    const BlockId loop = serial ? shop.builder.open_loop(0, source.count) : 0;
-    const Index from = serial ? shop.builder.loop_index(loop) : shop.item();
-    const Coords at = shop.kernel.space.split(from, source.sizes);
-    Index target{node.integer("storage_offset", 0), {}};
-    for (size_t dim = 0; dim < at.size(); ++dim)
-      target = shop.kernel.space.sum(target, shop.kernel.space.scaled(at[dim], strides[dim]));
-    store_in(shop, loop, node.out[0], target, shop.emitter.at(node.in[1], at), kNoRef);
-    if (serial) shop.builder.close_loop(loop);
-    finish(shop, node, "as_strided_scatter");
-  }
-
-  // Whether two elements of a geometry may be one: false if each stride steps over all that smaller ones reach.
-  static bool may_overlap(const Sizes& sizes, const std::vector<int64_t>& strides) {
-    std::vector<std::pair<int64_t, int64_t>> dims;
-    for (size_t dim = 0; dim < sizes.size(); ++dim) {
-      if (sizes[dim] > 1) dims.emplace_back(strides[dim], sizes[dim]);
-    }
-    std::ranges::sort(dims);
-    int64_t reach = 0;
-    for (const auto& [stride, size] : dims) {
-      if (stride <= reach) return true;
-      reach += stride * (size - 1);
-    }
-    return false;
-  }
-
-  ValueId work_value(ltc_dtype dtype, const Sizes& sizes) {
-    plan_.fusion.is_stored.push_back(true);
-    return graph_.add_value(dtype, sizes);
+    shop.finish(node, std::string(node.op->name.substr(6)));
   }
 
   // Where the node writes a result, though nobody may want it.
   ValueId result(const Node& node, size_t i, ltc_dtype dtype, const Sizes& sizes) {
     const ValueId value = node.out[i];
-    return value != kNone && plan_.fusion.is_stored[value] ? value : work_value(dtype, sizes);
+    return value != kNone && plan_.fusion.is_stored[value] ? value : plan_.add_work(dtype, sizes);
   }
 
   void plan_attention(const Node& node) {
@@ -262,27 +145,44 @@ class Planner {
       const ValueId output = result(node, 0, dtype, {q[0], q[1], q[2], v[3]}), logs = result(node, 1, LTC_F32, per_row);
       return add(AttentionPass::kForward, in, {output, logs}, "attention");
     }
-    const ValueId sums = work_value(LTC_F32, per_row), dq = result(node, 0, dtype, q);
+    const ValueId sums = plan_.add_work(LTC_F32, per_row), dq = result(node, 0, dtype, q);
     add(AttentionPass::kQueryGradient, in, {sums, dq}, "attention_backward (query)");
     const ValueId dk = result(node, 1, dtype, k), dv = result(node, 2, dtype, v);
     add(AttentionPass::kKeyGradient, {in[0], in[1], in[2], in[3], sums, in[5]}, {dk, dv}, "attention_backward (key, value)");
   }
 
   void plan_sort(const Node& node) {
-    const Value x = graph_.values[node.in[0]];
-    if (x.count == 0) return;
-    const size_t dim = x.sizes.empty() ? 0 : dim_of(node, "dim", -1, x.sizes.size());
-    const int64_t length = x.sizes.empty() ? 1 : x.sizes[dim], stride = x.sizes.empty() ? 1 : dense_strides(x.sizes)[dim];
-    const ValueId values = result(node, 0, x.dtype, x.sizes), positions = result(node, 1, LTC_I64, x.sizes);
-    const ValueId order = work_value(LTC_I32, x.sizes), spare = work_value(LTC_I32, x.sizes);
-    Step step{
-        SortKernel{x.dtype, x.count / length, length, stride, node.integer("descending", 0) != 0}, {}, {}, node.source, "sort"};
-    step.buffers = {{node.in[0], x.dtype, false},
-                    {values, x.dtype, true},
-                    {positions, LTC_I64, true},
-                    {order, LTC_I32, true},
-                    {spare, LTC_I32, true}};
-    plan_.steps.push_back(std::move(step));
+    // The operand may have another shape (scatter.h).
+    const ltc_dtype dtype = graph_.values[node.in[0]].dtype;
+    const Sizes sizes = graph_.values[node.out[node.out[0] == kNone]].sizes;
+    const int64_t count = count_of(sizes);
+    if (count == 0) return;
+    const size_t dim = sizes.empty() ? 0 : dim_of(node, "dim", -1, sizes.size());
+    const int64_t length = sizes.empty() ? 1 : sizes[dim], stride = sizes.empty() ? 1 : dense_strides(sizes)[dim];
+    const ValueId values = result(node, 0, dtype, sizes), positions = result(node, 1, LTC_I64, sizes);
+    const SortKernel sort{dtype, count / length, length, stride, node.integer("descending", 0) != 0};
+    const KernelBuffer from{node.in[0], dtype, false};
+    const std::vector<KernelBuffer> to{{values, dtype, true}, {positions, LTC_I64, true}};
+    if (options_.block_sorts) return plan_sort_passes(node, sort, from, to);
+    const ValueId order = plan_.add_work(LTC_I32, sizes), spare = plan_.add_work(LTC_I32, sizes);
+    plan_.steps.push_back({sort, {from, to[0], to[1], {order, LTC_I32, true}, {spare, LTC_I32, true}}, {}, node.source, "sort"});
+  }
+
+  void plan_sort_passes(const Node& node, const SortKernel& sort, KernelBuffer from, const std::vector<KernelBuffer>& to) {
+    std::vector<KernelBuffer> buffers{from};
+    for (int64_t run = 0, next = kSortTile;; run = next, next *= 2) {
+      const bool last = next >= sort.length;
+      const Sizes rows{sort.rows, sort.length};
+      const std::vector<KernelBuffer> made = last
+                                                 ? to
+                                                 : std::vector<KernelBuffer>{{plan_.add_work(sort.dtype, rows), sort.dtype, true},
+                                                                             {plan_.add_work(LTC_I32, rows), LTC_I32, true}};
+      buffers.insert(buffers.end(), made.begin(), made.end());
+      plan_.steps.push_back({SortPass{sort, run, last}, std::move(buffers), {}, node.source, run ? "sort (merge)" : "sort"});
+      if (last) return;
+      buffers = made;
+      for (KernelBuffer& buffer : buffers) buffer.written = false;
+    }
   }
 
   void plan_convolution(const Node& node) {
@@ -335,9 +235,15 @@ class Planner {
 
 }  // namespace
 
+ValueId Plan::add_work(ltc_dtype dtype, const Sizes& sizes) {
+  fusion.is_stored.push_back(true);
+  return graph.add_value(dtype, sizes);
+}
+
 Plan make_plan(const ltc_graph& graph, const Options& options) {
   Plan plan{import_graph(graph, options.extras, options.points_by_image), {}, {}, {}};
   split_reductions(plan.graph, options);
+  sort_scatters(plan.graph, options);
   narrow_products(plan.graph, options);
   std::vector<std::string> notes = extend_products(plan.graph, options);
   pack_products(plan.graph, options);
@@ -350,6 +256,7 @@ Plan make_plan(const ltc_graph& graph, const Options& options) {
 
 Source render(const Step& step, const Dialect& dialect) {
   if (const auto* sort = std::get_if<SortKernel>(&step.work)) return render_sort(*sort, dialect);
+  if (const auto* pass = std::get_if<SortPass>(&step.work)) return render_sort_pass(*pass, dialect);
   if (const auto* windows = std::get_if<WindowsKernel>(&step.work)) return render_windows(*windows, dialect);
   if (const auto* attention = std::get_if<AttentionKernel>(&step.work)) return render_attention(*attention, dialect);
   return render(std::get<Kernel>(step.work), dialect);

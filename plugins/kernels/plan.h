@@ -24,6 +24,15 @@ struct SortKernel {
   bool descending;
 };
 
+// A part of such a sort by blocks (block_sort.h): of the elements the tiles, or where `run` is above 0 the merging of sorted runs
+// of so many. Buffers of the step: the elements, or keys and positions (I32) of runs that lie row behind row; likewise those
+// of the longer runs, or, of the last pass, sorted elements and positions (I64).
+struct SortPass {
+  SortKernel of;
+  int64_t run;
+  bool last;
+};
+
 // c[i] = a[i] b[i] for a batch of matrices, by a library. Buffers of the step: those that a and b lie in, c. With
 // Options::tile_columns the second is [batch, tiles, length, tile_columns] instead, with anything behind its last column, and `b`
 // says nothing; c is row-major. Behind c the vector and the matrix of the epilogue, if it has them.
@@ -49,7 +58,7 @@ struct WindowsKernel {
 };
 
 struct Step {
-  std::variant<Kernel, SortKernel, WindowsKernel, Product, AttentionKernel, LibraryConvolution> work;
+  std::variant<Kernel, SortKernel, SortPass, WindowsKernel, Product, AttentionKernel, LibraryConvolution> work;
   std::vector<KernelBuffer> buffers;
   std::vector<KernelScalar> scalars;
   uint32_t source;    // a node of the graph of the ABI that it computes
@@ -61,6 +70,9 @@ struct Plan {
   Fusion fusion;
   std::vector<Step> steps;          // those without elements are left out
   std::vector<ValueId> takes_over;  // by output: the param whose memory it may take if that is donated, or kNone; see in_place.h
+
+  // A value that lies in a buffer and is not of the graph of the ABI.
+  ValueId add_work(ltc_dtype dtype, const Sizes& sizes);
 };
 
 Plan make_plan(const ltc_graph& graph, const Options& options);

@@ -35,12 +35,6 @@ constexpr std::string_view kBody = R"(  const i64 base = (i64)(i0 / c2) * c1 * c
   }
 )";
 
-// Whether p stands before q though it came later.
-std::string before(const SortKernel& sort) {
-  if (sort.descending) return is_float(sort.dtype) ? "p > q || (p != p && q == q)" : "p > q";
-  return is_float(sort.dtype) ? "p < q || (q != q && p == p)" : "p < q";
-}
-
 std::string arguments(const Dialect& dialect, const std::string& type) {
   const std::string types[] = {"const " + type + "*", type + "*", "i64*", "i32*", "i32*"};
   std::string text;
@@ -55,11 +49,17 @@ std::string arguments(const Dialect& dialect, const std::string& type) {
 
 }  // namespace
 
+std::string stands_before(const SortKernel& sort) {
+  if (sort.descending) return is_float(sort.dtype) ? "p > q || (p != p && q == q)" : "p > q";
+  return is_float(sort.dtype) ? "p < q || (q != q && p == p)" : "p < q";
+}
+
 Source render_sort(const SortKernel& sort, const Dialect& dialect) {
   const std::string type(facts(sort.dtype).name);
   std::string body(kBody);
-  for (const auto& [word, text] :
-       {std::pair<std::string, std::string>{"BEFORE", before(sort)}, {" T ", " " + type + " "}, {" T*", " " + type + "*"}}) {
+  for (const auto& [word, text] : {std::pair<std::string, std::string>{"BEFORE", stands_before(sort)},
+                                   {" T ", " " + type + " "},
+                                   {" T*", " " + type + "*"}}) {
     for (size_t at = 0; (at = body.find(word, at)) != body.npos; at += text.size()) body.replace(at, word.size(), text);
   }
   const bool long_index = sort.rows * sort.length > INT32_MAX / 2;

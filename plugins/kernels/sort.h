@@ -1,10 +1,15 @@
-// Sorting, the one kernel that the IR does not hold.
+// Sorting by a work item per row, which the IR does not hold.
 #pragma once
+#include <string>
+
 #include "plan.h"
 
 namespace ltc::kernels {
 
-// Stable, NaN larger than all else. Integers behind `items`: length, stride.
+// Whether an element p stands before q though it came later. NaN is larger than all else.
+std::string stands_before(const SortKernel& sort);
+
+// Stable. Integers behind `items`: length, stride.
 Source render_sort(const SortKernel& sort, const Dialect& dialect);
 
 }  // namespace ltc::kernels
