@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "attention_mma_text.h"
 #include "attention_text.h"
 #include "dtype.h"
 #include "formula.h"
@@ -46,8 +47,22 @@ bool mask_fits(const ltc_type& mask, const ltc_type& q, const ltc_type& k) {
 struct Tile {
   int64_t rows, columns;
 };
+
+// Four warps share the rows, or the keys, whose sums they keep in registers: 16 each, or 32, which halve what a warp reads of the
+// other side for each product, need twice the registers (with a mask more than there are), and enough rows to keep a device busy.
+Tile mma_tile_of(const AttentionKernel& attention, bool narrow) {
+  constexpr int64_t kBusyBlocks = 256;
+  const bool tall = narrow && !attention.mask && attention.batch * attention.heads * (attention.rows / 128) >= kBusyBlocks;
+  switch (attention.pass) {
+    case AttentionPass::kForward: return {tall ? 128 : 64, 64};
+    case AttentionPass::kQueryGradient: return {64, narrow ? 64 : 32};
+    default: return {narrow ? 64 : 32, 64};
+  }
+}
+
 Tile tile_of(const AttentionKernel& attention) {
   const bool narrow = std::max(attention.width, attention.value_width) <= 64;
+  if (attention.mma) return mma_tile_of(attention, narrow);
   if (attention.pass == AttentionPass::kForward) return {narrow ? 64 : 32, 32};
   return narrow ? Tile{32, 32} : Tile{16, 16};
 }
@@ -61,8 +76,13 @@ std::string constants(const AttentionKernel& attention) {
   const auto integer = [](const char* name, int64_t value) {
     return "  constexpr i32 " + std::string(name) + " = " + std::to_string(value) + ";\n";
   };
+  const bool by_key = attention.pass == AttentionPass::kKeyGradient;
+  const std::string forms = attention.mma
+                                ? integer("kBf16", attention.dtype == LTC_BF16) + integer("kMasked", attention.mask != 0) +
+                                      integer("kByKey", by_key) + integer("kTall", (by_key ? tile.columns : tile.rows) / 64)
+                                : "";
   return integer("kRows", tile.rows) + integer("kColumns", tile.columns) + integer("kWidth", attention.width) +
-         integer("kValueWidth", attention.value_width) + integer("kCausal", attention.causal) +
+         integer("kValueWidth", attention.value_width) + integer("kCausal", attention.causal) + forms +
          "  const f32 scale = " + real_text(static_cast<float>(attention.scale), LTC_F32) + ";\n";
 }
 
@@ -135,7 +155,7 @@ bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, co
   return node.outputs[1] == LTC_NONE || graph.types[node.outputs[1]]->dtype == LTC_F32;
 }
 
-AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass) {
+AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass, bool mma) {
   const auto [query, count] = operands_of(pass != AttentionPass::kForward);
   const Value& value = graph.values[node.in[query + 2]];
   const Sizes &q = graph.values[node.in[query]].sizes, &k = graph.values[node.in[query + 1]].sizes, &v = value.sizes;
@@ -143,8 +163,9 @@ AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass
   const double given = !scale                  ? 1 / std::sqrt(static_cast<double>(q[3]))
                        : scale->floats.empty() ? static_cast<double>(scale->ints[0])
                                                : scale->floats[0];
-  AttentionKernel made{pass,  value.dtype, q[0], q[1], k[1], q[2], k[2], q[3], v[3], node.integer("is_causal", 0) != 0,
-                       given, 0,           {}};
+  const bool by_mma = mma && is_half(value.dtype) && q[3] % 16 == 0 && v[3] % 16 == 0;
+  AttentionKernel made{pass,  value.dtype, q[0], q[1],  k[1], q[2], k[2], q[3], v[3], node.integer("is_causal", 0) != 0,
+                       given, 0,           {},   by_mma};
   if (node.in.size() <= count || node.in[count] == kNone) return made;
   const Value& mask = graph.values[node.in[count]];
   const Sizes strides = dense_strides(mask.sizes);
@@ -156,6 +177,16 @@ AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass
   return made;
 }
 
+namespace {
+
+struct Bodies {
+  const char *common, *forward, *query_gradient, *key_gradient;
+};
+constexpr Bodies kBodies{kAttentionCommon, kAttentionForward, kAttentionQueryGradient, kAttentionKeyGradient};
+constexpr Bodies kMmaBodies{kMmaCommon, kMmaForward, kMmaQueryGradient, kMmaKeyGradient};
+
+}  // namespace
+
 Source render_attention(const AttentionKernel& attention, const Dialect& dialect) {
   const Tile tile = tile_of(attention);
   const bool by_key = attention.pass == AttentionPass::kKeyGradient;
@@ -165,10 +196,11 @@ Source render_attention(const AttentionKernel& attention, const Dialect& dialect
                             : attention.dtype == LTC_BF16 ? "ltc_f32_to_bf16(x)"
                                                           : "x") +
                            "; };\n";
-  const std::string body = constants(attention) + half + mask_text(attention) + kAttentionCommon +
-                           (attention.pass == AttentionPass::kForward ? kAttentionForward
-                            : by_key                                  ? kAttentionKeyGradient
-                                                                      : kAttentionQueryGradient);
+  const Bodies& bodies = attention.mma ? kMmaBodies : kBodies;
+  const std::string body = constants(attention) + half + mask_text(attention) + bodies.common +
+                           (attention.pass == AttentionPass::kForward ? bodies.forward
+                            : by_key                                  ? bodies.key_gradient
+                                                                      : bodies.query_gradient);
   Dialect frame = dialect;
   frame.body = ") {\n";
   const int64_t tiles = by_key ? attention.key_heads * ((attention.columns + tile.columns - 1) / tile.columns)

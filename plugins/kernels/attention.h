@@ -25,12 +25,14 @@ struct AttentionKernel {
   double scale;
   ltc_dtype mask;           // 0: none
   int64_t mask_strides[4];  // 0 where it is one for all
+  bool mma;                 // on tensor cores: of halves, of widths that are multiples of 16
 };
 
 // Whether a node of the ABI is such an attention, of a size and type that the kernels take.
 bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node);
 
-AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass);
+// mma: on tensor cores where they take it.
+AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass, bool mma);
 Source render_attention(const AttentionKernel& attention, const Dialect& dialect);
 
 }  // namespace ltc::kernels

@@ -248,7 +248,7 @@ class Planner {
     const std::vector<ValueId> in(node.in.begin(), node.in.begin() + static_cast<ptrdiff_t>(count));
     const ValueId mask = node.in.size() > count ? node.in[count] : kNone;
     const auto add = [&](AttentionPass pass, std::vector<ValueId> from, std::vector<ValueId> to, const char* label) {
-      Step step{attention_of(graph_, node, pass), {}, {}, node.source, label};
+      Step step{attention_of(graph_, node, pass, options_.extras.attention_mma), {}, {}, node.source, label};
       if (mask != kNone) from.push_back(mask);
       for (const ValueId value : from) step.buffers.push_back({value, graph_.values[value].dtype, false});
       for (const ValueId value : to) step.buffers.push_back({value, graph_.values[value].dtype, true});
