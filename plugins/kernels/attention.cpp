@@ -22,6 +22,8 @@ struct Operands {
 };
 Operands operands_of(bool backward) { return backward ? Operands{1, 6} : Operands{0, 3}; }
 
+bool is_backward(const Node& node) { return node.op->name.ends_with("_backward"); }
+
 bool is_held(ltc_dtype dtype) { return dtype == LTC_F32 || is_half(dtype); }
 
 // The sizes that the kernel goes by agree, and it has room for them.
@@ -88,7 +90,7 @@ std::string constants(const AttentionKernel& attention) {
 
 // Whether a score counts, and what is added to it.
 std::string mask_text(const AttentionKernel& attention) {
-  const std::string at = "mask[batch * mask_batch + head * mask_head + row * mask_row + column * mask_column]";
+  const std::string at = "mask[mask_offset + batch * mask_batch + head * mask_head + row * mask_row + column * mask_column]";
   const std::string none = "    return kCausal && column > row ? -INFINITY : s;\n";
   std::string text =
       "  const auto masked = [&](f32 s, i64 batch, i64 head, i64 row, i64 column) -> f32 {\n"
@@ -98,38 +100,74 @@ std::string mask_text(const AttentionKernel& attention) {
   return text + none + "  };\n";
 }
 
-std::string parameters(const AttentionKernel& attention) {
-  const std::string type(facts(attention.dtype).name);
-  struct Buffer {
-    const char* name;
-    bool written, is_float;
+enum class BufferKind : uint8_t { kMatrix, kNumbers, kResult, kNumbersResult };  // numbers: F32, one for each row of the query
+
+struct Buffer {
+  const char* name;
+  BufferKind kind;
+};
+
+// Those that a pass reads, before the mask, and those that it writes, behind it.
+std::span<const Buffer> buffers_of(AttentionPass pass) {
+  using enum BufferKind;
+  static constexpr Buffer kForward[] = {
+      {"q", kMatrix}, {"k", kMatrix}, {"v", kMatrix}, {"out", kResult}, {"logs", kNumbersResult}};
+  static constexpr Buffer kQuery[] = {{"g", kMatrix},   {"q", kMatrix},     {"k", kMatrix},           {"v", kMatrix},
+                                      {"out", kMatrix}, {"logs", kNumbers}, {"sums", kNumbersResult}, {"dq", kResult}};
+  static constexpr Buffer kKey[] = {{"g", kMatrix},     {"q", kMatrix},     {"k", kMatrix},  {"v", kMatrix},
+                                    {"sums", kNumbers}, {"logs", kNumbers}, {"dk", kResult}, {"dv", kResult}};
+  return pass == AttentionPass::kForward         ? kForward
+         : pass == AttentionPass::kQueryGradient ? std::span<const Buffer>(kQuery)
+                                                 : kKey;
+}
+
+struct Integer {
+  std::string name;
+  int64_t value;
+};
+
+std::vector<Integer> integers_of(const AttentionKernel& attention, int64_t items) {
+  std::vector<Integer> all{{"items", items},
+                           {"heads", attention.heads},
+                           {"key_heads", attention.key_heads},
+                           {"rows", attention.rows},
+                           {"columns", attention.columns}};
+  const auto add = [&](const std::string& name, const StridedView& view, std::span<const char* const> dims) {
+    all.push_back({name + "_offset", view.offset});
+    for (size_t i = 0; i < dims.size(); ++i) all.push_back({name + dims[i], view.strides[i]});
   };
-  constexpr Buffer kForward[] = {{"q", false, false}, {"k", false, false}, {"v", false, false}};
-  constexpr Buffer kForwardResults[] = {{"out", true, false}, {"logs", true, true}};
-  constexpr Buffer kQuery[] = {{"g", false, false}, {"q", false, false},   {"k", false, false},
-                               {"v", false, false}, {"out", false, false}, {"logs", false, true}};
-  constexpr Buffer kQueryResults[] = {{"sums", true, true}, {"dq", true, false}};
-  constexpr Buffer kKey[] = {{"g", false, false}, {"q", false, false},   {"k", false, false},
-                             {"v", false, false}, {"sums", false, true}, {"logs", false, true}};
-  constexpr Buffer kKeyResults[] = {{"dk", true, false}, {"dv", true, false}};
+  constexpr const char* kDims[] = {"_batch", "_head", "_row", "_column"};
+  const auto buffers = buffers_of(attention.pass);
+  for (size_t i = 0; i < attention.views.size(); ++i) add(buffers[i].name, attention.views[i], std::span(kDims).first(3));
+  if (attention.mask) add("mask", attention.mask_view, kDims);
+  return all;
+}
+
+std::string parameters(const AttentionKernel& attention, std::span<const Integer> integers) {
+  const auto pointer = [](bool reads, std::string_view type, std::string_view name) {
+    return (reads ? "const " : "") + std::string(type) + "* __restrict__ " + std::string(name) + ", ";
+  };
+  std::string read, written, numbers;
+  for (const auto& [name, kind] : buffers_of(attention.pass)) {
+    const bool reads = kind == BufferKind::kMatrix || kind == BufferKind::kNumbers;
+    const bool is_float = kind == BufferKind::kNumbers || kind == BufferKind::kNumbersResult;
+    (reads ? read : written) += pointer(reads, is_float ? "f32" : facts(attention.dtype).name, name);
+  }
+  if (attention.mask) read += pointer(true, facts(attention.mask).name, "mask");
+  for (const Integer& integer : integers) numbers += (numbers.empty() ? "const ix " : ", const ix ") + integer.name;
+  return read + written + numbers;
+}
+
+// at_q(batch, head) and the like: where the rows of a head begin, which are q_row apart.
+std::string places(const AttentionKernel& attention) {
   std::string text;
-  const auto add = [&](std::span<const Buffer> buffers) {
-    for (const Buffer& buffer : buffers) {
-      text +=
-          std::string(buffer.written ? "" : "const ") + (buffer.is_float ? "f32" : type) + "* __restrict__ " + buffer.name + ", ";
-    }
-  };
-  const AttentionPass pass = attention.pass;
-  add(pass == AttentionPass::kForward         ? std::span<const Buffer>(kForward)
-      : pass == AttentionPass::kQueryGradient ? kQuery
-                                              : kKey);
-  if (attention.mask) text += "const " + std::string(facts(attention.mask).name) + "* __restrict__ mask, ";
-  add(pass == AttentionPass::kForward         ? std::span<const Buffer>(kForwardResults)
-      : pass == AttentionPass::kQueryGradient ? kQueryResults
-                                              : kKeyResults);
-  return text +
-         "const ix items, const ix heads, const ix key_heads, const ix rows, const ix columns, const ix mask_batch, "
-         "const ix mask_head, const ix mask_row, const ix mask_column";
+  for (const auto& [name, kind] : buffers_of(attention.pass)) {
+    if (kind != BufferKind::kMatrix) continue;
+    const std::string n(name);
+    text += "  const auto at_" + n + " = [&](i64 batch, i64 head) { return " + n + " + (" + n + "_offset + batch * " + n +
+            "_batch + head * " + n + "_head); };\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -155,8 +193,26 @@ bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, co
   return node.outputs[1] == LTC_NONE || graph.types[node.outputs[1]]->dtype == LTC_F32;
 }
 
+StridedView attention_operand(const Graph& graph, const Node& node, size_t i) {
+  const Value& operand = graph.values[node.in[i]];
+  const StridedView itself{node.in[i], 0, dense_strides(operand.sizes)};
+  const bool is_mask = i == operands_of(is_backward(node)).count;
+  if (!is_mask && operand.sizes.size() != 4) return itself;
+  StridedView view = strided_view(graph, node.in[i]).value_or(itself);
+  for (size_t dim = 0; dim < operand.sizes.size(); ++dim) {
+    if (operand.sizes[dim] == 1) view.strides[dim] = 0;
+  }
+  if (is_mask) return view;
+  // Halves are read 16 bytes at once.
+  const int64_t pack = is_half(operand.dtype) && operand.sizes[3] % 8 == 0 ? 8 : 1;
+  const auto is_aligned = [&](int64_t stride) { return stride % pack == 0; };
+  const bool fits = (view.strides[3] == 1 || operand.sizes[3] == 1) && is_aligned(view.offset) &&
+                    std::all_of(view.strides.begin(), view.strides.end() - 1, is_aligned);
+  return fits ? view : itself;
+}
+
 AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass, bool mma) {
-  const auto [query, count] = operands_of(pass != AttentionPass::kForward);
+  const auto [query, count] = operands_of(is_backward(node));
   const Value& value = graph.values[node.in[query + 2]];
   const Sizes &q = graph.values[node.in[query]].sizes, &k = graph.values[node.in[query + 1]].sizes, &v = value.sizes;
   const Attr* scale = node.find("scale");
@@ -164,16 +220,15 @@ AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass
                        : scale->floats.empty() ? static_cast<double>(scale->ints[0])
                                                : scale->floats[0];
   const bool by_mma = mma && is_half(value.dtype) && q[3] % 16 == 0 && v[3] % 16 == 0;
-  AttentionKernel made{pass,  value.dtype, q[0], q[1],  k[1], q[2], k[2], q[3], v[3], node.integer("is_causal", 0) != 0,
-                       given, 0,           {},   by_mma};
+  const bool causal = node.integer("is_causal", 0) != 0;
+  AttentionKernel made{pass, value.dtype, q[0], q[1], k[1], q[2], k[2], q[3], v[3], causal, given, by_mma, {}, 0, {}};
+  const auto is_matrix = [](const Buffer& buffer) { return buffer.kind == BufferKind::kMatrix; };
+  const auto matrices = static_cast<size_t>(std::ranges::count_if(buffers_of(pass), is_matrix));
+  for (size_t i = 0; i < matrices; ++i) made.views.push_back(attention_operand(graph, node, i));
   if (node.in.size() <= count || node.in[count] == kNone) return made;
-  const Value& mask = graph.values[node.in[count]];
-  const Sizes strides = dense_strides(mask.sizes);
-  made.mask = mask.dtype;
-  for (size_t dim = 0; dim < mask.sizes.size(); ++dim) {
-    const size_t from_end = mask.sizes.size() - dim;
-    made.mask_strides[4 - from_end] = mask.sizes[dim] == 1 ? 0 : strides[dim];
-  }
+  made.mask = graph.values[node.in[count]].dtype;
+  made.mask_view = attention_operand(graph, node, count);
+  made.mask_view.strides.insert(made.mask_view.strides.begin(), 4 - made.mask_view.strides.size(), 0);
   return made;
 }
 
@@ -197,7 +252,7 @@ Source render_attention(const AttentionKernel& attention, const Dialect& dialect
                                                           : "x") +
                            "; };\n";
   const Bodies& bodies = attention.mma ? kMmaBodies : kBodies;
-  const std::string body = constants(attention) + half + mask_text(attention) + bodies.common +
+  const std::string body = constants(attention) + half + places(attention) + mask_text(attention) + bodies.common +
                            (attention.pass == AttentionPass::kForward ? bodies.forward
                             : by_key                                  ? bodies.key_gradient
                                                                       : bodies.query_gradient);
@@ -205,10 +260,10 @@ Source render_attention(const AttentionKernel& attention, const Dialect& dialect
   frame.body = ") {\n";
   const int64_t tiles = by_key ? attention.key_heads * ((attention.columns + tile.columns - 1) / tile.columns)
                                : attention.heads * ((attention.rows + tile.rows - 1) / tile.rows);
-  std::vector<int64_t> integers{attention.batch * tiles * kThreads, attention.heads, attention.key_heads, attention.rows,
-                                attention.columns};
-  integers.insert(integers.end(), std::begin(attention.mask_strides), std::end(attention.mask_strides));
-  return {framed(parameters(attention), body, true, frame), std::move(integers), true, kThreads};
+  const std::vector<Integer> integers = integers_of(attention, attention.batch * tiles * kThreads);
+  std::vector<int64_t> values;
+  for (const Integer& integer : integers) values.push_back(integer.value);
+  return {framed(parameters(attention, integers), body, true, frame), std::move(values), true, kThreads};
 }
 
 }  // namespace ltc::kernels

@@ -11,18 +11,18 @@ inline constexpr const char* kMmaCommon = R"c(
   constexpr i32 kPitch = kWidth + 8, kValuePitch = kValueWidth + 8, kSteps = kWidth / 16, kValueSteps = kValueWidth / 16;
   const i32 thread = (i32)threadIdx.x, lane = thread % 32, warp = thread / 32;
   const i32 own_row = lane / 4, own_column = lane % 4 * 2;  // the first of a lane's elements in sums of 16 x 8
-  // Begins to copy rows [first, first + count) of a matrix of `all` rows into a tile, zeros beyond it.
-  const auto copy_ahead = [&](u16* tile, const u16* from, i64 first, i32 count, i64 all, i32 width) {
+  // Begins to copy rows [first, first + count) of a matrix of `all` rows, `stride` apart, into a tile, zeros beyond it.
+  const auto copy_ahead = [&](u16* tile, const u16* from, i64 stride, i64 first, i32 count, i64 all, i32 width) {
     typedef ltc_pack<u16, 8> Pack;
     for (i32 i = thread; i < count * (width / 8); i += 128) {
       const i32 row = i / (width / 8), column = i % (width / 8) * 8;
       const bool inside = first + row < all;
-      ltc_copy_ahead((Pack*)(tile + row * (width + 8) + column), (const Pack*)(inside ? from + (first + row) * width + column : from),
+      ltc_copy_ahead((Pack*)(tile + row * (width + 8) + column), (const Pack*)(inside ? from + (first + row) * stride + column : from),
                      inside);
     }
   };
   // Rows [first, first + 16 kTall) as left sides of products, from memory.
-  const auto load_left = [&](auto& to, const u16* from, i64 first, i64 all, i32 width) {
+  const auto load_left = [&](auto& to, const u16* from, i64 stride, i64 first, i64 all) {
     #pragma unroll
     for (i32 m = 0; m < kTall; ++m) {
       #pragma unroll
@@ -30,7 +30,7 @@ inline constexpr const char* kMmaCommon = R"c(
         #pragma unroll
         for (i32 i = 0; i < 4; ++i) {
           const i64 row = first + 16 * m + own_row + i % 2 * 8;
-          to[m][s][i] = row < all ? *(const u32*)(from + row * width + 16 * s + own_column + i / 2 * 8) : 0u;
+          to[m][s][i] = row < all ? *(const u32*)(from + row * stride + 16 * s + own_column + i / 2 * 8) : 0u;
         }
       }
     }
@@ -115,19 +115,18 @@ inline constexpr const char* kMmaForward = R"c(
   alignas(16) __shared__ u16 keys[kColumns * kPitch];
   alignas(16) __shared__ u16 values[kColumns * kValuePitch];
   const i64 tiles = (rows + kRows - 1) / kRows, pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kRows;
-  const i64 batch = pair / heads, head = pair % heads, key_pair = batch * key_heads + head / (heads / key_heads);
+  const i64 batch = pair / heads, head = pair % heads, key_head = head / (heads / key_heads);
   const i64 mine = first + 16 * kTall * warp, end = kCausal && first + kRows < columns ? first + kRows : columns;
-  const u16 *from_keys = k + key_pair * columns * kWidth, *from_values = v + key_pair * columns * kValueWidth;
-  copy_ahead(keys, from_keys, 0, kColumns, columns, kWidth);
+  copy_ahead(keys, at_k(batch, key_head), k_row, 0, kColumns, columns, kWidth);
   u32 queries[kTall][kSteps][4];
-  load_left(queries, q + pair * rows * kWidth, mine, rows, kWidth);
+  load_left(queries, at_q(batch, head), q_row, mine, rows);
   f32 sums[kTall][kValueWidth / 8][4] = {}, peak[kTall][2], total[kTall][2] = {};
   #pragma unroll
   for (i32 m = 0; m < kTall; ++m) peak[m][0] = peak[m][1] = -INFINITY;
   for (i64 key = 0; key < end; key += kColumns) {
     ltc_await_copies();
     __syncthreads();
-    copy_ahead(values, from_values, key, kColumns, columns, kValueWidth);
+    copy_ahead(values, at_v(batch, key_head), v_row, key, kColumns, columns, kValueWidth);
     f32 s[kTall][kColumns / 8][4] = {};
     #pragma unroll
     for (i32 n = 0; n < kColumns / 8; n += 2) add_by_rows(s, n, queries, keys + 8 * n * kPitch, kPitch);
@@ -135,7 +134,7 @@ inline constexpr const char* kMmaForward = R"c(
     scale_and_mask(s, batch, head, mine, key, whole);
     ltc_await_copies();
     __syncthreads();
-    if (key + kColumns < end) copy_ahead(keys, from_keys, key + kColumns, kColumns, columns, kWidth);
+    if (key + kColumns < end) copy_ahead(keys, at_k(batch, key_head), k_row, key + kColumns, kColumns, columns, kWidth);
     #pragma unroll
     for (i32 m = 0; m < kTall; ++m) {
       #pragma unroll
@@ -191,17 +190,17 @@ inline constexpr const char* kMmaQueryGradient = R"c(
   alignas(16) __shared__ u16 keys[2][kColumns * kPitch];
   alignas(16) __shared__ u16 values[2][kColumns * kValuePitch];
   const i64 tiles = (rows + kRows - 1) / kRows, pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kRows;
-  const i64 batch = pair / heads, head = pair % heads, key_pair = batch * key_heads + head / (heads / key_heads);
+  const i64 batch = pair / heads, head = pair % heads, key_head = head / (heads / key_heads);
   const i64 mine = first + 16 * kTall * warp, end = kCausal && first + kRows < columns ? first + kRows : columns;
   const auto copy_keys = [&](i32 slot, i64 key) {
-    copy_ahead(keys[slot], k + key_pair * columns * kWidth, key, kColumns, columns, kWidth);
-    copy_ahead(values[slot], v + key_pair * columns * kValueWidth, key, kColumns, columns, kValueWidth);
+    copy_ahead(keys[slot], at_k(batch, key_head), k_row, key, kColumns, columns, kWidth);
+    copy_ahead(values[slot], at_v(batch, key_head), v_row, key, kColumns, columns, kValueWidth);
   };
   copy_keys(0, 0);
   u32 queries[kTall][kSteps][4], gradients[kTall][kValueSteps][4], outputs[kTall][kValueSteps][4];
-  load_left(queries, q + pair * rows * kWidth, mine, rows, kWidth);
-  load_left(gradients, g + pair * rows * kValueWidth, mine, rows, kValueWidth);
-  load_left(outputs, out + pair * rows * kValueWidth, mine, rows, kValueWidth);
+  load_left(queries, at_q(batch, head), q_row, mine, rows);
+  load_left(gradients, at_g(batch, head), g_row, mine, rows);
+  load_left(outputs, at_out(batch, head), out_row, mine, rows);
   f32 inner[kTall][2], log[kTall][2], factors[kTall][2], result[kTall][kWidth / 8][4] = {};
   #pragma unroll
   for (i32 m = 0; m < kTall; ++m) {
@@ -255,27 +254,26 @@ inline constexpr const char* kMmaKeyGradient = R"c(
   const i64 tiles = (columns + kColumns - 1) / kColumns, key_pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kColumns;
   const i64 batch = key_pair / key_heads, key_head = key_pair % key_heads, sharing = heads / key_heads;
   const i64 mine = first + 16 * warp, begin = kCausal ? first / kRows * kRows : 0;
-  const auto copy_queries = [&](i32 slot, i64 pair, i64 query) {
-    copy_ahead(queries[slot], q + pair * rows * kWidth, query, kRows, rows, kWidth);
-    copy_ahead(gradients[slot], g + pair * rows * kValueWidth, query, kRows, rows, kValueWidth);
+  const auto copy_queries = [&](i32 slot, i64 head, i64 query) {
+    copy_ahead(queries[slot], at_q(batch, head), q_row, query, kRows, rows, kWidth);
+    copy_ahead(gradients[slot], at_g(batch, head), g_row, query, kRows, rows, kValueWidth);
     if (thread >= kRows) return;
     const bool inside = query + thread < rows;
-    const i64 row = pair * rows + (inside ? query + thread : 0);
+    const i64 row = (batch * heads + head) * rows + (inside ? query + thread : 0);
     ltc_copy_ahead(query_logs[slot] + thread, logs + row, inside);
     ltc_copy_ahead(query_sums[slot] + thread, sums + row, inside);
   };
   u32 keys[1][kSteps][4], values[1][kValueSteps][4];
-  load_left(keys, k + key_pair * columns * kWidth, mine, columns, kWidth);
-  load_left(values, v + key_pair * columns * kValueWidth, mine, columns, kValueWidth);
+  load_left(keys, at_k(batch, key_head), k_row, mine, columns);
+  load_left(values, at_v(batch, key_head), v_row, mine, columns);
   f32 of_key[1][kWidth / 8][4] = {}, of_value[1][kValueWidth / 8][4] = {};
   i32 slot = 0;
   for (i64 head = key_head * sharing; head < (key_head + 1) * sharing; ++head) {
-    const i64 pair = batch * heads + head;
-    if (begin < rows) copy_queries(slot, pair, begin);
+    if (begin < rows) copy_queries(slot, head, begin);
     for (i64 query = begin; query < rows; query += kRows, slot ^= 1) {
       ltc_await_copies();
       __syncthreads();
-      if (query + kRows < rows) copy_queries(slot ^ 1, pair, query + kRows);
+      if (query + kRows < rows) copy_queries(slot ^ 1, head, query + kRows);
       const bool whole = !kMasked && query + kRows <= rows && mine + 16 <= columns && (!kCausal || mine + 15 <= query);
       for (i32 n = 0; n < kRows; n += 16) {
         f32 s[1][2][4] = {}, d[1][2][4] = {};

@@ -4,6 +4,8 @@
 
 #include <list>
 
+#include "core/compile/abi_graph.h"
+#include "core/ir/text.h"
 #include "kernels/host_run.h"
 
 namespace ltc::kernels {
@@ -94,6 +96,46 @@ TEST(CudaAttention, of_masked_rows_and_numbers_that_are_none_agrees_with_its_dec
     all.push_back({dtype, 1, 1, 1, 40, 70, 32, 32, "", false, true, "uau"});
   }
   check_attention(all, true);
+}
+
+// Heads that are parts of one matrix, as a layer makes them, of which `unused` columns lie before those of the query; the
+// gradient and the mask are views as well.
+std::string graph_of_parts(const std::string& t, int64_t unused) {
+  const std::string columns = std::to_string(192 + unused), skipped = std::to_string(unused);
+  std::string text = "graph(%0: " + t + "[2,70," + columns + "], %1: " + t + "[2,70,2,32], %2: bool[2,1,1,70]) {\n%3: " + t +
+                     "[2,70,192] = aten::slice.Tensor(%0) {dim=2,start=" + skipped + ",end=" + columns + ",step=1}\n%4: " + t +
+                     "[2,70,3,2,32] = aten::reshape(%3) {shape=[2,70,3,2,32]}\n%5: " + t +
+                     "[3,2,2,70,32] = aten::permute(%4) {dims=[2,0,3,1,4]}\n%6: " + t +
+                     "[2,2,70,32] = aten::permute(%1) {dims=[0,2,1,3]}\n" +
+                     "%7: bool[2,2,70,70] = aten::expand(%2) {size=[2,2,70,70],implicit=false}\n";
+  for (int part = 0; part < 3; ++part) {
+    const std::string row = std::to_string(10 + part), head = std::to_string(20 + part);
+    text += "%" + row + ": " + t + "[1,2,2,70,32] = aten::slice.Tensor(%5) {dim=0,start=" + std::to_string(part) +
+            ",end=" + std::to_string(part + 1) + ",step=1}\n%" + head + ": " + t + "[2,2,70,32] = aten::reshape(%" + row +
+            ") {shape=[2,2,70,32]}\n";
+  }
+  const std::string head = t + "[2,2,70,32]", how = ", %7) {dropout_p=0.0,is_causal=false,scale=0.3}\n";
+  return text + "%30: " + head + ", %31: f32[2,2,70] = aten::_scaled_dot_product_flash_attention_for_cpu(%20, %21, %22" + how +
+         "%32: " + head + ", %33: " + head + ", %34: " + head +
+         " = aten::_scaled_dot_product_flash_attention_for_cpu_backward(%6, %20, %21, %22, %30, %31" + how +
+         "return %30, %31, %32, %33, %34 }";
+}
+
+TEST(CudaAttention, reads_heads_where_they_lie) {
+  const Options options{.extras = {.attention = true, .attention_mma = true}};
+  constexpr size_t kKernels = 3;
+  std::list<std::string> graphs;
+  std::vector<conformance::ProgramCase> cases;
+  for (const std::string dtype : {"f32", "f16", "bf16"}) {
+    for (const int64_t unused : {0, 8, 4}) {
+      const std::string& graph = graphs.emplace_back(graph_of_parts(dtype, unused));
+      cases.push_back({"attention", {ulps_for(dtype), 1}, "u", graph.c_str()});
+      const bool is_aligned = dtype == "f32" || unused % 8 == 0;  // halves are read 16 bytes at once
+      const size_t steps = make_plan(*AbiGraph(parse(graph)).get(), options).steps.size();
+      EXPECT_TRUE(is_aligned ? steps == kKernels : steps > kKernels) << steps << " kernels of " << graph;
+    }
+  }
+  check_graphs(cases, options);
 }
 
 }  // namespace
