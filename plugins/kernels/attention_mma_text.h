@@ -2,7 +2,8 @@
 // of a tile's scores to itself, in registers, as `mma` lays them out (tensor_cores.cpp): a lane has two elements of two rows out
 // of every 8 columns. So the weights of one product are the left side of the next as they stand. Tiles of the other side are
 // copied to shared memory while the warps compute, in rows 16 bytes longer than needed: eight that lie below each other are read
-// without a conflict of banks. What stands before them: see attention_text.h; kBf16, kMasked and kTall besides.
+// without a conflict of banks. What stands before them: see attention_text.h; besides kBf16, kMasked, kTall, and kByKey,
+// whether keys are the rows of the scores.
 #pragma once
 
 namespace ltc::kernels {
@@ -75,6 +76,7 @@ inline constexpr const char* kMmaCommon = R"c(
       f32& score = s[i / kAll][i % kAll / 4][i % 4];
       score = masked(score, batch, head, kByKey ? along : across, kByKey ? across : along);
     }
+    __syncwarp();  // lanes may part at a mask, and a product wants them together
   };
   // 16 x 16 of scores as the left side of a product.
   const auto as_left = [](u32 (&to)[4], const f32 (&low)[4], const f32 (&high)[4]) {
