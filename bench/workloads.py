@@ -213,6 +213,17 @@ def _embedding(device, compile):
     return step
 
 
+def _attention(device, compile):
+    inputs = next(_turns(*[torch.empty(8, 12, 1024, 64)] * 3))
+    q, k, v = (tensor.to(torch.bfloat16).to(device).requires_grad_() for tensor in inputs)
+    attend = compile(lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True))
+
+    def step():
+        return torch.autograd.grad(attend(q, k, v).sum(), (q, k, v))
+
+    return step
+
+
 class _Gpt2(nn.Module):
     """Logits of a GPT-2 of 6 layers of 512, random weights, no dropout."""
 
@@ -264,6 +275,7 @@ WORKLOADS = [
     Workload("pass4m", "one op on 4M floats, which reads and writes each once; chain4m has to move 1.5 times as much", _pass4m, block=20, large=True),
     Workload("topk", "the 50 largest of each of 32 rows of 50257 logits", _topk, block=10, large=True),
     Workload("embedding", "rows of a table of 50257 by 768 for 8 times 256 tokens, and its gradient", _embedding, block=10, large=True),
+    Workload("attention", "attention of bfloat16 and its gradients, causal, 8 times 12 heads of 64, sequence 1024", _attention, block=5, large=True),
     Workload("gpt2", "GPT-2, 6 layers of 512, batch 8 of 256 tokens, SGD training step",
              model_workload(_Gpt2, (_TOKENS, _TOKENS), _sgd, _next_token), block=5, large=True),
     Workload("resnet18", "ResNet-18, batch 32 of 64x64, SGD training step",

@@ -65,10 +65,12 @@ TEST(CudaLibraries, folders_of_the_variables_are_searched) {
 }
 
 TEST(CudaWays, are_left_out_by_name) {
-  const Ways ways = ways_without("blocks,cudnn");
-  EXPECT_FALSE(ways.blocks || ways.cudnn);
+  const Ways ways = ways_without("blocks,cudnn,attention_mma");
+  EXPECT_FALSE(ways.blocks || ways.cudnn || ways.attention_mma);
   EXPECT_TRUE(ways.pieces && ways.attention && ways.cublas);
-  EXPECT_EQ(left_out(ways), "blocks,cudnn");
+  EXPECT_FALSE(lowering_for(ways).options.extras.attention_mma);
+  EXPECT_TRUE(lowering_for({}).options.extras.attention_mma);
+  EXPECT_EQ(left_out(ways), "blocks,attention_mma,cudnn");
   EXPECT_EQ(left_out({}), "");
   try {
     ways_without("blocks,cuda");
@@ -130,20 +132,21 @@ const Compiler* compiler() {
 
 void add_kernels(const ltc::Graph& graph, std::set<std::string>& kernels) {
   for (const bool blas : {false, true}) {
-    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for({.cublas = blas, .cudnn = false}).options);
+    const Ways ways{.cublas = blas, .cudnn = false, .attention_mma = blas};
+    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for(ways).options);
     for (const kernels::Step& step : plan.steps) {
       if (!std::holds_alternative<kernels::Product>(step.work)) kernels.insert(render(step, kernels::cuda_dialect()).text);
     }
   }
 }
 
-// Attention of each type and tile, with its gradients; large and long rows, running sums along them, sorts of all passes,
-// scatters along few long lines.
-void add_large_kernels(std::set<std::string>& kernels) {
+// Attention of each type, tile and way, with its gradients. Without a mask there are rows enough for the largest tiles.
+void add_attention(std::set<std::string>& kernels) {
   for (const std::string dtype : {"f32", "f16", "bf16"}) {
     for (const std::string width : {"64", "128"}) {
-      for (const std::string mask : {"", "bool[2,1,1,300]", "f32[200,300]", "f16[2,4,200,300]"}) {
-        const std::string q = dtype + "[2,4,200," + width + "]", k = dtype + "[2,2,300," + width + "]", logs = "f32[2,4,200]";
+      for (const std::string mask : {"", "bool[2,1,1,300]", "f16[2,4,200,300]"}) {
+        const std::string rows = mask.empty() ? "4096" : "200", logs = "f32[2,4," + rows + "]";
+        const std::string q = dtype + "[2,4," + rows + "," + width + "]", k = dtype + "[2,2,300," + width + "]";
         const std::string name = mask.empty() ? "none" : "%6", how = "{dropout_p=0.0,is_causal=true,scale=none}";
         add_kernels(parse("graph(%0: " + q + ", %1: " + q + ", %2: " + k + ", %3: " + k + ", %4: " + q + ", %5: " + logs +
                           (mask.empty() ? "" : ", %6: " + mask) + ") {\n%10: " + q + ", %11: " + logs +
@@ -155,6 +158,10 @@ void add_large_kernels(std::set<std::string>& kernels) {
       }
     }
   }
+}
+
+// Large and long rows, running sums along them, sorts of all passes, scatters along few long lines.
+void add_large_kernels(std::set<std::string>& kernels) {
   for (
       const char* text :
       {R"(graph(%0: f32[8192,4096], %1: f32[4096], %2: bf16[8192,4096], %3: i64[4194304]) {
@@ -199,6 +206,7 @@ std::vector<std::string> make_all_kernels() {
       add_kernels(decompose::minimal_form(parse(row.graph)), kernels);
     }
   }
+  add_attention(kernels);
   add_large_kernels(kernels);
   return {kernels.begin(), kernels.end()};
 }

@@ -10,8 +10,15 @@ namespace ltc::cuda {
 namespace {
 
 constexpr std::pair<std::string_view, bool Ways::*> kNames[] = {
-    {"blocks", &Ways::blocks}, {"pieces", &Ways::pieces}, {"sorts", &Ways::sorts},        {"attention", &Ways::attention},
-    {"cublas", &Ways::cublas}, {"cudnn", &Ways::cudnn},   {"epilogues", &Ways::epilogues}};
+    {"blocks", &Ways::blocks},
+    {"pieces", &Ways::pieces},
+    {"sorts", &Ways::sorts},
+    {"attention", &Ways::attention},
+    {"attention_mma", &Ways::attention_mma},
+    {"cublas", &Ways::cublas},
+    {"cudnn", &Ways::cudnn},
+    {"epilogues", &Ways::epilogues},
+};
 
 const kernels::Dialect& dialect_for(const Ways& ways) {
   static const kernels::Dialect plain = [] {
@@ -30,8 +37,9 @@ Ways ways_without(const std::string& names) {
   for (std::string word; std::getline(words, word, ',');) {
     const auto found = std::ranges::find(kNames, word, [](const auto& row) { return row.first; });
     if (found == std::end(kNames)) {
-      throw Failure(LTC_INVALID_ARGUMENT, "LTC_CUDA_WITHOUT names '" + word +
-                                              "'; it may name blocks, pieces, sorts, attention, cublas, cudnn and epilogues");
+      throw Failure(LTC_INVALID_ARGUMENT,
+                    "LTC_CUDA_WITHOUT names '" + word +
+                        "'; it may name blocks, pieces, sorts, attention, attention_mma, cublas, cudnn and epilogues");
     }
     ways.*(found->second) = false;
   }
@@ -59,12 +67,13 @@ Ways chosen_ways() {
 
 device::Lowering lowering_for(const Ways& ways) {
   const kernels::Dialect& dialect = dialect_for(ways);
-  kernels::Options options{.abilities = {.fp64 = true},
-                           .blas_operands = true,
-                           .split_threads = ways.pieces ? kernels::cuda_dialect().device_threads : 0,
-                           .block_sorts = ways.sorts,
-                           .extras = {.attention = ways.attention, .convolution = ways.cudnn},
-                           .epilogues = {.bias = ways.epilogues, .activations = ways.epilogues && ways.activations}};
+  kernels::Options options{
+      .abilities = {.fp64 = true},
+      .blas_operands = true,
+      .split_threads = ways.pieces ? kernels::cuda_dialect().device_threads : 0,
+      .block_sorts = ways.sorts,
+      .extras = {.attention = ways.attention, .attention_mma = ways.attention_mma, .convolution = ways.cudnn},
+      .epilogues = {.bias = ways.epilogues, .activations = ways.epilogues && ways.activations}};
   if (ways.cublas) options.library_product = wants_blas;
   return {.dialect = dialect, .options = std::move(options), .elements_local = 256, .rows_local = 32};
 }

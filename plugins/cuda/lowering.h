@@ -8,7 +8,8 @@ namespace ltc::cuda {
 
 // The ways of computing that a device takes where it can.
 struct Ways {
-  bool blocks = true, pieces = true, sorts = true, attention = true, cublas = true, cudnn = true, epilogues = true;
+  bool blocks = true, pieces = true, sorts = true, cublas = true, cudnn = true, epilogues = true;
+  bool attention = true, attention_mma = true;  // in one pass; on tensor cores where they take it
   // Functions after products by cuBLASLt: its relu is not known to keep NaN, nor how exact its gelu is.
   // LTC_CUDA_WITH=activations.
   bool activations = false;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "attention_mma_text.h"
 #include "attention_text.h"
 #include "dtype.h"
 #include "formula.h"
@@ -20,6 +21,8 @@ struct Operands {
   size_t query, count;  // its place, those without the mask
 };
 Operands operands_of(bool backward) { return backward ? Operands{1, 6} : Operands{0, 3}; }
+
+bool is_backward(const Node& node) { return node.op->name.ends_with("_backward"); }
 
 bool is_held(ltc_dtype dtype) { return dtype == LTC_F32 || is_half(dtype); }
 
@@ -46,8 +49,22 @@ bool mask_fits(const ltc_type& mask, const ltc_type& q, const ltc_type& k) {
 struct Tile {
   int64_t rows, columns;
 };
+
+// Four warps share the rows, or the keys, whose sums they keep in registers: 16 each, or 32, which halve what a warp reads of the
+// other side for each product, need twice the registers (with a mask more than there are), and enough rows to keep a device busy.
+Tile mma_tile_of(const AttentionKernel& attention, bool narrow) {
+  constexpr int64_t kBusyBlocks = 256;
+  const bool tall = narrow && !attention.mask && attention.batch * attention.heads * (attention.rows / 128) >= kBusyBlocks;
+  switch (attention.pass) {
+    case AttentionPass::kForward: return {tall ? 128 : 64, 64};
+    case AttentionPass::kQueryGradient: return {64, narrow ? 64 : 32};
+    default: return {narrow ? 64 : 32, 64};
+  }
+}
+
 Tile tile_of(const AttentionKernel& attention) {
   const bool narrow = std::max(attention.width, attention.value_width) <= 64;
+  if (attention.mma) return mma_tile_of(attention, narrow);
   if (attention.pass == AttentionPass::kForward) return {narrow ? 64 : 32, 32};
   return narrow ? Tile{32, 32} : Tile{16, 16};
 }
@@ -61,14 +78,19 @@ std::string constants(const AttentionKernel& attention) {
   const auto integer = [](const char* name, int64_t value) {
     return "  constexpr i32 " + std::string(name) + " = " + std::to_string(value) + ";\n";
   };
+  const bool by_key = attention.pass == AttentionPass::kKeyGradient;
+  const std::string forms = attention.mma
+                                ? integer("kBf16", attention.dtype == LTC_BF16) + integer("kMasked", attention.mask != 0) +
+                                      integer("kByKey", by_key) + integer("kTall", (by_key ? tile.columns : tile.rows) / 64)
+                                : "";
   return integer("kRows", tile.rows) + integer("kColumns", tile.columns) + integer("kWidth", attention.width) +
-         integer("kValueWidth", attention.value_width) + integer("kCausal", attention.causal) +
+         integer("kValueWidth", attention.value_width) + integer("kCausal", attention.causal) + forms +
          "  const f32 scale = " + real_text(static_cast<float>(attention.scale), LTC_F32) + ";\n";
 }
 
 // Whether a score counts, and what is added to it.
 std::string mask_text(const AttentionKernel& attention) {
-  const std::string at = "mask[batch * mask_batch + head * mask_head + row * mask_row + column * mask_column]";
+  const std::string at = "mask[mask_offset + batch * mask_batch + head * mask_head + row * mask_row + column * mask_column]";
   const std::string none = "    return kCausal && column > row ? -INFINITY : s;\n";
   std::string text =
       "  const auto masked = [&](f32 s, i64 batch, i64 head, i64 row, i64 column) -> f32 {\n"
@@ -78,38 +100,74 @@ std::string mask_text(const AttentionKernel& attention) {
   return text + none + "  };\n";
 }
 
-std::string parameters(const AttentionKernel& attention) {
-  const std::string type(facts(attention.dtype).name);
-  struct Buffer {
-    const char* name;
-    bool written, is_float;
+enum class BufferKind : uint8_t { kMatrix, kNumbers, kResult, kNumbersResult };  // numbers: F32, one for each row of the query
+
+struct Buffer {
+  const char* name;
+  BufferKind kind;
+};
+
+// Those that a pass reads, before the mask, and those that it writes, behind it.
+std::span<const Buffer> buffers_of(AttentionPass pass) {
+  using enum BufferKind;
+  static constexpr Buffer kForward[] = {
+      {"q", kMatrix}, {"k", kMatrix}, {"v", kMatrix}, {"out", kResult}, {"logs", kNumbersResult}};
+  static constexpr Buffer kQuery[] = {{"g", kMatrix},   {"q", kMatrix},     {"k", kMatrix},           {"v", kMatrix},
+                                      {"out", kMatrix}, {"logs", kNumbers}, {"sums", kNumbersResult}, {"dq", kResult}};
+  static constexpr Buffer kKey[] = {{"g", kMatrix},     {"q", kMatrix},     {"k", kMatrix},  {"v", kMatrix},
+                                    {"sums", kNumbers}, {"logs", kNumbers}, {"dk", kResult}, {"dv", kResult}};
+  return pass == AttentionPass::kForward         ? kForward
+         : pass == AttentionPass::kQueryGradient ? std::span<const Buffer>(kQuery)
+                                                 : kKey;
+}
+
+struct Integer {
+  std::string name;
+  int64_t value;
+};
+
+std::vector<Integer> integers_of(const AttentionKernel& attention, int64_t items) {
+  std::vector<Integer> all{{"items", items},
+                           {"heads", attention.heads},
+                           {"key_heads", attention.key_heads},
+                           {"rows", attention.rows},
+                           {"columns", attention.columns}};
+  const auto add = [&](const std::string& name, const StridedView& view, std::span<const char* const> dims) {
+    all.push_back({name + "_offset", view.offset});
+    for (size_t i = 0; i < dims.size(); ++i) all.push_back({name + dims[i], view.strides[i]});
   };
-  constexpr Buffer kForward[] = {{"q", false, false}, {"k", false, false}, {"v", false, false}};
-  constexpr Buffer kForwardResults[] = {{"out", true, false}, {"logs", true, true}};
-  constexpr Buffer kQuery[] = {{"g", false, false}, {"q", false, false},   {"k", false, false},
-                               {"v", false, false}, {"out", false, false}, {"logs", false, true}};
-  constexpr Buffer kQueryResults[] = {{"sums", true, true}, {"dq", true, false}};
-  constexpr Buffer kKey[] = {{"g", false, false}, {"q", false, false},   {"k", false, false},
-                             {"v", false, false}, {"sums", false, true}, {"logs", false, true}};
-  constexpr Buffer kKeyResults[] = {{"dk", true, false}, {"dv", true, false}};
+  constexpr const char* kDims[] = {"_batch", "_head", "_row", "_column"};
+  const auto buffers = buffers_of(attention.pass);
+  for (size_t i = 0; i < attention.views.size(); ++i) add(buffers[i].name, attention.views[i], std::span(kDims).first(3));
+  if (attention.mask) add("mask", attention.mask_view, kDims);
+  return all;
+}
+
+std::string parameters(const AttentionKernel& attention, std::span<const Integer> integers) {
+  const auto pointer = [](bool reads, std::string_view type, std::string_view name) {
+    return (reads ? "const " : "") + std::string(type) + "* __restrict__ " + std::string(name) + ", ";
+  };
+  std::string read, written, numbers;
+  for (const auto& [name, kind] : buffers_of(attention.pass)) {
+    const bool reads = kind == BufferKind::kMatrix || kind == BufferKind::kNumbers;
+    const bool is_float = kind == BufferKind::kNumbers || kind == BufferKind::kNumbersResult;
+    (reads ? read : written) += pointer(reads, is_float ? "f32" : facts(attention.dtype).name, name);
+  }
+  if (attention.mask) read += pointer(true, facts(attention.mask).name, "mask");
+  for (const Integer& integer : integers) numbers += (numbers.empty() ? "const ix " : ", const ix ") + integer.name;
+  return read + written + numbers;
+}
+
+// at_q(batch, head) and the like: where the rows of a head begin, which are q_row apart.
+std::string places(const AttentionKernel& attention) {
   std::string text;
-  const auto add = [&](std::span<const Buffer> buffers) {
-    for (const Buffer& buffer : buffers) {
-      text +=
-          std::string(buffer.written ? "" : "const ") + (buffer.is_float ? "f32" : type) + "* __restrict__ " + buffer.name + ", ";
-    }
-  };
-  const AttentionPass pass = attention.pass;
-  add(pass == AttentionPass::kForward         ? std::span<const Buffer>(kForward)
-      : pass == AttentionPass::kQueryGradient ? kQuery
-                                              : kKey);
-  if (attention.mask) text += "const " + std::string(facts(attention.mask).name) + "* __restrict__ mask, ";
-  add(pass == AttentionPass::kForward         ? std::span<const Buffer>(kForwardResults)
-      : pass == AttentionPass::kQueryGradient ? kQueryResults
-                                              : kKeyResults);
-  return text +
-         "const ix items, const ix heads, const ix key_heads, const ix rows, const ix columns, const ix mask_batch, "
-         "const ix mask_head, const ix mask_row, const ix mask_column";
+  for (const auto& [name, kind] : buffers_of(attention.pass)) {
+    if (kind != BufferKind::kMatrix) continue;
+    const std::string n(name);
+    text += "  const auto at_" + n + " = [&](i64 batch, i64 head) { return " + n + " + (" + n + "_offset + batch * " + n +
+            "_batch + head * " + n + "_head); };\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -135,26 +193,54 @@ bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, co
   return node.outputs[1] == LTC_NONE || graph.types[node.outputs[1]]->dtype == LTC_F32;
 }
 
-AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass) {
-  const auto [query, count] = operands_of(pass != AttentionPass::kForward);
+StridedView attention_operand(const Graph& graph, const Node& node, size_t i) {
+  const Value& operand = graph.values[node.in[i]];
+  const StridedView itself{node.in[i], 0, dense_strides(operand.sizes)};
+  const bool is_mask = i == operands_of(is_backward(node)).count;
+  if (!is_mask && operand.sizes.size() != 4) return itself;
+  StridedView view = strided_view(graph, node.in[i]).value_or(itself);
+  for (size_t dim = 0; dim < operand.sizes.size(); ++dim) {
+    if (operand.sizes[dim] == 1) view.strides[dim] = 0;
+  }
+  if (is_mask) return view;
+  // Halves are read 16 bytes at once.
+  const int64_t pack = is_half(operand.dtype) && operand.sizes[3] % 8 == 0 ? 8 : 1;
+  const auto is_aligned = [&](int64_t stride) { return stride % pack == 0; };
+  const bool fits = (view.strides[3] == 1 || operand.sizes[3] == 1) && is_aligned(view.offset) &&
+                    std::all_of(view.strides.begin(), view.strides.end() - 1, is_aligned);
+  return fits ? view : itself;
+}
+
+AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass, bool mma) {
+  const auto [query, count] = operands_of(is_backward(node));
   const Value& value = graph.values[node.in[query + 2]];
   const Sizes &q = graph.values[node.in[query]].sizes, &k = graph.values[node.in[query + 1]].sizes, &v = value.sizes;
   const Attr* scale = node.find("scale");
   const double given = !scale                  ? 1 / std::sqrt(static_cast<double>(q[3]))
                        : scale->floats.empty() ? static_cast<double>(scale->ints[0])
                                                : scale->floats[0];
-  AttentionKernel made{pass,  value.dtype, q[0], q[1], k[1], q[2], k[2], q[3], v[3], node.integer("is_causal", 0) != 0,
-                       given, 0,           {}};
+  const bool by_mma = mma && is_half(value.dtype) && q[3] % 16 == 0 && v[3] % 16 == 0;
+  const bool causal = node.integer("is_causal", 0) != 0;
+  AttentionKernel made{pass, value.dtype, q[0], q[1], k[1], q[2], k[2], q[3], v[3], causal, given, by_mma, {}, 0, {}};
+  const auto is_matrix = [](const Buffer& buffer) { return buffer.kind == BufferKind::kMatrix; };
+  const auto matrices = static_cast<size_t>(std::ranges::count_if(buffers_of(pass), is_matrix));
+  for (size_t i = 0; i < matrices; ++i) made.views.push_back(attention_operand(graph, node, i));
   if (node.in.size() <= count || node.in[count] == kNone) return made;
-  const Value& mask = graph.values[node.in[count]];
-  const Sizes strides = dense_strides(mask.sizes);
-  made.mask = mask.dtype;
-  for (size_t dim = 0; dim < mask.sizes.size(); ++dim) {
-    const size_t from_end = mask.sizes.size() - dim;
-    made.mask_strides[4 - from_end] = mask.sizes[dim] == 1 ? 0 : strides[dim];
-  }
+  made.mask = graph.values[node.in[count]].dtype;
+  made.mask_view = attention_operand(graph, node, count);
+  made.mask_view.strides.insert(made.mask_view.strides.begin(), 4 - made.mask_view.strides.size(), 0);
   return made;
 }
+
+namespace {
+
+struct Bodies {
+  const char *common, *forward, *query_gradient, *key_gradient;
+};
+constexpr Bodies kBodies{kAttentionCommon, kAttentionForward, kAttentionQueryGradient, kAttentionKeyGradient};
+constexpr Bodies kMmaBodies{kMmaCommon, kMmaForward, kMmaQueryGradient, kMmaKeyGradient};
+
+}  // namespace
 
 Source render_attention(const AttentionKernel& attention, const Dialect& dialect) {
   const Tile tile = tile_of(attention);
@@ -165,18 +251,19 @@ Source render_attention(const AttentionKernel& attention, const Dialect& dialect
                             : attention.dtype == LTC_BF16 ? "ltc_f32_to_bf16(x)"
                                                           : "x") +
                            "; };\n";
-  const std::string body = constants(attention) + half + mask_text(attention) + kAttentionCommon +
-                           (attention.pass == AttentionPass::kForward ? kAttentionForward
-                            : by_key                                  ? kAttentionKeyGradient
-                                                                      : kAttentionQueryGradient);
+  const Bodies& bodies = attention.mma ? kMmaBodies : kBodies;
+  const std::string body = constants(attention) + half + places(attention) + mask_text(attention) + bodies.common +
+                           (attention.pass == AttentionPass::kForward ? bodies.forward
+                            : by_key                                  ? bodies.key_gradient
+                                                                      : bodies.query_gradient);
   Dialect frame = dialect;
   frame.body = ") {\n";
   const int64_t tiles = by_key ? attention.key_heads * ((attention.columns + tile.columns - 1) / tile.columns)
                                : attention.heads * ((attention.rows + tile.rows - 1) / tile.rows);
-  std::vector<int64_t> integers{attention.batch * tiles * kThreads, attention.heads, attention.key_heads, attention.rows,
-                                attention.columns};
-  integers.insert(integers.end(), std::begin(attention.mask_strides), std::end(attention.mask_strides));
-  return {framed(parameters(attention), body, true, frame), std::move(integers), true, kThreads};
+  const std::vector<Integer> integers = integers_of(attention, attention.batch * tiles * kThreads);
+  std::vector<int64_t> values;
+  for (const Integer& integer : integers) values.push_back(integer.value);
+  return {framed(parameters(attention, integers), body, true, frame), std::move(values), true, kThreads};
 }
 
 }  // namespace ltc::kernels

@@ -5,6 +5,7 @@
 
 #include "dialect.h"
 #include "graph.h"
+#include "products.h"
 #include "render.h"
 
 namespace ltc::kernels {
@@ -23,14 +24,20 @@ struct AttentionKernel {
   int64_t batch, heads, key_heads, rows, columns, width, value_width;
   bool causal;
   double scale;
-  ltc_dtype mask;           // 0: none
-  int64_t mask_strides[4];  // 0 where it is one for all
+  bool mma;                        // on tensor cores: of halves, of widths that are multiples of 16
+  std::vector<StridedView> views;  // of the operands that are matrices, in their order: the elements of a row lie side by side
+  ltc_dtype mask;                  // 0: none
+  StridedView mask_view;           // four strides, 0 where it is one for all
 };
 
 // Whether a node of the ABI is such an attention, of a size and type that the kernels take.
 bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node);
 
-AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass);
+// Where the kernels read input i of the node: there, or where it is a view of something that strides can say.
+StridedView attention_operand(const Graph& graph, const Node& node, size_t i);
+
+// mma: on tensor cores where they take it.
+AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass, bool mma);
 Source render_attention(const AttentionKernel& attention, const Dialect& dialect);
 
 }  // namespace ltc::kernels

@@ -1,6 +1,6 @@
 // The bodies of the attention kernels, for 128 threads: 16 groups of 8, each group a few rows of a tile, each thread every eighth
 // column. What stands before them: the constants kRows, kColumns, kWidth, kValueWidth, kCausal, scale; widen and narrow between
-// elements and f32; masked(score, ...).
+// elements and f32; at_q(batch, head) and the like, the places of matrices; masked(score, ...).
 #pragma once
 
 namespace ltc::kernels {
@@ -13,12 +13,12 @@ inline constexpr const char* kAttentionCommon = R"c(
   constexpr i32 kTall = kRows / 16, kWide = kColumns / 8, kTallKeys = kColumns / 16, kWideRows = kRows / 8;
   constexpr i32 kEighth = (kWidth + 7) / 8, kValueEighth = (kValueWidth + 7) / 8, kScorePitch = kColumns + 1;
   (void)kTallKeys, (void)kWideRows, (void)kEighth, (void)kValueEighth, (void)kWide, (void)kTall, (void)kScorePitch;
-  // Rows [first, first + count) of a matrix of `all` rows into a tile, zeros beyond it.
-  const auto fill = [&](f32* tile, const auto* from, i64 first, i32 count, i64 all, i32 width, i32 depth) {
+  // Rows [first, first + count) of a matrix of `all` rows, `stride` apart, into a tile, zeros beyond it.
+  const auto fill = [&](f32* tile, const auto* from, i64 stride, i64 first, i32 count, i64 all, i32 width, i32 depth) {
     for (i32 i = thread; i < count * depth; i += 128) {
       const i32 row = i / depth, column = i % depth;
       const bool inside = first + row < all && column < width;
-      tile[row * (depth + 4) + column] = inside ? widen(from[(first + row) * width + column]) : 0.0f;
+      tile[row * (depth + 4) + column] = inside ? widen(from[(first + row) * stride + column]) : 0.0f;
     }
   };
   const auto dot = [](f32 sum, const f32* a, const f32* b) {
@@ -38,14 +38,14 @@ inline constexpr const char* kAttentionForward = R"c(
   alignas(16) __shared__ f32 tile[kColumns * (kPitch > kValuePitch ? kPitch : kValuePitch)];
   __shared__ f32 weights[kRows * kScorePitch];
   const i64 tiles = (rows + kRows - 1) / kRows, pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kRows;
-  const i64 batch = pair / heads, head = pair % heads, key_pair = batch * key_heads + head / (heads / key_heads);
-  fill(queries, q + pair * rows * kWidth, first, kRows, rows, kWidth, kDepth);
+  const i64 batch = pair / heads, head = pair % heads, key_head = head / (heads / key_heads);
+  fill(queries, at_q(batch, head), q_row, first, kRows, rows, kWidth, kDepth);
   f32 sums[kTall][kValueEighth] = {}, peak[kTall], total[kTall];
   for (i32 m = 0; m < kTall; ++m) peak[m] = -INFINITY, total[m] = 0;
   const i64 end = kCausal && first + kRows < columns ? first + kRows : columns;
   for (i64 key = 0; key < end; key += kColumns) {
     __syncthreads();
-    fill(tile, k + key_pair * columns * kWidth, key, kColumns, columns, kWidth, kDepth);
+    fill(tile, at_k(batch, key_head), k_row, key, kColumns, columns, kWidth, kDepth);
     __syncthreads();
     f32 s[kTall][kWide] = {};
     for (i32 e = 0; e < kDepth; e += 4) {
@@ -83,7 +83,7 @@ inline constexpr const char* kAttentionForward = R"c(
       for (i32 j = 0; j < kValueEighth; ++j) sums[m][j] *= fade;
     }
     __syncthreads();
-    fill(tile, v + key_pair * columns * kValueWidth, key, kColumns, columns, kValueWidth, kValueDepth);
+    fill(tile, at_v(batch, key_head), v_row, key, kColumns, columns, kValueWidth, kValueDepth);
     __syncthreads();
     for (i32 c = 0; c < kColumns; ++c) {
       #pragma unroll
@@ -115,9 +115,9 @@ inline constexpr const char* kAttentionQueryGradient = R"c(
   alignas(16) __shared__ f32 values[kColumns * kValuePitch];
   __shared__ f32 scores[kRows * kScorePitch];
   const i64 tiles = (rows + kRows - 1) / kRows, pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kRows;
-  const i64 batch = pair / heads, head = pair % heads, key_pair = batch * key_heads + head / (heads / key_heads);
-  fill(queries, q + pair * rows * kWidth, first, kRows, rows, kWidth, kDepth);
-  fill(gradients, g + pair * rows * kValueWidth, first, kRows, rows, kValueWidth, kValueDepth);
+  const i64 batch = pair / heads, head = pair % heads, key_head = head / (heads / key_heads);
+  fill(queries, at_q(batch, head), q_row, first, kRows, rows, kWidth, kDepth);
+  fill(gradients, at_g(batch, head), g_row, first, kRows, rows, kValueWidth, kValueDepth);
   __syncthreads();
   f32 inner[kTall], log[kTall], result[kTall][kEighth] = {};
   #pragma unroll
@@ -125,7 +125,7 @@ inline constexpr const char* kAttentionQueryGradient = R"c(
     const i64 row = first + y * kTall + m;
     f32 sum = 0;
     for (i32 e = x; e < kValueWidth && row < rows; e += 8)
-      sum = fmaf(gradients[(y * kTall + m) * kValuePitch + e], widen(out[(pair * rows + row) * kValueWidth + e]), sum);
+      sum = fmaf(gradients[(y * kTall + m) * kValuePitch + e], widen(at_out(batch, head)[row * out_row + e]), sum);
     inner[m] = group_sum(sum);
     log[m] = row < rows ? logs[pair * rows + row] : -INFINITY;
     if (row < rows && x == 0) sums[pair * rows + row] = inner[m];
@@ -133,8 +133,8 @@ inline constexpr const char* kAttentionQueryGradient = R"c(
   const i64 end = kCausal && first + kRows < columns ? first + kRows : columns;
   for (i64 key = 0; key < end; key += kColumns) {
     __syncthreads();
-    fill(keys, k + key_pair * columns * kWidth, key, kColumns, columns, kWidth, kDepth);
-    fill(values, v + key_pair * columns * kValueWidth, key, kColumns, columns, kValueWidth, kValueDepth);
+    fill(keys, at_k(batch, key_head), k_row, key, kColumns, columns, kWidth, kDepth);
+    fill(values, at_v(batch, key_head), v_row, key, kColumns, columns, kValueWidth, kValueDepth);
     __syncthreads();
     #pragma unroll
     for (i32 m = 0; m < kTall; ++m) {
@@ -179,15 +179,15 @@ inline constexpr const char* kAttentionKeyGradient = R"c(
   __shared__ f32 weights[kColumns * kPitchOfRows], scores[kColumns * kPitchOfRows];
   const i64 tiles = (columns + kColumns - 1) / kColumns, key_pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kColumns;
   const i64 batch = key_pair / key_heads, key_head = key_pair % key_heads, sharing = heads / key_heads;
-  fill(keys, k + key_pair * columns * kWidth, first, kColumns, columns, kWidth, kDepth);
-  fill(values, v + key_pair * columns * kValueWidth, first, kColumns, columns, kValueWidth, kValueDepth);
+  fill(keys, at_k(batch, key_head), k_row, first, kColumns, columns, kWidth, kDepth);
+  fill(values, at_v(batch, key_head), v_row, first, kColumns, columns, kValueWidth, kValueDepth);
   f32 of_key[kTallKeys][kEighth] = {}, of_value[kTallKeys][kValueEighth] = {};
   for (i64 head = key_head * sharing; head < (key_head + 1) * sharing; ++head) {
     const i64 pair = batch * heads + head;
     for (i64 query = kCausal ? first / kRows * kRows : 0; query < rows; query += kRows) {
       __syncthreads();
-      fill(queries, q + pair * rows * kWidth, query, kRows, rows, kWidth, kDepth);
-      fill(gradients, g + pair * rows * kValueWidth, query, kRows, rows, kValueWidth, kValueDepth);
+      fill(queries, at_q(batch, head), q_row, query, kRows, rows, kWidth, kDepth);
+      fill(gradients, at_g(batch, head), g_row, query, kRows, rows, kValueWidth, kValueDepth);
       __syncthreads();
       #pragma unroll
       for (i32 n = 0; n < kWideRows; ++n) {

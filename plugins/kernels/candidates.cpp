@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "attention.h"
 #include "products.h"
 
 namespace ltc::kernels {
@@ -16,9 +17,7 @@ bool is_movement(Kind kind) { return kind >= Kind::kReshape && kind <= Kind::kWi
 bool computes(Kind kind) { return kind == Kind::kMap || kind == Kind::kCast || kind == Kind::kBits || kind == Kind::kPhilox; }
 
 // Whether the node's operands lie in buffers of their own.
-bool reads_buffers(const Node& node) {
-  return node.kind == Kind::kSort || node.kind == Kind::kAttention || node.kind == Kind::kLibraryConvolution;
-}
+bool reads_buffers(const Node& node) { return node.kind == Kind::kSort || node.kind == Kind::kLibraryConvolution; }
 
 class Finder {
  public:
@@ -76,9 +75,12 @@ class Finder {
         if (alone) found_.is_forced[value] = true;
       }
     }
-    for (const ValueId operand : node.in) {
+    for (size_t i = 0; i < node.in.size(); ++i) {
+      const ValueId operand = node.in[i];
       if (operand == kNone) continue;
-      if (alone && node.kind == Kind::kProduct) {
+      if (node.kind == Kind::kAttention) {
+        force(attention_operand(graph_, node, i).value);
+      } else if (alone && node.kind == Kind::kProduct) {
         force_matrix(operand);
       } else if (reads_buffers(node) || reads_other_size(graph_, node)) {
         force(operand);

@@ -104,6 +104,7 @@ FN T ltc_partner(T x, i32 step) {
     .vectors = false,
     .device_threads = 1 << 18,
     .arguments_in_array = false,
+    .functions = tensor_core_functions,
 };
 
 constexpr Dialect kHost{

@@ -13,6 +13,11 @@ struct MathsForm {
   std::string_view definitions;
 };
 
+// Defined where a kernel's text holds its name, which is not the beginning of another's.
+struct OwnFunction {
+  std::string_view name, text;
+};
+
 struct Dialect {
   std::string_view name;
   // Defines the types u8 to f64, FN (a function), GLOBAL (the memory of buffers), RESTRICT, INFINITY, and the functions
@@ -29,10 +34,12 @@ struct Dialect {
   int64_t device_threads = 0;
   // Whether arguments arrive in an array; else they are parameters of the kernel.
   bool arguments_in_array;
+  std::span<const OwnFunction> (*functions)() = nullptr;  // what it has besides those of all dialects
 };
 
-const Dialect& opencl_dialect();  // OpenCL C 1.2
-const Dialect& cuda_dialect();    // CUDA C++, without headers
+const Dialect& opencl_dialect();                       // OpenCL C 1.2
+const Dialect& cuda_dialect();                         // CUDA C++, without headers
+std::span<const OwnFunction> tensor_core_functions();  // its assembly
 // C++17 of GCC and clang, without headers: void ltc_kernel(void* const* args, int64_t begin, int64_t end) runs items [begin,
 // end).
 const Dialect& host_dialect();

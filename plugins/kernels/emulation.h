@@ -1,12 +1,14 @@
 // Runs the text of CUDA kernels on the host, for tests: a fiber per thread of a block, which goes on to the next one where
-// threads meet. What is stated here is CUDA's side of the language only; the kernels are those that a GPU would get.
+// threads meet; warps run one after the other from one meeting of the block to the next. What is stated here is CUDA's side of
+// the language only; the kernels are those that a GPU would get. What their assembly does says emulated_tensor_cores.h.
 #pragma once
 #include <string>
 #include <vector>
 
 namespace ltc::kernels {
 
-// Stands before the program. A thread that ends, or passes fewer meetings than others, is found: `broken` says so.
+// Stands before the program. Threads of a warp or block that do not come to the same meetings are found, and what a kernel
+// does that a device would refuse (`refuse`): the launch then answers false.
 inline constexpr const char* kEmulation = R"c(
 #include <math.h>
 #include <stdio.h>
@@ -22,10 +24,10 @@ inline constexpr const char* kEmulation = R"c(
 #define __shared__ static
 #define __launch_bounds__(...)
 
-struct Place {
+struct Triple {
   unsigned x, y, z;
 };
-static Place threadIdx, blockIdx, blockDim, gridDim;
+static Triple threadIdx, blockIdx, blockDim, gridDim;
 
 template <typename To, typename From>
 static To same_bits(From from) {
@@ -41,28 +43,46 @@ static long long __double_as_longlong(double x) { return same_bits<long long>(x)
 
 namespace emulation {
 
+enum class Place : char { kStart, kWarp, kBlock, kEnd };  // where a fiber stands: what it meets for
+
 struct Fiber {
   ucontext_t context;
   std::vector<char> stack = std::vector<char>(1 << 17);
-  bool over = false;
-  long meetings = 0;
+  Place place = Place::kStart;
 };
 static std::vector<Fiber> fibers;
 static ucontext_t scheduler;
 static const std::function<void()>* body;
+static bool refused;
+
+static void refuse(const char* why) {
+  if (!refused) fprintf(stderr, "thread %u of block %u: %s\n", threadIdx.x, blockIdx.x, why);
+  refused = true;
+}
 
 static void run_thread() {
   (*body)();
-  fibers[threadIdx.x].over = true;
+  fibers[threadIdx.x].place = Place::kEnd;
 }
 
-static void meet() {
+static void meet(Place place) {
   Fiber& fiber = fibers[threadIdx.x];
-  ++fiber.meetings;
+  fiber.place = place;
   swapcontext(&fiber.context, &scheduler);
 }
 
-// Whether all threads passed the same meetings.
+// Threads [begin, end) up to where their block meets, or their end; none of them goes past another by a meeting.
+static bool run_warp(unsigned begin, unsigned end) {
+  do {
+    for (unsigned i = begin; i < end; ++i) {
+      threadIdx.x = i;
+      swapcontext(&scheduler, &fibers[i].context);
+      if (fibers[i].place != fibers[begin].place) return false;
+    }
+  } while (fibers[begin].place == Place::kWarp);
+  return true;
+}
+
 static bool run_block(unsigned threads) {
   fibers.resize(threads);
   for (Fiber& fiber : fibers) {
@@ -70,33 +90,27 @@ static bool run_block(unsigned threads) {
     fiber.context.uc_stack.ss_sp = fiber.stack.data();
     fiber.context.uc_stack.ss_size = fiber.stack.size();
     fiber.context.uc_link = &scheduler;
-    fiber.over = false;
-    fiber.meetings = 0;
     makecontext(&fiber.context, run_thread, 0);
   }
-  for (unsigned running = threads; running;) {
-    for (unsigned i = 0; i < threads; ++i) {
-      if (fibers[i].over) continue;
-      threadIdx.x = i;
-      swapcontext(&scheduler, &fibers[i].context);
-      running -= fibers[i].over;
+  do {
+    for (unsigned begin = 0; begin < threads; begin += 32) {
+      if (!run_warp(begin, begin + 32 < threads ? begin + 32 : threads)) return false;
+      if (fibers[begin].place != fibers[0].place) return false;
     }
-    for (const Fiber& fiber : fibers) {
-      if (fiber.over != fibers[0].over || fiber.meetings != fibers[0].meetings) return false;
-    }
-  }
+  } while (fibers[0].place == Place::kBlock);
   return true;
 }
 
 static bool run(const std::function<void()>& thread, unsigned blocks, unsigned threads, bool meets) {
   body = &thread;
+  refused = false;
   blockDim = {threads, 1, 1};
   gridDim = {blocks, 1, 1};
   for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x) {
     if (meets && !run_block(threads)) return false;
     for (threadIdx.x = 0; !meets && threadIdx.x < threads; ++threadIdx.x) thread();
   }
-  return true;
+  return !refused;
 }
 
 template <typename T>
@@ -115,15 +129,15 @@ bool launch(void (*kernel)(Args...), void* const* args, long items, long local, 
 
 }  // namespace emulation
 
-static void __syncthreads() { emulation::meet(); }
-static void __syncwarp() { emulation::meet(); }
+static void __syncthreads() { emulation::meet(emulation::Place::kBlock); }
+static void __syncwarp() { emulation::meet(emulation::Place::kWarp); }
 template <typename T>
 static T __shfl_xor_sync(unsigned, T x, int step) {
   static T all[1024];
   all[threadIdx.x] = x;
-  emulation::meet();
+  __syncwarp();
   const T other = all[threadIdx.x ^ (unsigned)step];
-  emulation::meet();
+  __syncwarp();
   return other;
 }
 )c";

@@ -33,11 +33,7 @@ constexpr Generic kGenerics[] = {
     {"to_i32", true, "T x", "return (i32)@to_i64(x >= (T)-0x1p31f && x < (T)0x1p31f ? x : (T)-0x1p31f);"},
 };
 
-struct Plain {
-  std::string_view name, text;
-};
-
-constexpr Plain kPlain[] = {
+constexpr OwnFunction kPlain[] = {
     {"ltc_f16_to_f32",
      "FN f32 ltc_f16_to_f32(u16 x) {\n"
      "  const u32 sign = (u32)(x & 0x8000) << 16, magnitude = x & 0x7fff;\n"
@@ -100,7 +96,9 @@ std::string instance(const Generic& generic, ltc_dtype dtype, const Dialect& dia
 
 std::vector<Function> all_functions(const Dialect& dialect) {
   std::vector<Function> functions;
-  for (const Plain& plain : kPlain) functions.push_back({std::string(plain.name) + "(", std::string(plain.text)});
+  const auto add = [&](const OwnFunction& own) { functions.push_back({std::string(own.name), std::string(own.text)}); };
+  std::ranges::for_each(kPlain, add);
+  if (dialect.functions) std::ranges::for_each(dialect.functions(), add);
   for (const Generic& generic : kGenerics) {
     for (const ltc_dtype dtype : {LTC_U8, LTC_I8, LTC_I16, LTC_I32, LTC_I64, LTC_F32, LTC_F64}) {
       if (is_float(dtype) != generic.floats) continue;

@@ -63,7 +63,8 @@ struct Graph {
 // What a device computes besides what the generator can for all.
 struct Extras {
   bool attention = false;
-  bool convolution = false;  // a library's
+  bool attention_mma = false;  // on tensor cores where they take it
+  bool convolution = false;    // a library's
 };
 
 // Whether a row of the table computes the node as it stands there.

@@ -128,17 +128,19 @@ class Planner {
   void plan_attention(const Node& node) {
     const bool backward = node.op->name.ends_with("_backward");
     const size_t count = backward ? 6 : 3, query = backward ? 1 : 0;
-    const std::vector<ValueId> in(node.in.begin(), node.in.begin() + static_cast<ptrdiff_t>(count));
-    const ValueId mask = node.in.size() > count ? node.in[count] : kNone;
+    std::vector<ValueId> in;
+    for (size_t i = 0; i < count; ++i) in.push_back(attention_operand(graph_, node, i).value);
+    const bool masked = node.in.size() > count && node.in[count] != kNone;
+    const ValueId mask = masked ? attention_operand(graph_, node, count).value : kNone;
     const auto add = [&](AttentionPass pass, std::vector<ValueId> from, std::vector<ValueId> to, const char* label) {
-      Step step{attention_of(graph_, node, pass), {}, {}, node.source, label};
+      Step step{attention_of(graph_, node, pass, options_.extras.attention_mma), {}, {}, node.source, label};
       if (mask != kNone) from.push_back(mask);
       for (const ValueId value : from) step.buffers.push_back({value, graph_.values[value].dtype, false});
       for (const ValueId value : to) step.buffers.push_back({value, graph_.values[value].dtype, true});
       plan_.steps.push_back(std::move(step));
     };
-    const Sizes q = graph_.values[in[query]].sizes, k = graph_.values[in[query + 1]].sizes,
-                v = graph_.values[in[query + 2]].sizes;
+    const Sizes q = graph_.values[node.in[query]].sizes, k = graph_.values[node.in[query + 1]].sizes,
+                v = graph_.values[node.in[query + 2]].sizes;
     const ltc_dtype dtype = graph_.values[in[query]].dtype;
     const Sizes per_row{q[0], q[1], q[2]};
     if (!backward) {
