@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The seven kernels of docs/opencl.md: a plugin's generated kernels beside torch.compile's, in one process, turn by turn.
+"""The seven kernels of docs/opencl.md, and softmax and norms of rows with what stands around them: a plugin's generated kernels
+beside torch.compile's, in one process, turn by turn.
 
 LTC_BACKEND names the plugin. A call of ours records, looks the program up, runs it and waits; a call of torch.compile's runs it.
 Queued: several calls, each a program of its own, and one wait behind them, as in a training step; divided by their number.
@@ -33,6 +34,14 @@ def normalized(x, weight, bias):
     return F.layer_norm(x, x.shape[-1:], weight, bias)
 
 
+def attention_weights(scores, mask):
+    return torch.softmax(scores * 0.125 + mask, -1)
+
+
+def gelu_of_norm(x, residual, weight, bias):
+    return F.gelu(normalized(x + residual, weight, bias))
+
+
 KERNELS = {
     "chain4m": (chain, [(4 << 20,)]),
     "gelu backward, tanh [512,3072]": (gelu_backward("tanh"), [(512, 3072), (512, 3072)]),
@@ -41,6 +50,10 @@ KERNELS = {
     "layer norm [64,4096]": (normalized, [(64, 4096), (4096,), (4096,)]),
     "sum over the last dim, 2048x2048": (lambda x: x.sum(1), [(2048, 2048)]),
     "sum over the first dim, 2048x2048": (lambda x: x.sum(0), [(2048, 2048)]),
+    "softmax(x * 0.125 + mask) [4096,512]": (attention_weights, [(4096, 512), (4096, 512)]),
+    "softmax(x * 0.125 + mask) [8,12,128,128]": (attention_weights, [(8, 12, 128, 128), (128, 128)]),
+    "gelu(layer norm(x + r)) [4096,512]": (gelu_of_norm, [(4096, 512), (4096, 512), (512,), (512,)]),
+    "gelu(layer norm(x + r)) [1024,4096]": (gelu_of_norm, [(1024, 4096), (1024, 4096), (4096,), (4096,)]),
 }
 
 

@@ -32,11 +32,12 @@ bool is_elementwise(const Program& program, const Node& node) {
   return node.outputs().size() == 1 && (is_uniform(node) || formula_of(program, node));
 }
 
-bool is_row_step(const Node& node) { return find_row_step(node).length > 0; }
-
 // Whether the value is there, or must be, only when all of a row is.
 bool is_of_whole_rows(const Value& value) { return value.offset() > 0 || find_row_sum(*value.node()).length > 0; }
-bool takes_whole(const Node& node, const Value& value) { return is_row_step(node) && node.input(0) != &value; }
+bool takes_whole(const Node& node, const Value& value) {
+  const auto operands = find_row_step(node).length ? row_operands(node) : std::vector<const Value*>();
+  return std::ranges::find(operands, &value) != operands.end();
+}
 
 // Puts each node into a place, alone or with others. Places run in the order of their ranks, and whatever a place needs has a
 // lower rank. To begin with, a node's rank is its position in the graph.
@@ -54,7 +55,7 @@ class Clustering {
     for (Id id = 0; id < places_.size(); ++id) {
       Program::Group& group = ordered[before + places_[current(id)].rank];
       group.nodes.push_back(places_[id].node);
-      group.is_fused = places_[id].fusable && (group.nodes.size() > 1 || places_[id].rows != Rows::kSteps);
+      group.is_fused = places_[id].fusable;
     }
     std::erase_if(ordered, [](const Program::Group& group) { return group.nodes.empty(); });
     return ordered;
@@ -82,14 +83,13 @@ class Clustering {
   void put(const Node& node) {
     const Id id = places_.size();
     place_of_[&node] = id;
-    const int64_t step_length = find_row_step(node).length;
-    const bool fusable = step_length > 0 || is_elementwise(program_, node);
-    places_.push_back({&node, fusable, fusable ? spec_of(*node.output(0)).sizes : std::vector<int64_t>(), id, id, {id}, {}});
-    if (step_length > 0) places_[id].rows = Rows::kSteps, places_[id].row_length = step_length;
+    const bool fusable = is_elementwise(program_, node);
+    places_.push_back({&node, fusable, fusable ? spec_of(*node.output()).sizes : std::vector<int64_t>(), id, id, {id}, {}});
     for (const Value* input : node.inputs()) {
       if (const auto made = place_of_.find(input->node()); made != place_of_.end()) places_[id].needs.push_back(made->second);
     }
-    if (const int64_t length = find_row_sum(node).length) put_sum(id, length);
+    if (const int64_t length = find_row_sum(node).length) put_rows(id, Rows::kSums, length);
+    if (const int64_t length = find_row_step(node).length) put_rows(id, Rows::kSteps, length);
     if (!fusable) return;
     merge_with(neighbours(node), id);
     for (const Value* input : node.inputs()) {
@@ -97,17 +97,16 @@ class Clustering {
     }
   }
 
-  // It needs nothing else, so it runs where what it adds up is made.
-  void put_sum(Id id, int64_t row_length) {
+  // Where the rows are made; a step that would only read them gains nothing there.
+  void put_rows(Id id, Rows rows, int64_t length) {
     const Value& operand = *places_[id].node->input(0);
     const auto made = place_of_.find(operand.node());
     if (made == place_of_.end() || is_of_whole_rows(operand)) return;
-    const Id into = current(made->second);
-    Place& sum = places_[id];
-    sum.rows = Rows::kSums, sum.row_length = row_length;
-    if (!places_[into].fusable || !same_rows(places_[into], sum)) return;
-    sum.fusable = true;
-    merge(into, id, places_[into].rank);
+    Place& place = places_[id];
+    place.sizes = spec_of(operand).sizes;
+    place.rows = rows, place.row_length = length;
+    place.fusable = true;
+    place.fusable = try_merge(current(made->second), id);
   }
 
   static bool same_rows(const Place& a, const Place& b) {
@@ -160,7 +159,8 @@ class Clustering {
   bool try_merge(Id a, Id b) {
     if (places_[a].rank > places_[b].rank) std::swap(a, b);
     const Place &early = places_[a], &late = places_[b];
-    if (!early.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes) return false;
+    if (!early.fusable || !late.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes)
+      return false;
     if (!same_rows(early, late) || waits_for_rows_of(late, early)) return false;
     const bool moves_late = may_run_at(late, early);
     if (!moves_late && !is_read_only_by(early, a, b)) return false;
@@ -348,8 +348,7 @@ std::string apart_text(const Node& node) {
   const RowSum sum = find_row_sum(node);
   const RowStep step = find_row_step(node);
   const char* why = sum.why_not ? sum.why_not : step.why_not;
-  if (!why && sum.length) why = "no cluster with rows of this length makes its operand";
-  if (!why && step.length) why = "no cluster makes its operand or reads its rows";
+  if (!why && (sum.length || step.length)) why = "no cluster with rows of this length makes its operand";
   if (!why) return "";
   return c10::str("# apart: %", node.output(0)->debugName(), ", ", node.kind().toUnqualString(), ": ", why, "\n");
 }

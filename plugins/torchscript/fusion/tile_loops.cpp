@@ -38,8 +38,8 @@ float* scratch_memory(size_t elements) {
 int64_t round_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
 // Of a block. They are whole vectors together, but for the last ones, unless rows are long.
-int64_t rows_together(int64_t length) {
-  const int64_t unit = length <= kBlock ? kLanes : kDrawn;
+int64_t rows_together(int64_t length, bool draws) {
+  const int64_t unit = length <= kBlock ? kLanes : draws ? kDrawn : 1;
   return round_up(std::max<int64_t>(1, kBlock / length), unit / std::gcd(unit, length));
 }
 
@@ -100,7 +100,8 @@ void TileProgram::Run::compute_range(size_t number, int64_t begin, int64_t end, 
 
 // One thread computes all of a block.
 void TileProgram::Run::compute_blocks() const {
-  const int64_t length = program_.row_length_, rows = count_ / length, together = std::min(rows_together(length), rows);
+  const int64_t length = program_.row_length_, rows = count_ / length,
+                together = std::min(rows_together(length, program_.draws_), rows);
   const auto weight = static_cast<int64_t>(program_.instructions_.size()) * together * length;
   divide((rows + together - 1) / together, std::max<int64_t>(1, kParallelGrain / weight), [&](int64_t begin, int64_t end) {
     Scratch scratch = make_scratch(together * length);
@@ -122,9 +123,7 @@ void TileProgram::Run::compute_blocks() const {
 void TileProgram::Run::compute_rows(const Instruction& instruction, int64_t row, int64_t rows, const Scratch& scratch) const {
   const RowStep& step = program_.row_steps_[instruction.row_step];
   const int64_t length = program_.row_length_;
-  const RegisterInfo& operand = program_.registers_[instruction.operands[0]];
-  const float* const in = operand.kind == Kind::kTensor ? static_cast<const float*>(sources_[operand.slot].data) + row * length
-                                                        : scratch.places[instruction.operands[0]];
+  const float* const in = scratch.places[instruction.operands[0]];
   float* const out = scratch.places[instruction.out];
   if (step.function == RowFunction::kSoftmax) return row_kernels().softmax(in, rows, length, out);
   const auto given = [&](size_t i) { return i < step.weight_and_bias.size() ? rows_[step.weight_and_bias[i]] : nullptr; };

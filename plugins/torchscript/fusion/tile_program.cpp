@@ -175,7 +175,7 @@ void TileProgram::note_phases() {
         const Register id = instruction.operands[operand];
         RegisterInfo& info = registers_[id];
         if (info.kind == Kind::kTensor) {
-          is_steps ? void(tensors_[info.slot].is_of_row_step = true) : add_once(phase.tensors, info.slot);
+          add_once(phase.tensors, info.slot);
         } else if (info.kind == Kind::kTile && (is_steps || made_in[id] + 1 < phases_.size())) {
           info.is_block = true;
           const auto output = std::ranges::find(outputs_, id, &Output::id);

@@ -46,7 +46,8 @@ class TileProgram {
   Register find_or_add(Primitive primitive, const Register* operands);
   // Random numbers in [0, 1) by their row-major position.
   Register add_uniform(size_t seed, size_t offset);
-  // Of rows of so many elements, the same in all steps and sums of a program. Weight and bias are row operands.
+  // Of an instruction's result, in rows of so many elements, the same in all steps and sums of a program. Weight and bias are row
+  // operands.
   Register add_row_step(RowFunction function, Register in, int64_t length, double eps, c10::ArrayRef<size_t> weight_and_bias);
   void add_output(Register result, bool is_bool);  // the result of an instruction
   // One more result: the sums of rows of so many elements, whole vectors, times `scale`. None in a program with row steps.
@@ -88,7 +89,6 @@ class TileProgram {
   struct TensorInput {
     Register id;
     bool is_bool, is_full;
-    bool is_of_row_step = false;  // one reads it
   };
   struct Output {
     Register id;

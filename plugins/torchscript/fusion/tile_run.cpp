@@ -94,8 +94,7 @@ void TileProgram::Run::locate_tensors() {
     const TensorInput& input = program_.tensors_[i];
     const at::Tensor* tensor = &tensors_[i]->toTensor();
     bool is_direct = input.is_full && (!is_row_major_ || tensor->is_contiguous());
-    const bool pays = count_ >= kTransposeFrom && tensor->is_non_overlapping_and_dense();
-    if (input.is_full && !is_direct && (pays || input.is_of_row_step)) {
+    if (input.is_full && !is_direct && count_ >= kTransposeFrom && tensor->is_non_overlapping_and_dense()) {
       *tensors_[i] = tensor->contiguous();
       tensor = &tensors_[i]->toTensor();
       is_direct = true;
