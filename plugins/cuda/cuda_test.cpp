@@ -70,6 +70,8 @@ TEST(CudaWays, are_left_out_by_name) {
   EXPECT_TRUE(ways.pieces && ways.attention && ways.cublas);
   EXPECT_EQ(left_out(ways), "blocks,cudnn");
   EXPECT_EQ(left_out({}), "");
+  EXPECT_TRUE(lowering_for({}).options.block_sorts);
+  EXPECT_FALSE(lowering_for(ways_without("sorts")).options.block_sorts);
   try {
     ways_without("blocks,cuda");
     ADD_FAILURE() << "nothing was thrown";
