@@ -7,7 +7,8 @@ namespace ltc {
 namespace {
 
 static_assert(kNone == LTC_NONE);
-static_assert(static_cast<uint32_t>(DType::kBool) == LTC_BOOL && static_cast<uint32_t>(DType::kC32) == LTC_C32);
+static_assert(static_cast<uint32_t>(DType::kBool) == LTC_BOOL && static_cast<uint32_t>(DType::kC32) == LTC_C32 &&
+              static_cast<uint32_t>(DType::kF8E8M0FNU) == LTC_F8_E8M0FNU);
 static_assert(static_cast<uint32_t>(AttrKind::kNone) == LTC_ATTR_NONE &&
               static_cast<uint32_t>(AttrKind::kStrings) == LTC_ATTR_STRINGS);
 

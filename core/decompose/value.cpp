@@ -55,7 +55,7 @@ Val full_of(Builder& b, DType dtype, Ints sizes, Attr fill) {
 
 const Type& Val::type() const { return builder->graph().type(id); }
 
-DType math_dtype(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype; }
+DType math_dtype(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 || is_f8(dtype) ? DType::kF32 : dtype; }
 
 // The table of torch.promote_types.
 DType promote(DType a, DType b) {

@@ -7,9 +7,10 @@ struct Row {
   std::string_view name;
   size_t size_bytes;
 };
-constexpr Row kRows[kDTypeCount] = {{"none", 0},  {"bool", 1}, {"u8", 1},   {"i8", 1},  {"i16", 2}, {"i32", 4},
-                                    {"i64", 8},   {"f16", 2},  {"bf16", 2}, {"f32", 4}, {"f64", 8}, {"c64", 8},
-                                    {"c128", 16}, {"u16", 2},  {"u32", 4},  {"u64", 8}, {"c32", 4}};
+constexpr Row kRows[kDTypeCount] = {
+    {"none", 0}, {"bool", 1},     {"u8", 1},     {"i8", 1},         {"i16", 2},        {"i32", 4},      {"i64", 8}, {"f16", 2},
+    {"bf16", 2}, {"f32", 4},      {"f64", 8},    {"c64", 8},        {"c128", 16},      {"u16", 2},      {"u32", 4}, {"u64", 8},
+    {"c32", 4},  {"f8e4m3fn", 1}, {"f8e5m2", 1}, {"f8e4m3fnuz", 1}, {"f8e5m2fnuz", 1}, {"f8e8m0fnu", 1}};
 
 }  // namespace
 
@@ -25,8 +26,9 @@ DType dtype_from_name(std::string_view name) {
 }
 
 bool is_floating(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64;
+  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 || dtype == DType::kF64 || is_f8(dtype);
 }
+bool is_f8(DType dtype) { return dtype >= DType::kF8E4M3FN && dtype <= DType::kF8E8M0FNU; }
 bool is_complex(DType dtype) { return dtype == DType::kC64 || dtype == DType::kC128 || dtype == DType::kC32; }
 bool is_integral(DType dtype) {
   return dtype != DType::kNone && dtype != DType::kBool && !is_floating(dtype) && !is_complex(dtype);

@@ -24,14 +24,20 @@ enum class DType : uint32_t {
   kU16,
   kU32,
   kU64,
-  kC32
+  kC32,
+  kF8E4M3FN,
+  kF8E5M2,
+  kF8E4M3FNUZ,
+  kF8E5M2FNUZ,
+  kF8E8M0FNU
 };
 
-inline constexpr uint32_t kDTypeCount = 17;
+inline constexpr uint32_t kDTypeCount = 22;
 
 size_t dtype_size_bytes(DType dtype);
 std::string_view dtype_name(DType dtype);  // "f32"
 bool is_floating(DType dtype);             // complex excluded
+bool is_f8(DType dtype);                   // moved and converted only, but for products
 bool is_complex(DType dtype);
 bool is_integral(DType dtype);                 // bool excluded
 DType dtype_from_name(std::string_view name);  // kNone if unknown

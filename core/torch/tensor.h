@@ -17,12 +17,28 @@ inline constexpr auto kLtc = c10::DeviceType::PrivateUse1;
 inline constexpr const char* kDeviceName = "ltc";  // "lazy" is accepted as another spelling: factory.cpp
 
 // By dtype.
-inline constexpr std::array<c10::ScalarType, kDTypeCount> kScalarTypes = {
-    c10::ScalarType::Undefined,     c10::ScalarType::Bool,   c10::ScalarType::Byte,   c10::ScalarType::Char,
-    c10::ScalarType::Short,         c10::ScalarType::Int,    c10::ScalarType::Long,   c10::ScalarType::Half,
-    c10::ScalarType::BFloat16,      c10::ScalarType::Float,  c10::ScalarType::Double, c10::ScalarType::ComplexFloat,
-    c10::ScalarType::ComplexDouble, c10::ScalarType::UInt16, c10::ScalarType::UInt32, c10::ScalarType::UInt64,
-    c10::ScalarType::ComplexHalf};
+inline constexpr std::array<c10::ScalarType, kDTypeCount> kScalarTypes = {c10::ScalarType::Undefined,
+                                                                          c10::ScalarType::Bool,
+                                                                          c10::ScalarType::Byte,
+                                                                          c10::ScalarType::Char,
+                                                                          c10::ScalarType::Short,
+                                                                          c10::ScalarType::Int,
+                                                                          c10::ScalarType::Long,
+                                                                          c10::ScalarType::Half,
+                                                                          c10::ScalarType::BFloat16,
+                                                                          c10::ScalarType::Float,
+                                                                          c10::ScalarType::Double,
+                                                                          c10::ScalarType::ComplexFloat,
+                                                                          c10::ScalarType::ComplexDouble,
+                                                                          c10::ScalarType::UInt16,
+                                                                          c10::ScalarType::UInt32,
+                                                                          c10::ScalarType::UInt64,
+                                                                          c10::ScalarType::ComplexHalf,
+                                                                          c10::ScalarType::Float8_e4m3fn,
+                                                                          c10::ScalarType::Float8_e5m2,
+                                                                          c10::ScalarType::Float8_e4m3fnuz,
+                                                                          c10::ScalarType::Float8_e5m2fnuz,
+                                                                          c10::ScalarType::Float8_e8m0fnu};
 
 DType to_dtype(c10::ScalarType type);  // throws for types that the core does not know (quantised)
 inline c10::ScalarType to_scalar_type(DType dtype) { return kScalarTypes[static_cast<uint32_t>(dtype)]; }

@@ -72,6 +72,8 @@ TEST(CudaWays, are_left_out_by_name) {
   EXPECT_TRUE(lowering_for({}).options.extras.attention_mma);
   EXPECT_EQ(left_out(ways), "blocks,attention_mma,cudnn");
   EXPECT_EQ(left_out({}), "");
+  EXPECT_TRUE(lowering_for({}).options.block_sorts);
+  EXPECT_FALSE(lowering_for(ways_without("sorts")).options.block_sorts);
   try {
     ways_without("blocks,cuda");
     ADD_FAILURE() << "nothing was thrown";
@@ -189,7 +191,14 @@ void add_large_kernels(std::set<std::string>& kernels) {
          %10: f32[50257,768] = aten::scatter_add(%0, %9, %2) {dim=0}
          %11: i64[10] = aten::scatter_add(%3, %4, %4) {dim=0}
          %12: bf16[50,9000] = aten::scatter.src(%5, %6, %7) {dim=1}
-         return %10, %11, %12 })"})
+         return %10, %11, %12 })",
+       R"(graph(%0: f32[300], %1: f8e4m3fn[20,15], %2: f8e5m2[300]) {
+         %3: f8e4m3fn[300] = aten::_to_copy(%0) {dtype=f8e4m3fn}
+         %4: f8e5m2[300] = aten::_to_copy(%0) {dtype=f8e5m2}
+         %5: f8e4m3fn[15,20] = aten::permute(%1) {dims=[1,0]}
+         %6: bf16[15,20] = aten::_to_copy(%5) {dtype=bf16}
+         %7: f32[300] = aten::_to_copy(%2) {dtype=f32}
+         return %3, %4, %5, %6, %7 })"})
     add_kernels(parse(text), kernels);
 }
 

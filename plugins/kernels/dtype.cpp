@@ -18,6 +18,13 @@ constexpr DTypeFacts kFacts[] = {
     {"f32", "u32", 4, true, false},   // F32
     {"f64", "u64", 8, true, false},   // F64
     {"i64", "u64", 8, false, false},  // C64
+    {},                               // C128
+    {},                               // U16
+    {},                               // U32
+    {},                               // U64
+    {},                               // C32
+    {"u8", "u8", 1, false, false},    // F8_E4M3FN
+    {"u8", "u8", 1, false, false},    // F8_E5M2
 };
 
 constexpr int16_t kBits[] = {0, 8, 8, 8, 16, 32, 64, 16, 16, 32, 64, 64, 128, 16, 32, 64, 32, 8, 8, 8, 8, 8, 4, 4, 4};

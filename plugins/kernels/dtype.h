@@ -8,7 +8,7 @@
 
 namespace ltc::kernels {
 
-// F16 and BF16 are moved and converted only: in a kernel they are their 16 bits. Of C64 there are the bits only.
+// F16, BF16 and those of 8 bits are moved and converted only: in a kernel they are their bits. Of C64 there are the bits only.
 struct DTypeFacts {
   std::string_view name;       // in text and as the type of a variable
   std::string_view unsigned_;  // of the same width: arithmetic in it wraps
@@ -16,12 +16,13 @@ struct DTypeFacts {
   bool is_float, is_integer;  // is arithmetic done in it
 };
 
-// Of BOOL to C64; empty name: not computed with.
+// Empty name: not computed with.
 const DTypeFacts& facts(ltc_dtype dtype);
 inline bool is_computed(ltc_dtype dtype) { return !facts(dtype).name.empty(); }
 inline bool is_float(ltc_dtype dtype) { return facts(dtype).is_float; }
 inline bool is_integer(ltc_dtype dtype) { return facts(dtype).is_integer; }
 inline bool is_half(ltc_dtype dtype) { return dtype == LTC_F16 || dtype == LTC_BF16; }
+inline bool is_f8(ltc_dtype dtype) { return dtype == LTC_F8_E4M3FN || dtype == LTC_F8_E5M2; }
 
 // Bits of an element of any dtype of the ABI; 0 for an unknown one.
 int bits_of(ltc_dtype dtype);

@@ -72,7 +72,7 @@ Ref Emitter::compute(ValueId value, const Coords& coords, Ref guard) {
       std::vector<Ref> args;
       for (const Read& read : reads_of(graph_, node, coords, kernel_.space)) args.push_back(at(read.operand, read.at, guard));
       const ltc_dtype of = graph_.values[node.in.back()].dtype;
-      const std::string_view formula = is_half(of) ? node.op->floats : kernels::formula(*node.op, of);
+      const std::string_view formula = is_half(of) || is_f8(of) ? node.op->floats : kernels::formula(*node.op, of);
       return apply(formula, of, dtype, std::move(args));
     }
     case Kind::kCast: return cast(at(node.in[0], coords, guard), dtype);

@@ -66,13 +66,26 @@ std::string expand(std::string_view formula, ltc_dtype dtype, std::span<const st
   return text;
 }
 
+// What functions call a type that kernels hold as its bits; empty: they compute with it.
+static std::string_view held_as_bits(ltc_dtype dtype) {
+  switch (dtype) {
+    case LTC_F16: return "f16";
+    case LTC_BF16: return "bf16";
+    case LTC_F8_E4M3FN: return "f8e4m3fn";
+    case LTC_F8_E5M2: return "f8e5m2";
+    default: return {};
+  }
+}
+
 std::string cast_text(const std::string& value, ltc_dtype from, ltc_dtype to) {
   const std::string type(facts(to).name), source(facts(from).name);
-  if (is_half(from)) {
-    const std::string wide = (from == LTC_F16 ? "ltc_f16_to_f32(" : "ltc_bf16_to_f32(") + value + ")";
+  if (const std::string held(held_as_bits(from)); !held.empty()) {
+    const std::string wide = "ltc_" + held + "_to_f32(" + value + ")";
     return to == LTC_F32 ? wide : cast_text(wide, LTC_F32, to);
   }
-  if (is_half(to)) return (to == LTC_F16 ? "ltc_f32_to_f16(" : "ltc_f32_to_bf16(") + cast_text(value, from, LTC_F32) + ")";
+  if (const std::string held(held_as_bits(to)); !held.empty()) {
+    return "ltc_f32_to_" + held + "(" + cast_text(value, from, LTC_F32) + ")";
+  }
   if (from == to) return value;
   if (to == LTC_BOOL) return "(u8)(" + value + " != 0)";
   if (is_float(from) && is_integer(to)) {

@@ -55,6 +55,31 @@ constexpr OwnFunction kPlain[] = {
      "  const u32 bits = u32_of_f32(x);\n"
      "  return x != x ? 0x7fc0 : (u16)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);\n"
      "}\n"},
+    // An F16 without the last 8 bits of its fraction.
+    {"ltc_f8e5m2_to_f32", "FN f32 ltc_f8e5m2_to_f32(u8 x) { return ltc_f16_to_f32((u16)(x << 8)); }\n"},
+    {"ltc_f32_to_f8e5m2",
+     "FN u8 ltc_f32_to_f8e5m2(f32 x) {\n"
+     "  const u32 bits = u32_of_f32(x), sign = bits >> 24 & 0x80, magnitude = bits & 0x7fffffff;\n"
+     "  if (magnitude > 0x7f800000) return (u8)(sign | 0x7f);\n"
+     "  if (magnitude >= 0x47800000) return (u8)(sign | 0x7c);\n"
+     "  if (magnitude < 0x38800000) return (u8)(sign | (u32_of_f32(f32_of_u32(magnitude) + 128.0f) - 0x43000000u));\n"
+     "  return (u8)(sign | ((magnitude - 0x38000000 + 0xfffff + (magnitude >> 21 & 1)) >> 21));\n"
+     "}\n"},
+    // Without infinities: what is larger than all becomes the largest. NaN has one pattern.
+    {"ltc_f8e4m3fn_to_f32",
+     "FN f32 ltc_f8e4m3fn_to_f32(u8 x) {\n"
+     "  const u32 sign = (u32)(x & 0x80) << 24, magnitude = x & 0x7f;\n"
+     "  if (magnitude == 0x7f) return f32_of_u32(sign | 0x7fc00000u);\n"
+     "  return f32_of_u32(u32_of_f32(f32_of_u32(magnitude << 20) * 0x1p120f) | sign);\n"
+     "}\n"},
+    {"ltc_f32_to_f8e4m3fn",
+     "FN u8 ltc_f32_to_f8e4m3fn(f32 x) {\n"
+     "  const u32 bits = u32_of_f32(x), sign = bits >> 24 & 0x80, magnitude = bits & 0x7fffffff;\n"
+     "  if (magnitude > 0x7f800000) return (u8)(sign | 0x7f);\n"
+     "  if (magnitude >= 0x43e00000) return (u8)(sign | 0x7e);\n"
+     "  if (magnitude < 0x3c800000) return (u8)(sign | (u32_of_f32(f32_of_u32(magnitude) + 16384.0f) - 0x46800000u));\n"
+     "  return (u8)(sign | ((magnitude - 0x3c000000 + 0x7ffff + (magnitude >> 20 & 1)) >> 20));\n"
+     "}\n"},
     // Word i of Philox4x32-10's stream; see ltc/plugin.h.
     {"ltc_philox_u32",
      "FN u32 ltc_philox_u32(i64 seed, i64 offset, i64 i) {\n"

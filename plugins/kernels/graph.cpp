@@ -13,7 +13,12 @@ namespace {
 std::string_view view(ltc_string text) { return {text.data ? text.data : "", text.size}; }
 
 bool in_set(std::string_view set, ltc_dtype dtype) {
-  const char letter = is_half(dtype) ? 'h' : is_float(dtype) ? 'f' : dtype == LTC_BOOL ? 'b' : dtype == LTC_C64 ? 'c' : 'i';
+  const char letter = is_half(dtype)      ? 'h'
+                      : is_f8(dtype)      ? 'q'
+                      : is_float(dtype)   ? 'f'
+                      : dtype == LTC_BOOL ? 'b'
+                      : dtype == LTC_C64  ? 'c'
+                                          : 'i';
   return is_computed(dtype) && set.find(letter) != set.npos;
 }
 

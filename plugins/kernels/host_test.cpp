@@ -52,6 +52,73 @@ TEST(HostDialect, convolutions_by_image_agree_with_the_reference) {
   for (const Prepared& prepared : all) check(prepared, prepared.graph, library);
 }
 
+// A type of 8 bits: its exponent's bias, the bits of its fraction, the first pattern that is no finite number, and the last that
+// a number becomes.
+struct F8 {
+  const char* name;
+  int bias, fraction_bits, beyond, last;
+};
+constexpr F8 kF8[] = {{"f8e4m3fn", 7, 3, 0x7f, 0x7e}, {"f8e5m2", 15, 2, 0x7c, 0x7c}};
+
+// What the pattern would be if all were finite.
+double f8_value(const F8& type, int pattern) {
+  const int ones = 1 << type.fraction_bits, exponent = (pattern & 0x7f) >> type.fraction_bits, fraction = pattern & (ones - 1);
+  const double magnitude = exponent ? std::ldexp(ones + fraction, exponent - type.bias - type.fraction_bits)
+                                    : std::ldexp(fraction, 1 - type.bias - type.fraction_bits);
+  return pattern & 0x80 ? -magnitude : magnitude;
+}
+
+// The nearest, of two the even one.
+int f8_nearest(const F8& type, double x) {
+  const int sign = std::signbit(x) ? 0x80 : 0;
+  if (std::isnan(x)) return sign | 0x7f;
+  if (std::isinf(x)) return sign | type.last;
+  int best = 0;
+  for (int pattern = 1; pattern <= type.last; ++pattern) {
+    const double there = std::fabs(f8_value(type, pattern) - std::fabs(x)), here = std::fabs(f8_value(type, best) - std::fabs(x));
+    if (there < here || (there == here && pattern % 2 == 0)) best = pattern;
+  }
+  return sign | best;
+}
+
+TEST(HostDialect, floats_of_8_bits_are_converted_to_the_nearest) {
+  std::vector<float> numbers{0, -0.0f, INFINITY, -INFINITY, NAN, 448, 464, 465, 57344, 61440, 61441, 1e9f, 0x1p-149f};
+  std::mt19937 random(1);
+  for (const F8& type : kF8) {
+    for (int pattern = 0; pattern < type.beyond; ++pattern) {
+      const double between = (f8_value(type, pattern) + f8_value(type, pattern + 1)) / 2;
+      for (const double x : {between * (1 - 0x1p-20), between, -between, between * (1 + 0x1p-20)})
+        numbers.push_back(static_cast<float>(x));
+    }
+  }
+  for (int i = 0; i < 1000; ++i)
+    numbers.push_back(static_cast<float>(std::ldexp(static_cast<int>(random()), static_cast<int>(i % 50) - 60)));
+  for (const F8& type : kF8) {
+    const std::string n = std::to_string(numbers.size()), name(type.name);
+    Library library(host_dialect());
+    const Prepared prepared(
+        parse("graph(%0: f32[" + n + "], %1: " + name + "[256]) {\n%2: " + name + "[" + n +
+              "] = aten::_to_copy(%0) {dtype=" + name + "}\n%3: f32[256] = aten::_to_copy(%1) {dtype=f32}\n" + "return %2, %3 }"),
+        {}, "u", library, {});
+    ASSERT_NO_FATAL_FAILURE(library.build("-O1"));
+    std::vector<std::vector<std::byte>> memory;
+    for (const Value& value : prepared.plan.graph.values) memory.emplace_back(static_cast<size_t>(value.count) * 4 + 64);
+    std::memcpy(memory[0].data(), numbers.data(), numbers.size() * sizeof(float));
+    for (int i = 0; i < 256; ++i) memory[1][static_cast<size_t>(i)] = static_cast<std::byte>(i);
+    for (size_t i = 0; i < prepared.plan.steps.size(); ++i)
+      run_step(prepared.plan.steps[i], prepared.sources[i], library, prepared.functions[i], memory, {});
+    for (size_t i = 0; i < numbers.size(); ++i)
+      EXPECT_EQ(static_cast<int>(memory[prepared.graph.outputs[0]][i]), f8_nearest(type, numbers[i]))
+          << name << " of " << numbers[i];
+    const auto* wide = reinterpret_cast<const float*>(memory[prepared.graph.outputs[1]].data());
+    for (int i = 0; i < 256; ++i) {
+      const bool infinite = type.beyond == 0x7c && (i & 0x7f) == 0x7c, finite = (i & 0x7f) < type.beyond;
+      const double expected = infinite ? std::copysign(INFINITY, f8_value(type, i)) : finite ? f8_value(type, i) : NAN;
+      EXPECT_TRUE(close(wide[i], expected, DType::kF32, {})) << name << " " << i << ": " << wide[i];
+    }
+  }
+}
+
 // A convolution's columns in tiles, by the general kernel and by that of windows.h.
 struct PackedTwice {
   const Step& general;

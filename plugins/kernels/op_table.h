@@ -50,7 +50,7 @@ struct OpRow {
   std::string_view name;
   Kind kind;
   std::string_view types;
-  std::string_view dtypes;  // of T: f floats, i integers, b BOOL, h halves, c C64
+  std::string_view dtypes;  // of T: f floats, i integers, b BOOL, h halves, q those of 8 bits, c C64
   std::string_view floats = {}, integers = {}, bools = {};
 };
 
