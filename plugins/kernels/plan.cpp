@@ -339,6 +339,7 @@ class Planner {
 
 Plan make_plan(const ltc_graph& graph, const Options& options) {
   Plan plan{import_graph(graph, options.extras, options.points_by_image), {}, {}, {}};
+  join_heads(plan.graph);
   split_reductions(plan.graph, options);
   narrow_products(plan.graph, options);
   std::vector<std::string> notes = extend_products(plan.graph, options);
