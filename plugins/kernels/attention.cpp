@@ -102,6 +102,8 @@ std::string mask_text(const AttentionKernel& attention) {
 
 enum class BufferKind : uint8_t { kMatrix, kNumbers, kResult, kNumbersResult };  // numbers: F32, one for each row of the query
 
+bool is_matrix(BufferKind kind) { return kind == BufferKind::kMatrix || kind == BufferKind::kResult; }
+
 struct Buffer {
   const char* name;
   BufferKind kind;
@@ -137,8 +139,10 @@ std::vector<Integer> integers_of(const AttentionKernel& attention, int64_t items
     for (size_t i = 0; i < dims.size(); ++i) all.push_back({name + dims[i], view.strides[i]});
   };
   constexpr const char* kDims[] = {"_batch", "_head", "_row", "_column"};
-  const auto buffers = buffers_of(attention.pass);
-  for (size_t i = 0; i < attention.views.size(); ++i) add(buffers[i].name, attention.views[i], std::span(kDims).first(3));
+  auto next = attention.views.begin();
+  for (const auto& [name, kind] : buffers_of(attention.pass)) {
+    if (is_matrix(kind)) add(name, *next++, std::span(kDims).first(3));
+  }
   if (attention.mask) add("mask", attention.mask_view, kDims);
   return all;
 }
@@ -162,7 +166,7 @@ std::string parameters(const AttentionKernel& attention, std::span<const Integer
 std::string places(const AttentionKernel& attention) {
   std::string text;
   for (const auto& [name, kind] : buffers_of(attention.pass)) {
-    if (kind != BufferKind::kMatrix) continue;
+    if (!is_matrix(kind)) continue;
     const std::string n(name);
     text += "  const auto at_" + n + " = [&](i64 batch, i64 head) { return " + n + " + (" + n + "_offset + batch * " + n +
             "_batch + head * " + n + "_head); };\n";
@@ -211,6 +215,50 @@ StridedView attention_operand(const Graph& graph, const Node& node, size_t i) {
   return fits ? view : itself;
 }
 
+namespace {
+
+constexpr const char* kJoined = "joined";  // an attribute: the results whose heads are
+
+// How a result lies in its buffer, by its name in the kernel.
+StridedView result_view(const Node& node, std::string_view name, const AttentionKernel& attention) {
+  const bool of_keys = name == "dk" || name == "dv";
+  const int64_t heads = of_keys ? attention.key_heads : attention.heads, rows = of_keys ? attention.columns : attention.rows;
+  const int64_t width = name == "out" || name == "dv" ? attention.value_width : attention.width;
+  const int64_t place = name == "dk" ? 1 : name == "dv" ? 2 : 0;
+  const bool joined = std::ranges::count(node.integers(kJoined), place) > 0;
+  return {kNone, 0, {heads * rows * width, joined ? width : rows * width, joined ? heads * width : width, 1}};
+}
+
+}  // namespace
+
+void join_heads(Graph& graph) {
+  const auto is_output = [&](ValueId value) { return std::ranges::count(graph.outputs, value) > 0; };
+  std::vector<Node> nodes;
+  const auto append = [&](Node node) {
+    for (const ValueId value : node.out) {
+      if (value != kNone) graph.values[value].producer = static_cast<NodeId>(nodes.size());
+    }
+    nodes.push_back(std::move(node));
+  };
+  for (Node& node : graph.nodes) {
+    std::vector<Node> views;
+    Attr joined{kJoined, LTC_ATTR_INTS, {}, {}};
+    for (size_t i = 0; i < node.out.size() && node.kind == Kind::kAttention; ++i) {
+      const ValueId value = node.out[i];
+      if (value == kNone || is_output(value) || graph.values[value].sizes.size() != 4) continue;
+      const Sizes sizes = graph.values[value].sizes;
+      node.out[i] = graph.add_value(graph.values[value].dtype, {sizes[0], sizes[2], sizes[1], sizes[3]});
+      joined.ints.push_back(static_cast<int64_t>(i));
+      const Attr dims{"dims", LTC_ATTR_INTS, {0, 2, 1, 3}, {}};
+      views.push_back({find_op("aten::permute"), Kind::kPermute, {node.out[i]}, {value}, {dims}, node.source});
+    }
+    if (!views.empty()) node.attrs.push_back(std::move(joined));
+    append(std::move(node));
+    for (Node& made : views) append(std::move(made));
+  }
+  graph.nodes = std::move(nodes);
+}
+
 AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass, bool mma) {
   const auto [query, count] = operands_of(is_backward(node));
   const Value& value = graph.values[node.in[query + 2]];
@@ -222,9 +270,11 @@ AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass
   const bool by_mma = mma && is_half(value.dtype) && q[3] % 16 == 0 && v[3] % 16 == 0;
   const bool causal = node.integer("is_causal", 0) != 0;
   AttentionKernel made{pass, value.dtype, q[0], q[1], k[1], q[2], k[2], q[3], v[3], causal, given, by_mma, {}, 0, {}};
-  const auto is_matrix = [](const Buffer& buffer) { return buffer.kind == BufferKind::kMatrix; };
-  const auto matrices = static_cast<size_t>(std::ranges::count_if(buffers_of(pass), is_matrix));
-  for (size_t i = 0; i < matrices; ++i) made.views.push_back(attention_operand(graph, node, i));
+  const auto buffers = buffers_of(pass);
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    if (buffers[i].kind == BufferKind::kMatrix) made.views.push_back(attention_operand(graph, node, i));
+    if (buffers[i].kind == BufferKind::kResult) made.views.push_back(result_view(node, buffers[i].name, made));
+  }
   if (node.in.size() <= count || node.in[count] == kNone) return made;
   made.mask = graph.values[node.in[count]].dtype;
   made.mask_view = attention_operand(graph, node, count);

@@ -24,10 +24,11 @@ struct AttentionKernel {
   int64_t batch, heads, key_heads, rows, columns, width, value_width;
   bool causal;
   double scale;
-  bool mma;                        // on tensor cores: of halves, of widths that are multiples of 16
-  std::vector<StridedView> views;  // of the operands that are matrices, in their order: the elements of a row lie side by side
-  ltc_dtype mask;                  // 0: none
-  StridedView mask_view;           // four strides, 0 where it is one for all
+  bool mma;  // on tensor cores: of halves, of widths that are multiples of 16
+  // How operands and results that are matrices lie, in their order; the elements of a row lie side by side.
+  std::vector<StridedView> views;
+  ltc_dtype mask;         // 0: none
+  StridedView mask_view;  // four strides, 0 where it is one for all
 };
 
 // Whether a node of the ABI is such an attention, of a size and type that the kernels take.
@@ -35,6 +36,9 @@ bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, co
 
 // Where the kernels read input i of the node: there, or where it is a view of something that strides can say.
 StridedView attention_operand(const Graph& graph, const Node& node, size_t i);
+
+// Results that are no outputs become [batch, rows, heads, width], of which what was there is a view: a program joins the heads.
+void join_heads(Graph& graph);
 
 // mma: on tensor cores where they take it.
 AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass, bool mma);

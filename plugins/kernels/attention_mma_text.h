@@ -86,7 +86,7 @@ inline constexpr const char* kMmaCommon = R"c(
     to[3] = ltc_two_halves<kBf16>(high[2], high[3]);
   };
   // Rows [first, first + 16 kTall) of a result.
-  const auto store = [&](u16* to, const auto& sums, const f32 (&factors)[kTall][2], i64 first, i64 all, i32 width) {
+  const auto store = [&](u16* to, i64 stride, const auto& sums, const f32 (&factors)[kTall][2], i64 first, i64 all) {
     #pragma unroll
     for (i32 m = 0; m < kTall; ++m) {
       #pragma unroll
@@ -96,7 +96,7 @@ inline constexpr const char* kMmaCommon = R"c(
         #pragma unroll
         for (i32 n = 0; n < (i32)(sizeof(sums[0]) / sizeof(sums[0][0])); ++n) {
           const f32 f = factors[m][r];
-          *(u32*)(to + row * width + 8 * n + own_column) = ltc_two_halves<kBf16>(sums[m][n][2 * r] * f, sums[m][n][2 * r + 1] * f);
+          *(u32*)(to + row * stride + 8 * n + own_column) = ltc_two_halves<kBf16>(sums[m][n][2 * r] * f, sums[m][n][2 * r + 1] * f);
         }
       }
     }
@@ -184,7 +184,7 @@ inline constexpr const char* kMmaForward = R"c(
       if (row < rows && lane % 4 == 0) logs[pair * rows + row] = (peak[m][r] == -INFINITY ? 0.0f : peak[m][r]) + logf(all);
     }
   }
-  store(out + pair * rows * kValueWidth, sums, factors, mine, rows, kValueWidth);
+  store(at_out(batch, head), out_row, sums, factors, mine, rows);
 )c";
 
 // A block per tile of rows; what it needs of its rows' gradients and outputs, their inner products, is left for the other kernel.
@@ -245,7 +245,7 @@ inline constexpr const char* kMmaQueryGradient = R"c(
       add_weighted(result, scores, keys[slot] + n * kPitch, kPitch);
     }
   }
-  store(dq + pair * rows * kWidth, result, factors, mine, rows, kWidth);
+  store(at_dq(batch, head), dq_row, result, factors, mine, rows);
 )c";
 
 // A block per tile of keys, over all queries of the heads that share them; keys are the rows of its scores.
@@ -297,8 +297,8 @@ inline constexpr const char* kMmaKeyGradient = R"c(
       }
     }
   }
-  store(dk + key_pair * columns * kWidth, of_key, {{scale, scale}}, mine, columns, kWidth);
-  store(dv + key_pair * columns * kValueWidth, of_value, {{1.0f, 1.0f}}, mine, columns, kValueWidth);
+  store(at_dk(batch, key_head), dk_row, of_key, {{scale, scale}}, mine, columns);
+  store(at_dv(batch, key_head), dv_row, of_value, {{1.0f, 1.0f}}, mine, columns);
 )c";
 
 }  // namespace ltc::kernels

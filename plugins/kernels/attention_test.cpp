@@ -99,7 +99,7 @@ TEST(CudaAttention, of_masked_rows_and_numbers_that_are_none_agrees_with_its_dec
 }
 
 // Heads that are parts of one matrix, as a layer makes them, of which `unused` columns lie before those of the query; the
-// gradient and the mask are views as well.
+// gradient and the mask are views as well. The results' heads are joined.
 std::string graph_of_parts(const std::string& t, int64_t unused) {
   const std::string columns = std::to_string(192 + unused), skipped = std::to_string(unused);
   std::string text = "graph(%0: " + t + "[2,70," + columns + "], %1: " + t + "[2,70,2,32], %2: bool[2,1,1,70]) {\n%3: " + t +
@@ -114,16 +114,22 @@ std::string graph_of_parts(const std::string& t, int64_t unused) {
             ",end=" + std::to_string(part + 1) + ",step=1}\n%" + head + ": " + t + "[2,2,70,32] = aten::reshape(%" + row +
             ") {shape=[2,2,70,32]}\n";
   }
+  std::string joined;
+  for (const int result : {30, 32, 33, 34}) {
+    const std::string from = std::to_string(result), view = std::to_string(result + 20), to = std::to_string(result + 10);
+    joined += "%" + view + ": " + t + "[2,70,2,32] = aten::permute(%" + from + ") {dims=[0,2,1,3]}\n%" + to +
+              ": f32[2,70,2,32] = aten::_to_copy(%" + view + ") {dtype=f32}\n";
+  }
   const std::string head = t + "[2,2,70,32]", how = ", %7) {dropout_p=0.0,is_causal=false,scale=0.3}\n";
   return text + "%30: " + head + ", %31: f32[2,2,70] = aten::_scaled_dot_product_flash_attention_for_cpu(%20, %21, %22" + how +
          "%32: " + head + ", %33: " + head + ", %34: " + head +
-         " = aten::_scaled_dot_product_flash_attention_for_cpu_backward(%6, %20, %21, %22, %30, %31" + how +
-         "return %30, %31, %32, %33, %34 }";
+         " = aten::_scaled_dot_product_flash_attention_for_cpu_backward(%6, %20, %21, %22, %30, %31" + how + joined +
+         "return %40, %31, %42, %43, %44 }";
 }
 
-TEST(CudaAttention, reads_heads_where_they_lie) {
+TEST(CudaAttention, reads_and_writes_heads_where_they_lie) {
   const Options options{.extras = {.attention = true, .attention_mma = true}};
-  constexpr size_t kKernels = 3;
+  constexpr size_t kKernels = 7;  // three of attention, one that reads each of its results
   std::list<std::string> graphs;
   std::vector<conformance::ProgramCase> cases;
   for (const std::string dtype : {"f32", "f16", "bf16"}) {
@@ -136,6 +142,21 @@ TEST(CudaAttention, reads_heads_where_they_lie) {
     }
   }
   check_graphs(cases, options);
+}
+
+// A library reads what it needs as a matrix: nothing is left to copy between attention and the product of its joined heads.
+TEST(CudaAttention, writes_joined_heads) {
+  const ltc::Graph graph = parse(R"(graph(%0: f16[2,2,70,32], %1: f16[1,64,64]) {
+    %2: f16[2,2,70,32], %3: f32[2,2,70] = aten::_scaled_dot_product_flash_attention_for_cpu(%0, %0, %0, none) {dropout_p=0.0,is_causal=false,scale=none}
+    %4: f16[2,70,2,32] = aten::permute(%2) {dims=[0,2,1,3]}
+    %5: f16[1,140,64] = aten::reshape(%4) {shape=[1,140,64]}
+    %6: f16[1,140,64] = aten::bmm(%5, %1)
+    return %6 })");
+  Options options{.extras = {.attention = true, .attention_mma = true}};
+  options.library_product = [](ltc_dtype, int64_t, int64_t, int64_t, int64_t) { return true; };
+  options.blas_operands = true;
+  const Plan plan = make_plan(*AbiGraph(graph).get(), options);
+  EXPECT_EQ(plan.steps.size(), 2u) << plan.fusion.text(plan.graph);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ inline constexpr const char* kAttentionForward = R"c(
     const f32 divisor = total[m] == 0 ? 1.0f : total[m];
     #pragma unroll
     for (i32 j = 0; j < kValueEighth; ++j) {
-      if (x + 8 * j < kValueWidth) out[(pair * rows + row) * kValueWidth + x + 8 * j] = narrow(sums[m][j] / divisor);
+      if (x + 8 * j < kValueWidth) at_out(batch, head)[row * out_row + x + 8 * j] = narrow(sums[m][j] / divisor);
     }
     if (x == 0) logs[pair * rows + row] = (peak[m] == -INFINITY ? 0.0f : peak[m]) + logf(total[m]);
   }
@@ -164,7 +164,7 @@ inline constexpr const char* kAttentionQueryGradient = R"c(
     const i64 row = first + y * kTall + m;
     #pragma unroll
     for (i32 j = 0; j < kEighth; ++j) {
-      if (row < rows && x + 8 * j < kWidth) dq[(pair * rows + row) * kWidth + x + 8 * j] = narrow(result[m][j]);
+      if (row < rows && x + 8 * j < kWidth) at_dq(batch, head)[row * dq_row + x + 8 * j] = narrow(result[m][j]);
     }
   }
 )c";
@@ -226,11 +226,11 @@ inline constexpr const char* kAttentionKeyGradient = R"c(
     if (row >= columns) continue;
     #pragma unroll
     for (i32 j = 0; j < kEighth; ++j) {
-      if (x + 8 * j < kWidth) dk[(key_pair * columns + row) * kWidth + x + 8 * j] = narrow(of_key[m][j]);
+      if (x + 8 * j < kWidth) at_dk(batch, key_head)[row * dk_row + x + 8 * j] = narrow(of_key[m][j]);
     }
     #pragma unroll
     for (i32 j = 0; j < kValueEighth; ++j) {
-      if (x + 8 * j < kValueWidth) dv[(key_pair * columns + row) * kValueWidth + x + 8 * j] = narrow(of_value[m][j]);
+      if (x + 8 * j < kValueWidth) at_dv(batch, key_head)[row * dv_row + x + 8 * j] = narrow(of_value[m][j]);
     }
   }
 )c";

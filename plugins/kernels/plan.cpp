@@ -244,6 +244,7 @@ ValueId Plan::add_work(ltc_dtype dtype, const Sizes& sizes) {
 
 Plan make_plan(const ltc_graph& graph, const Options& options) {
   Plan plan{import_graph(graph, options.extras, options.points_by_image), {}, {}, {}};
+  join_heads(plan.graph);
   split_reductions(plan.graph, options);
   sort_scatters(plan.graph, options);
   narrow_products(plan.graph, options);
