@@ -157,40 +157,50 @@ void TileProgram::note_uses() {
   }
 }
 
+namespace {
+
+void add_once(std::vector<uint16_t>& to, uint16_t index) {
+  if (std::ranges::find(to, index) == to.end()) to.push_back(index);
+}
+
+}  // namespace
+
 void TileProgram::note_phases() {
-  const auto add_once = [](std::vector<uint16_t>& to, size_t index) {
-    if (std::ranges::find(to, index) == to.end()) to.push_back(static_cast<uint16_t>(index));
-  };
   std::vector<size_t> made_in(registers_.size(), 0);  // which phase
   phases_.push_back({});
   for (size_t i = 0; i < stages_.size(); ++i) {
     const Stage& stage = stages_[i];
     const bool is_steps = stage.number % kStageKinds == kRowSteps;
-    Phase& phase = phases_.back();
     for (uint32_t k = stage.begin; k < stage.end; ++k) {
-      const Instruction& instruction = instructions_[k];
-      made_in[instruction.out] = phases_.size() - 1;
-      registers_[instruction.out].is_block = is_steps;
-      for (int operand = 0; operand < operands_of(instruction); ++operand) {
-        const Register id = instruction.operands[operand];
-        RegisterInfo& info = registers_[id];
-        if (info.kind == Kind::kTensor) {
-          add_once(phase.tensors, info.slot);
-        } else if (info.kind == Kind::kTile && (is_steps || made_in[id] + 1 < phases_.size())) {
-          info.is_block = true;
-          const auto output = std::ranges::find(outputs_, id, &Output::id);
-          if (!is_steps && has_memory(id)) add_once(phase.reads, static_cast<size_t>(output - outputs_.begin()));
-        }
-      }
-      const auto output = std::ranges::find(outputs_, instruction.out, &Output::id);
-      if (!is_steps && output != outputs_.end()) add_once(phase.makes, static_cast<size_t>(output - outputs_.begin()));
+      made_in[instructions_[k].out] = phases_.size() - 1;
+      note_in_phase(instructions_[k], made_in);
     }
     if (is_steps) {
-      phase.first_step = stage.begin, phase.end_steps = stage.end;
+      phases_.back().first_step = stage.begin, phases_.back().end_steps = stage.end;
       phases_.push_back({.begin = i + 1, .end = i + 1});
     } else {
-      phase.end = i + 1;
+      phases_.back().end = i + 1;
     }
+  }
+}
+
+// What the instruction, one of the last phase, needs for its tiles from elsewhere, and what it leaves there.
+void TileProgram::note_in_phase(const Instruction& instruction, const std::vector<size_t>& made_in) {
+  const bool is_step = instruction.code == Code::kRowStep;
+  Phase& phase = phases_.back();
+  const auto note_output = [&](std::vector<uint16_t>& to, Register id) {
+    const auto output = std::ranges::find(outputs_, id, &Output::id);
+    if (!is_step && output != outputs_.end()) add_once(to, static_cast<uint16_t>(output - outputs_.begin()));
+  };
+  registers_[instruction.out].is_block = is_step;
+  note_output(phase.makes, instruction.out);
+  for (int k = 0; k < operands_of(instruction); ++k) {
+    const Register id = instruction.operands[k];
+    RegisterInfo& info = registers_[id];
+    if (info.kind == Kind::kTensor) add_once(phase.tensors, info.slot);
+    if (info.kind != Kind::kTile || (!is_step && made_in[id] + 1 == phases_.size())) continue;
+    info.is_block = true;
+    if (has_memory(id)) note_output(phase.reads, id);
   }
 }
 

@@ -137,6 +137,7 @@ class TileProgram {
   void order_by_stage();
   void note_uses();
   void note_phases();
+  void note_in_phase(const Instruction& instruction, const std::vector<size_t>& made_in);
   bool has_memory(Register id) const;  // of its own: a result that is no bool
   void assign_slots();
 
