@@ -26,7 +26,7 @@ struct Form {
   bool fast = false;
 };
 
-// b is transposed, as torch._scaled_mm demands it. The number of the node is 1.
+// b is transposed, as torch._scaled_mm demands it.
 std::string text_of(const Form& form) {
   const std::string types = form.b.substr(0, form.b.find('['));
   const size_t open = form.b.find('['), comma = form.b.find(',');
@@ -90,6 +90,8 @@ TEST(CudaScaledProducts, in_other_forms_are_left_to_the_cpu) {
   EXPECT_FALSE(claims({.result = "f32[32,16]", .bias = "bf16[16]"}));
   EXPECT_FALSE(claims({.bias = "f16[16]"}));
   EXPECT_FALSE(claims({.bias = "bf16[1]"}));
+  EXPECT_FALSE(claims({.bias = "bf16[1,16]"}));
+  EXPECT_FALSE(claims({.bias = "bf16[]"}));
 }
 
 // ---- what they compute

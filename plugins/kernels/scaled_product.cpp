@@ -7,7 +7,7 @@
 namespace ltc::kernels {
 namespace {
 
-// Rows and columns of operands begin at, and consist of, multiples of so many elements: 16 bytes.
+// What an operand's rows begin at and are long, in elements: multiples of 16 bytes.
 constexpr int64_t kGranule = 16;
 constexpr size_t kBias = 4, kResultScale = 5;  // inputs that may be absent
 

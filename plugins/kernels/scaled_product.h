@@ -7,8 +7,7 @@
 
 namespace ltc::kernels {
 
-// Whether a node of the ABI, aten::_scaled_mm, is of sizes and types that a library takes: sums of one length after another that
-// are multiples of 16, a scale of one element for each operand, and what it can add a vector to.
+// Whether a node of the ABI, aten::_scaled_mm, is of sizes and types that a library takes, with scales of one element.
 bool is_scaled_product(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node);
 
 // Appends what the node becomes: one of kind kScaledProduct. Its operands are a [rows, length], b as [columns, length], their
