@@ -20,7 +20,7 @@ struct BlasApi {
   // Null where there is no cuBLASLt of the driver's CUDA version or an older one.
   static std::unique_ptr<const BlasApi> load(const SearchPath& path, int newest_major);
   void check(lt::Status status, const char* what) const;
-  // Whether it multiplies floats of 8 bits on all devices that do; of CUDA 12.0 it does so on Hopper only.
+  // Whether it multiplies floats of 8 bits on all devices that do; older ones do so on Hopper only.
   bool takes_f8() const { return cublasLtGetVersion() >= 120103; }
 };
 
