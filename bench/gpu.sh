@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD state=$PWD/build/gpu carry=$PWD/build/gpu-carry build=$PWD/build/gpu-release
 python=${PYTHON:-python3}
 deadline=$((SECONDS + ${GPU_SECONDS:-570}))
-parts=(plugin conformance sanitizer core torchscript precision activations peers sweep models times
+parts=(plugin conformance sanitizer core torchscript precision activations fp8 peers sweep models times
   without_{blocks,pieces,sorts,attention,attention_mma,cudnn,cublas,epilogues} with_{activations,tf32})
 
 usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
@@ -77,6 +77,7 @@ sweep() {
 # What the libraries' numbers are, as PyTorch's flags say, and where they compute functions.
 precision() { "$python" "$root/bench/gpu_values.py" precision; }
 activations() { LTC_CUDA_WITH=activations exactly "$python" "$root/bench/gpu_values.py" activations; }
+fp8() { exactly "$python" "$root/bench/gpu_values.py" fp8; }
 peers() { exactly "$python" "$root/bench/gpu_values.py" peers; }
 models() { exactly "$python" -m pytest -q -x "$root/tests/test_models.py" -k as_on_cpu; }
 times() {

@@ -1,4 +1,4 @@
-"""What only a GPU can say about the libraries' numbers: `gpu_values.py precision | activations | peers`. Prints what it found, and fails
+"""What only a GPU can say about the libraries' numbers: `gpu_values.py precision | activations | fp8 | peers`. Prints what it found, and fails
 where PyTorch's flags or its special values are not kept."""
 
 import os
@@ -54,6 +54,36 @@ def activations():
             assert error < (1e-3 if dtype == torch.float32 else 2e-2), name
 
 
+def fp8():
+    """Products of floats of 8 bits: that cuBLASLt computes them where the device can, and their values, sizes and layouts."""
+    torch.manual_seed(0)
+    forms = [
+        (torch.float8_e4m3fn, torch.float8_e4m3fn),
+        (torch.float8_e4m3fn, torch.float8_e5m2),
+        (torch.float8_e5m2, torch.float8_e4m3fn),
+    ]
+    scales = torch.tensor(0.5), torch.tensor([3.0])
+    for left, right in forms:
+        for rows, columns, length in ((256, 512, 1024), (1, 16, 16), (17, 48, 4096)):
+            a, b = torch.randn(rows, length).to(left), torch.randn(columns, length).to(right)
+            product = a.double() @ b.double().t() * 1.5
+            for out, with_bias, fast in (
+                (torch.bfloat16, False, False),
+                (torch.bfloat16, True, True),
+                (torch.float16, True, False),
+                (torch.float32, False, False),
+                (torch.float32, False, True),
+            ):
+                bias = torch.randn(columns).to(out) if with_bias else None
+                rest = [None if x is None else x.to("ltc") for x in (*scales, bias)]
+                got = torch._scaled_mm(a.to("ltc"), b.to("ltc").t(), *rest, out_dtype=out, use_fast_accum=fast)
+                error = largest_error(got, product + (bias.double() if with_bias else 0))
+                print(f"{left} by {right}, [{rows},{length},{columns}] to {out}, bias {with_bias}, fast {fast}: {error:.1e}")
+                assert error < 2e-2, (left, right, out)
+    computes = ON_CUDA and torch.cuda.get_device_capability() >= (8, 9)
+    assert not (computes and ltc.metrics.fallbacks()), ltc.metrics.fallbacks()
+
+
 def peers():
     count = torch.ltc.device_count()
     if count < 2:
@@ -66,4 +96,4 @@ def peers():
 
 
 if __name__ == "__main__":
-    {"precision": precision, "activations": activations, "peers": peers}[sys.argv[1]]()
+    {"precision": precision, "activations": activations, "fp8": fp8, "peers": peers}[sys.argv[1]]()

@@ -107,6 +107,33 @@ def test_flags_of_precision_reach_the_plugin():
     assert result.stderr.count("// bmm: [1,64,64] by [1,64,64], in TF32, by the library") == 3
 
 
+SCALED_PRODUCTS = """
+import torch, ltc
+
+def product(scale_a, scale_b, out, bias=None, **how):
+    a, b = torch.zeros(32, 48).to(torch.float8_e4m3fn), torch.zeros(32, 48).to(torch.float8_e5m2)
+    rest = [None if x is None else x.to("ltc") for x in (scale_a, scale_b, bias)]
+    torch._scaled_mm(a.to("ltc"), b.to("ltc").t(), *rest, out_dtype=out, **how).cpu()
+
+one = torch.tensor(2.0)
+product(one, one, torch.bfloat16)
+product(one, one.reshape(1), torch.float16, torch.ones(32).half(), use_fast_accum=True)
+product(one.reshape(1, 1), one, torch.float32)
+print([row["op"] for row in ltc.metrics.fallbacks()])
+"""
+
+
+@pytest.mark.parametrize("capability, fallbacks", [("90", "[]"), ("80", "['aten::_scaled_mm']")])
+def test_scaled_products_are_the_librarys_on_devices_that_have_them(capability, fallbacks):
+    if not COMPILE_ONLY.exists():
+        pytest.skip("no unit tests in this build")
+    result = run(SCALED_PRODUCTS, LTC_BACKEND=str(COMPILE_ONLY), LTC_CACHE="0", LTC_LOG="debug", LTC_CUDA_CAPABILITY=capability)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == fallbacks + "\n"
+    for what in ("scaled_mm: [1,32,48] by [1,48,32], by", "scaled_mm+bias: [1,32,48] by [1,48,32], in fast sums, by"):
+        assert (what in result.stderr) == (capability == "90"), result.stderr
+
+
 def test_flags_of_precision_are_nothing_to_other_plugins():
     result = run(PRECISION, LTC_BACKEND="torchscript", LTC_CACHE="0")
     assert result.stdout == "1 " + "0 " * 14 + "0\n", result.stderr

@@ -16,10 +16,9 @@ struct TypeRow {
 };
 
 constexpr TypeRow kTypes[] = {
-    {LTC_F32, lt::kR32F, lt::kCompute32F, lt::kR32F},
-    {LTC_F64, lt::kR64F, lt::kCompute64F, lt::kR64F},
-    {LTC_F16, lt::kR16F, lt::kCompute32F, lt::kR32F},
-    {LTC_BF16, lt::kR16BF, lt::kCompute32F, lt::kR32F},
+    {LTC_F32, lt::kR32F, lt::kCompute32F, lt::kR32F},          {LTC_F64, lt::kR64F, lt::kCompute64F, lt::kR64F},
+    {LTC_F16, lt::kR16F, lt::kCompute32F, lt::kR32F},          {LTC_BF16, lt::kR16BF, lt::kCompute32F, lt::kR32F},
+    {LTC_F8_E4M3FN, lt::kR8FE4M3, lt::kCompute32F, lt::kR32F}, {LTC_F8_E5M2, lt::kR8FE5M2, lt::kCompute32F, lt::kR32F},
 };
 
 const TypeRow* find_type(ltc_dtype dtype) {
@@ -37,12 +36,14 @@ uint32_t alignment(int64_t element_bytes, int64_t offset, int64_t batch_stride) 
 }
 
 // A matrix seen column-major is its transpose, unless it lies column-major.
-BlasOperand operand(const kernels::StridedMatrix& matrix, int64_t rows, int64_t columns, int64_t element_bytes) {
+BlasOperand operand(const kernels::StridedMatrix& matrix, int64_t rows, int64_t columns, ltc_dtype dtype) {
   const auto seen = kernels::blas_matrix(matrix, rows, columns);
   if (!seen) throw Failure(LTC_INTERNAL, "an operand of a product does not lie as BLAS takes it");
   const auto tall = static_cast<uint64_t>(seen->row_major ? columns : rows);
   const auto wide = static_cast<uint64_t>(seen->row_major ? rows : columns);
-  return {tall,
+  const int64_t element_bytes = kernels::bits_of(dtype) / 8;
+  return {dtype,
+          tall,
           wide,
           seen->leading,
           matrix.batch,
@@ -51,8 +52,8 @@ BlasOperand operand(const kernels::StridedMatrix& matrix, int64_t rows, int64_t 
           alignment(element_bytes, matrix.offset, matrix.batch)};
 }
 
-const void* at(CUdeviceptr buffer, const BlasOperand& operand, ltc_dtype dtype) {
-  return reinterpret_cast<const void*>(buffer + static_cast<uint64_t>(operand.offset * kernels::bits_of(dtype) / 8));
+const void* at(CUdeviceptr buffer, const BlasOperand& operand) {
+  return reinterpret_cast<const void*>(buffer + static_cast<uint64_t>(operand.offset * kernels::bits_of(operand.dtype) / 8));
 }
 
 }  // namespace
@@ -79,17 +80,15 @@ bool wants_blas(ltc_dtype dtype, int64_t batch, int64_t rows, int64_t columns, i
 }
 
 BlasCall blas_call(const kernels::Product& product) {
-  const int64_t bytes = kernels::bits_of(product.dtype) / 8;
-  const auto& [dtype, batch, rows, columns, length, a, b, result, rounds, epilogue] = product;
+  const auto& [dtype, batch, rows, columns, length, a, b, result, rounds, epilogue, scaled_b] = product;
   const int64_t result_stride = rows * columns;
-  return {dtype,
-          result,
-          static_cast<int32_t>(batch),
+  return {static_cast<int32_t>(batch),
+          scaled_b != 0,
           rounds,
           epilogue,
-          operand(b, length, columns, bytes),
-          operand(a, rows, length, bytes),
-          {static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns, result_stride, 0, lt::kAsIs,
+          operand(b, length, columns, scaled_b ? scaled_b : dtype),
+          operand(a, rows, length, dtype),
+          {result, static_cast<uint64_t>(columns), static_cast<uint64_t>(rows), columns, result_stride, 0, lt::kAsIs,
            alignment(kernels::bits_of(result) / 8, 0, result_stride)}};
 }
 
@@ -103,10 +102,10 @@ class Blas::Product : public LibraryCall {
   template <typename T>
   using Owned = std::unique_ptr<std::remove_pointer_t<T>, lt::Status (*)(T)>;
 
-  Owned<lt::Layout> layout(const BlasOperand& operand, ltc_dtype dtype) const;
+  Owned<lt::Layout> layout(const BlasOperand& operand) const;
   template <typename Value>
   void describe(lt::DescAttribute attribute, Value value) const;
-  void describe_epilogue();
+  void describe_more();
   void set_more_buffers(std::span<const CUdeviceptr> buffers) const;
   void ask();
 
@@ -137,18 +136,18 @@ Blas::Product::Product(const Blas& blas, const BlasCall& call)
     : blas_(blas),
       call_(call),
       desc_(nullptr, blas.api_.cublasLtMatmulDescDestroy),
-      first_(layout(call.first, call.dtype)),
-      second_(layout(call.second, call.dtype)),
-      result_(layout(call.result, call.result_dtype)) {
+      first_(layout(call.first)),
+      second_(layout(call.second)),
+      result_(layout(call.result)) {
   const BlasApi& api = blas_.api_;
-  const TypeRow& type = *find_type(call.dtype);
+  const TypeRow& type = *find_type(call.second.dtype);
   lt::MatmulDesc made = nullptr;
-  const lt::ComputeType compute = call.rounds && call.dtype == LTC_F32 ? lt::kComputeFastTf32 : type.compute;
+  const lt::ComputeType compute = call.rounds && call.second.dtype == LTC_F32 ? lt::kComputeFastTf32 : type.compute;
   api.check(api.cublasLtMatmulDescCreate(&made, compute, type.scale), "cublasLtMatmulDescCreate");
   desc_.reset(made);
   describe(lt::kTransA, call.first.operation);
   describe(lt::kTransB, call.second.operation);
-  describe_epilogue();
+  describe_more();
   ask();
 }
 
@@ -159,34 +158,38 @@ void Blas::Product::describe(lt::DescAttribute attribute, Value value) const {
 }
 
 // The heuristics read from the addresses how they are aligned, so blocks of memory stand for those of the runs.
-void Blas::Product::describe_epilogue() {
+void Blas::Product::describe_more() {
   const kernels::Epilogue& epilogue = call_.epilogue;
   uint32_t bits = 0;
   if (epilogue.bias) bits |= lt::kBias;
   if (epilogue.activation == kernels::Activation::kRelu) bits |= lt::kRelu;
   if (epilogue.activation == kernels::Activation::kGelu) bits |= lt::kGelu;
   if (epilogue.keeps_input) bits |= lt::kAux;
-  if (bits == 0) return;
-  describe(lt::kEpilogue, bits);
+  if (bits) describe(lt::kEpilogue, bits);
+  if (call_.scaled) describe(lt::kFastSums, int8_t{call_.rounds});
   if (epilogue.keeps_input) {
     describe(lt::kAuxLeading, call_.result.leading);
     describe(lt::kAuxBatchStride, call_.result.batch_stride);
   }
-  const CUdeviceptr any = kBlockAlignment, more[] = {any, any};
+  const CUdeviceptr any = kBlockAlignment, more[] = {any, any, any, any};
   set_more_buffers(more);
 }
 
-// The vector of the epilogue and the matrix that it keeps, those that there are.
+// The scales, the vector of the epilogue and the matrix that it keeps, those that there are.
 void Blas::Product::set_more_buffers(std::span<const CUdeviceptr> buffers) const {
   size_t next = 0;
+  if (call_.scaled) {
+    describe(lt::kScalePointerB, buffers[next++]);  // of a, which is the library's second
+    describe(lt::kScalePointerA, buffers[next++]);
+  }
   if (call_.epilogue.bias) describe(lt::kBiasPointer, buffers[next++]);
   if (call_.epilogue.keeps_input) describe(lt::kAuxPointer, buffers[next]);
 }
 
-Blas::Product::Owned<lt::Layout> Blas::Product::layout(const BlasOperand& operand, ltc_dtype dtype) const {
+Blas::Product::Owned<lt::Layout> Blas::Product::layout(const BlasOperand& operand) const {
   const BlasApi& api = blas_.api_;
   lt::Layout made = nullptr;
-  api.check(api.cublasLtMatrixLayoutCreate(&made, find_type(dtype)->data, operand.rows, operand.columns, operand.leading),
+  api.check(api.cublasLtMatrixLayoutCreate(&made, find_type(operand.dtype)->data, operand.rows, operand.columns, operand.leading),
             "cublasLtMatrixLayoutCreate");
   Owned<lt::Layout> layout(made, api.cublasLtMatrixLayoutDestroy);
   api.check(api.cublasLtMatrixLayoutSetAttribute(made, lt::kBatchCount, &call_.batch, sizeof call_.batch),
@@ -206,8 +209,8 @@ void Blas::Product::ask() {
               "cublasLtMatmulPreferenceSetAttribute");
   };
   set(lt::kMaxWorkspaceBytes, uint64_t{kWorkspaceBytes});
-  const bool is_half = call_.dtype == LTC_F16 || call_.dtype == LTC_BF16;
-  if (is_half && !call_.rounds) set(lt::kReductionSchemes, uint32_t{lt::kNoReduction | lt::kReduceInComputeType});
+  if ((call_.scaled || kernels::is_half(call_.second.dtype)) && !call_.rounds)
+    set(lt::kReductionSchemes, uint32_t{lt::kNoReduction | lt::kReduceInComputeType});
   set(lt::kMinAlignmentA, call_.first.alignment_bytes);
   set(lt::kMinAlignmentB, call_.second.alignment_bytes);
   set(lt::kMinAlignmentC, call_.result.alignment_bytes);
@@ -219,7 +222,8 @@ void Blas::Product::ask() {
     throw Failure(LTC_UNSUPPORTED, "cuBLASLt knows no way to compute " + std::to_string(call_.batch) + " products of [" +
                                        std::to_string(call_.result.columns) + "," + std::to_string(call_.result.rows) +
                                        "] (status " + std::to_string(status) + ")" +
-                                       (call_.epilogue == kernels::Epilogue{}
+                                       (call_.scaled ? " of floats of 8 bits; LTC_CUDA_WITHOUT=fp8 leaves them to the CPU"
+                                        : call_.epilogue == kernels::Epilogue{}
                                             ? ""
                                             : " with what follows them; LTC_CUDA_WITHOUT=epilogues leaves that to kernels"));
   }
@@ -229,15 +233,15 @@ void Blas::Product::launch(std::span<const CUdeviceptr> buffers, CUstream stream
   set_more_buffers(buffers.subspan(3));
   const double wide[] = {1, 0};
   const float narrow[] = {1, 0};
-  const bool is_wide = call_.dtype == LTC_F64;
+  const bool is_wide = call_.second.dtype == LTC_F64;
   const void* alpha = is_wide ? static_cast<const void*>(&wide[0]) : &narrow[0];
   const void* beta = is_wide ? static_cast<const void*>(&wide[1]) : &narrow[1];
   void* result = reinterpret_cast<void*>(buffers[2]);
-  blas_.api_.check(blas_.api_.cublasLtMatmul(blas_.handle_, desc_.get(), alpha, at(buffers[1], call_.first, call_.dtype),
-                                             first_.get(), at(buffers[0], call_.second, call_.dtype), second_.get(), beta, result,
-                                             result_.get(), result, result_.get(), &chosen_.algorithm,
-                                             reinterpret_cast<void*>(blas_.workspace_), kWorkspaceBytes, stream),
-                   "cublasLtMatmul");
+  blas_.api_.check(
+      blas_.api_.cublasLtMatmul(blas_.handle_, desc_.get(), alpha, at(buffers[1], call_.first), first_.get(),
+                                at(buffers[0], call_.second), second_.get(), beta, result, result_.get(), result, result_.get(),
+                                &chosen_.algorithm, reinterpret_cast<void*>(blas_.workspace_), kWorkspaceBytes, stream),
+      "cublasLtMatmul");
 }
 
 }  // namespace ltc::cuda

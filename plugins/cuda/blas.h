@@ -20,6 +20,8 @@ struct BlasApi {
   // Null where there is no cuBLASLt of the driver's CUDA version or an older one.
   static std::unique_ptr<const BlasApi> load(const SearchPath& path, int newest_major);
   void check(lt::Status status, const char* what) const;
+  // Whether it multiplies floats of 8 bits on all devices that do; older ones do so on Hopper only.
+  bool takes_f8() const { return cublasLtGetVersion() >= 120103; }
 };
 
 // Options::library_product of the plan: F16, BF16, F32 and F64, unless the product is so small that a generated kernel is as
@@ -28,6 +30,7 @@ bool wants_blas(ltc_dtype dtype, int64_t batch, int64_t rows, int64_t columns, i
 
 // cuBLASLt computes column-major: c transposed, from b transposed and a transposed. What it is called with for a product.
 struct BlasOperand {
+  ltc_dtype dtype;
   uint64_t rows, columns;
   int64_t leading, batch_stride, offset;  // in elements
   lt::Operation operation;
@@ -35,9 +38,9 @@ struct BlasOperand {
   auto operator<=>(const BlasOperand&) const = default;
 };
 struct BlasCall {
-  ltc_dtype dtype, result_dtype;
   int32_t batch;
-  bool rounds;  // F32 in TF32, halves in sums of halves
+  bool scaled;
+  bool rounds;  // F32 in TF32, halves in sums of halves, floats of 8 bits in fast sums
   kernels::Epilogue epilogue;
   BlasOperand first, second, result;  // b, a, c of the product
   auto operator<=>(const BlasCall&) const = default;

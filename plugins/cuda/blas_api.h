@@ -29,7 +29,7 @@ struct Heuristic {
 };
 static_assert(sizeof(Heuristic) == 96);
 
-enum DataType : int { kR32F = 0, kR64F = 1, kR16F = 2, kR16BF = 14 };
+enum DataType : int { kR32F = 0, kR64F = 1, kR16F = 2, kR16BF = 14, kR8FE4M3 = 28, kR8FE5M2 = 29 };
 enum ComputeType : int { kCompute32F = 68, kCompute64F = 70, kComputeFastTf32 = 77 };
 enum Operation : int32_t { kAsIs = 0, kTransposed = 1 };
 enum DescAttribute : int {
@@ -39,7 +39,10 @@ enum DescAttribute : int {
   kBiasPointer = 8,
   kAuxPointer = 11,
   kAuxLeading = 12,
-  kAuxBatchStride = 13
+  kAuxBatchStride = 13,
+  kScalePointerA = 17,
+  kScalePointerB = 18,
+  kFastSums = 25
 };
 enum EpilogueBits : uint32_t { kNoEpilogue = 1, kRelu = 2, kBias = 4, kGelu = 32, kAux = 128 };  // those without the first add up
 // Partial sums that are put together in the dtype of computing; the others are rounded to that of the result.

@@ -72,6 +72,7 @@ TEST(CudaWays, are_left_out_by_name) {
   EXPECT_TRUE(lowering_for({}).options.extras.attention_mma);
   EXPECT_EQ(left_out(ways), "blocks,attention_mma,cudnn");
   EXPECT_EQ(left_out({}), "");
+  EXPECT_EQ(left_out(ways_without("fp8")), "fp8");
   EXPECT_TRUE(lowering_for({}).options.block_sorts);
   EXPECT_FALSE(lowering_for(ways_without("sorts")).options.block_sorts);
   try {

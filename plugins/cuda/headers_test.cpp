@@ -37,6 +37,10 @@ TEST_F(CudaRealLibraries, cublaslt_takes_the_attributes) {
   EXPECT_TRUE(takes(lt::kAuxPointer, CUdeviceptr{256}));
   EXPECT_TRUE(takes(lt::kAuxLeading, int64_t{64}));
   EXPECT_TRUE(takes(lt::kAuxBatchStride, int64_t{64 * 64}));
+  EXPECT_TRUE(takes(lt::kScalePointerA, CUdeviceptr{256}));
+  EXPECT_TRUE(takes(lt::kScalePointerB, CUdeviceptr{256}));
+  EXPECT_TRUE(takes(lt::kFastSums, int8_t{1}));
+  EXPECT_FALSE(takes(lt::kFastSums, int32_t{1}));
   EXPECT_FALSE(takes(lt::kEpilogue, uint8_t{4}));
   EXPECT_EQ(api->cublasLtMatmulDescDestroy(desc), lt::kSuccess);
 

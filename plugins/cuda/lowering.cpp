@@ -9,6 +9,8 @@
 namespace ltc::cuda {
 namespace {
 
+constexpr int kOldestWithF8 = 89;  // Ada
+
 constexpr std::pair<std::string_view, bool Ways::*> kNames[] = {
     {"blocks", &Ways::blocks},
     {"pieces", &Ways::pieces},
@@ -18,6 +20,7 @@ constexpr std::pair<std::string_view, bool Ways::*> kNames[] = {
     {"cublas", &Ways::cublas},
     {"cudnn", &Ways::cudnn},
     {"epilogues", &Ways::epilogues},
+    {"fp8", &Ways::fp8},
 };
 
 const kernels::Dialect& dialect_for(const Ways& ways) {
@@ -39,7 +42,7 @@ Ways ways_without(const std::string& names) {
     if (found == std::end(kNames)) {
       throw Failure(LTC_INVALID_ARGUMENT,
                     "LTC_CUDA_WITHOUT names '" + word +
-                        "'; it may name blocks, pieces, sorts, attention, attention_mma, cublas, cudnn and epilogues");
+                        "'; it may name blocks, pieces, sorts, attention, attention_mma, cublas, cudnn, epilogues and fp8");
     }
     ways.*(found->second) = false;
   }
@@ -65,15 +68,22 @@ Ways chosen_ways() {
   return ways;
 }
 
+Ways ways_of(Ways ways, int capability) {
+  ways.fp8 = ways.fp8 && capability >= kOldestWithF8;
+  return ways;
+}
+
 device::Lowering lowering_for(const Ways& ways) {
   const kernels::Dialect& dialect = dialect_for(ways);
-  kernels::Options options{
-      .abilities = {.fp64 = true},
-      .blas_operands = true,
-      .split_threads = ways.pieces ? kernels::cuda_dialect().device_threads : 0,
-      .block_sorts = ways.sorts,
-      .extras = {.attention = ways.attention, .attention_mma = ways.attention_mma, .convolution = ways.cudnn},
-      .epilogues = {.bias = ways.epilogues, .activations = ways.epilogues && ways.activations}};
+  kernels::Options options{.abilities = {.fp64 = true},
+                           .blas_operands = true,
+                           .split_threads = ways.pieces ? kernels::cuda_dialect().device_threads : 0,
+                           .block_sorts = ways.sorts,
+                           .extras = {.attention = ways.attention,
+                                      .attention_mma = ways.attention_mma,
+                                      .convolution = ways.cudnn,
+                                      .scaled_product = ways.cublas && ways.fp8},
+                           .epilogues = {.bias = ways.epilogues, .activations = ways.epilogues && ways.activations}};
   if (ways.cublas) options.library_product = wants_blas;
   return {.dialect = dialect, .options = std::move(options), .elements_local = 256, .rows_local = 32};
 }

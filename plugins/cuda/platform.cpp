@@ -73,6 +73,7 @@ std::unique_ptr<device::Driver> Platform::open(size_t ordinal) {
     if (ways.cublas) libraries_->blas = BlasApi::load(path_, libraries_->driver_version / 1000);
     if (ways.cudnn) libraries_->dnn = DnnApi::load(path_);
     ways.cublas = libraries_->blas != nullptr;
+    ways.fp8 = ways.fp8 && ways.cublas && libraries_->blas->takes_f8();
     ways.cudnn = libraries_->dnn != nullptr;
     libraries_->ways = ways;
     for (DeviceFacts& facts : devices_) facts.fingerprint += ", without: " + left_out(ways);

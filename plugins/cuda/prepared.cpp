@@ -14,7 +14,7 @@ constexpr size_t kMostGraphs = 4;
 // Fewer launches are as quick one by one.
 constexpr size_t kFewestLaunches = 3;
 // Two operands, a result, and what an epilogue has besides.
-constexpr size_t kMostLibraryBuffers = 5;
+constexpr size_t kMostLibraryBuffers = 6;
 
 CUdeviceptr address(device::Memory memory) { return reinterpret_cast<CUdeviceptr>(memory); }
 

@@ -1,11 +1,12 @@
-/* A cuBLASLt for tests, on memory of the host, F32 and BF16: products and their epilogues as its documentation defines them. It
-   refuses what the real one refuses: values of the wrong size, layouts that do not agree, an algorithm of another product. */
+/* A cuBLASLt for tests, on memory of the host, F32, BF16 and floats of 8 bits: products, their scales and epilogues as its
+   documentation defines them. It refuses what the real one refuses: values of the wrong size, layouts that do not agree, an
+   algorithm of another product, floats of 8 bits in another form than it takes. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { kBad = 7, kUnknown = 15, kF32 = 0, kBF16 = 14, kTf32 = 77 };
+enum { kBad = 7, kUnknown = 15, kF32 = 0, kBF16 = 14, kE4M3 = 28, kE5M2 = 29, kCompute32F = 68, kTf32 = 77 };
 enum { kRelu = 2, kBias = 4, kGelu = 32, kAux = 128 };
 
 typedef struct {
@@ -13,6 +14,8 @@ typedef struct {
   int32_t transposed[2];
   uint32_t epilogue;
   char *bias, *aux;
+  const float* scales[2];
+  int8_t fast;
   int64_t aux_leading, aux_stride;
 } Desc;
 typedef struct {
@@ -63,6 +66,9 @@ int cublasLtMatmulDescSetAttribute(Desc* desc, int attribute, const void* value,
     case 11: return set(&desc->aux, 8, value, size);
     case 12: return set(&desc->aux_leading, 8, value, size);
     case 13: return set(&desc->aux_stride, 8, value, size);
+    case 17: return set(&desc->scales[0], 8, value, size);
+    case 18: return set(&desc->scales[1], 8, value, size);
+    case 25: return set(&desc->fast, 1, value, size);
     default: return kBad;
   }
 }
@@ -93,28 +99,57 @@ static uint64_t inner(const Desc* desc, const Layout* a) { return desc->transpos
 static int agree(const Desc* desc, const Layout* a, const Layout* b, const Layout* d) {
   const uint64_t rows = desc->transposed[0] ? a->columns : a->rows, columns = desc->transposed[1] ? b->rows : b->columns;
   return rows == d->rows && columns == d->columns && inner(desc, a) == (desc->transposed[1] ? b->columns : b->rows) &&
-         a->type == b->type && (a->type == kF32 || a->type == kBF16) && a->batch == d->batch && b->batch == d->batch;
+         a->batch == d->batch && b->batch == d->batch;
+}
+static int is_f8(const Layout* m) { return m->type == kE4M3 || m->type == kE5M2; }
+/* "FP8 kernels": their types, transposed by not transposed, both scales, all sizes and strides multiples of 16 bytes. */
+static int takes_f8(const Desc* desc, const Layout* a, const Layout* b, const Layout* d) {
+  const int result_bytes = d->type == kBF16 ? 2 : 4;
+  return is_f8(a) && is_f8(b) && !(a->type == kE5M2 && b->type == kE5M2) && (d->type == kBF16 || d->type == kF32) &&
+         desc->transposed[0] == 1 && desc->transposed[1] == 0 && desc->compute == kCompute32F && desc->scale == kF32 &&
+         desc->scales[0] && desc->scales[1] && !(d->type == kF32 && desc->epilogue & kBias) && a->rows % 16 == 0 &&
+         a->columns % 16 == 0 && a->leading % 16 == 0 && b->leading % 16 == 0 && d->leading * result_bytes % 16 == 0;
+}
+static int takes(const Desc* desc, const Layout* a, const Layout* b, const Layout* d) {
+  if (is_f8(a) || is_f8(b)) return takes_f8(desc, a, b, d);
+  return a->type == b->type && (a->type == kF32 || a->type == kBF16) && !desc->scales[0] && !desc->scales[1];
 }
 /* For the test: how partial sums of the product that was asked for last may be put together. */
 static int last_schemes;
 int ltc_stub_schemes(void) { return last_schemes; }
+/* Likewise: whether it may be quick, and in units of 1/64 the scale of a that the product was computed with that was last. */
+static int last_fast, last_scale;
+int ltc_stub_fast(void) { return last_fast; }
+int ltc_stub_scale(void) { return last_scale; }
 
 int cublasLtMatmulAlgoGetHeuristic(Context* handle, Desc* desc, Layout* a, Layout* b, Layout* c, Layout* d,
                                    Preference* preference, int asked, Found* found, int* count) {
   *count = 0;
   if (!agree(desc, a, b, d) || c != d || asked < 1) return kBad;
+  if (!takes(desc, a, b, d)) return kUnknown;
+  if (is_f8(a) && (preference->alignments[0] < 16 || preference->alignments[1] < 16)) return kUnknown;
   if (desc->epilogue & kBias && !desc->bias) return kBad;
   if (desc->epilogue & kAux && (!desc->aux || desc->aux_leading % 8 || desc->aux_leading < (int64_t)d->rows)) return kUnknown;
   const Found one = {{(uint64_t)++handle->asked, desc->epilogue}, 64, 0, 1, {0}};
   *found = one;
   last_schemes = (int)preference->schemes;
+  last_fast = desc->fast;
   *count = 1;
   return 0;
 }
 
+/* E4M3 is without infinities, E5M2 the upper half of an F16. NaN and infinities are not for tests of products. */
+static float load_f8(uint8_t bits, int type) {
+  const int mantissa_bits = type == kE4M3 ? 3 : 2, bias = type == kE4M3 ? 7 : 15;
+  const int exponent = (bits & 0x7f) >> mantissa_bits, mantissa = bits & ((1 << mantissa_bits) - 1);
+  const float size = exponent ? ldexpf((float)((1 << mantissa_bits) + mantissa), exponent - bias - mantissa_bits)
+                              : ldexpf((float)mantissa, 1 - bias - mantissa_bits);
+  return bits & 0x80 ? -size : size;
+}
 static float load(const char* memory, int type, int64_t at) {
   uint32_t bits;
   float value;
+  if (type == kE4M3 || type == kE5M2) return load_f8(((const uint8_t*)memory)[at], type);
   if (type == kF32) return ((const float*)(const void*)memory)[at];
   bits = (uint32_t)((const uint16_t*)(const void*)memory)[at] << 16;
   memcpy(&value, &bits, sizeof bits);
@@ -143,16 +178,20 @@ static float operand(const Desc* desc, const char* memory, const Layout* m, int 
 int cublasLtMatmul(Context* handle, Desc* desc, const float* alpha, const char* a, Layout* la, const char* b, Layout* lb,
                    const float* beta, const char* c, Layout* lc, char* d, Layout* ld, const uint64_t* algorithm, void* workspace,
                    size_t bytes, void* stream) {
-  if (!handle || !agree(desc, la, lb, ld) || *alpha != 1 || *beta != 0 || c != d || lc != ld || algorithm[1] != desc->epilogue ||
-      algorithm[0] == 0 || !workspace || bytes < 64 || !stream)
+  if (!handle || !agree(desc, la, lb, ld) || !takes(desc, la, lb, ld) || *alpha != 1 || *beta != 0 || c != d || lc != ld ||
+      algorithm[1] != desc->epilogue || algorithm[0] == 0 || !workspace || bytes < 64 || !stream)
     return kBad;
+  const float scale = desc->scales[0] ? *desc->scales[0] * *desc->scales[1] : 1;
+  last_scale = desc->scales[0] ? (int)(64 * *desc->scales[0]) : 0;
   for (int64_t batch = 0; batch < ld->batch; ++batch) {
     for (int64_t i = 0; i < (int64_t)ld->rows; ++i) {
       for (int64_t j = 0; j < (int64_t)ld->columns; ++j) {
-        float sum = desc->epilogue & kBias ? load(desc->bias, ld->type, i) : 0;
+        float sum = 0;
         for (int64_t k = 0; k < (int64_t)inner(desc, la); ++k) {
           sum += operand(desc, a, la, desc->transposed[0], batch, i, k) * operand(desc, b, lb, desc->transposed[1], batch, k, j);
         }
+        sum *= scale;
+        if (desc->epilogue & kBias) sum += load(desc->bias, ld->type, i);
         if (desc->epilogue & kAux) store(desc->aux, ld->type, batch * desc->aux_stride + i + j * desc->aux_leading, sum);
         if (desc->epilogue & kRelu) sum = sum > 0 ? sum : 0;
         if (desc->epilogue & kGelu) sum = 0.5f * sum * (1 + tanhf(0.79788456f * (sum + 0.044715f * sum * sum * sum)));

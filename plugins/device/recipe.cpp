@@ -157,7 +157,10 @@ std::string work_text(const LibraryWork& work) {
     return sizes(c->x) + " with " + sizes(c->w) + " to " + sizes(c->y) + (c->rounds ? ", in TF32" : "");
   }
   const auto& product = std::get<kernels::Product>(work);
-  const char* rounding = !product.rounds ? "" : product.dtype == LTC_F32 ? ", in TF32" : ", in sums of halves";
+  const char* rounding = !product.rounds            ? ""
+                         : product.dtype == LTC_F32 ? ", in TF32"
+                         : product.scaled_b         ? ", in fast sums"
+                                                    : ", in sums of halves";
   return sizes({product.batch, product.rows, product.length}) + " by " + sizes({product.batch, product.length, product.columns}) +
          rounding;
 }

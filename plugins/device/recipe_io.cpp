@@ -9,7 +9,7 @@ namespace {
 
 using abi::Failure;
 
-constexpr uint64_t kMagic = 0x34302d6c636f2d6c;  // changes with the format
+constexpr uint64_t kMagic = 0x35302d6c636f2d6c;  // changes with the format
 
 uint64_t checksum(std::span<const char> bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -111,6 +111,7 @@ void product(Archive& io, kernels::Product& product) {
   io.number(product.epilogue.bias);
   io.number(product.epilogue.activation);
   io.number(product.epilogue.keeps_input);
+  io.number(product.scaled_b);
 }
 
 template <typename Archive>
@@ -147,10 +148,10 @@ void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std
   io.list(recipe.launches, [&](Launch& value) { launch(io, value); });
 }
 
-// Two operands and a result, and what an epilogue needs.
+// Two operands and a result, and what scales and an epilogue need.
 size_t buffer_count(const LibraryWork& work) {
   const auto* product = std::get_if<kernels::Product>(&work);
-  return product ? size_t{3} + product->epilogue.bias + product->epilogue.keeps_input : 3;
+  return product ? size_t{3} + (product->scaled_b ? 2 : 0) + product->epilogue.bias + product->epilogue.keeps_input : 3;
 }
 
 // What a damaged file could send outside of an array.

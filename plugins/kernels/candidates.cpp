@@ -4,6 +4,7 @@
 
 #include "attention.h"
 #include "products.h"
+#include "scaled_product.h"
 
 namespace ltc::kernels {
 namespace {
@@ -17,7 +18,9 @@ bool is_movement(Kind kind) { return kind >= Kind::kReshape && kind <= Kind::kWi
 bool computes(Kind kind) { return kind == Kind::kMap || kind == Kind::kCast || kind == Kind::kBits || kind == Kind::kPhilox; }
 
 // Whether the node's operands lie in buffers of their own.
-bool reads_buffers(const Node& node) { return node.kind == Kind::kSort || node.kind == Kind::kLibraryConvolution; }
+bool reads_buffers(const Node& node) {
+  return node.kind == Kind::kSort || node.kind == Kind::kLibraryConvolution || node.kind == Kind::kScaledProduct;
+}
 
 class Finder {
  public:
@@ -80,6 +83,8 @@ class Finder {
       if (operand == kNone) continue;
       if (node.kind == Kind::kAttention) {
         force(attention_operand(graph_, node, i).value);
+      } else if (node.kind == Kind::kScaledProduct && i < 2) {
+        force(scaled_operand(graph_, node, i).value);
       } else if (alone && node.kind == Kind::kProduct) {
         force_matrix(operand);
       } else if (reads_buffers(node) || reads_other_size(graph_, node)) {
@@ -136,7 +141,8 @@ bool is_alone(const Graph& graph, const Node& node, const Options& options) {
     case Kind::kStridedScatter:
     case Kind::kSort:
     case Kind::kAttention:
-    case Kind::kLibraryConvolution: return true;
+    case Kind::kLibraryConvolution:
+    case Kind::kScaledProduct: return true;
     case Kind::kProduct: {
       const Sizes& x = graph.values[node.in[0]].sizes;
       return options.library_product &&

@@ -6,6 +6,7 @@
 #include "convolution.h"
 #include "dtype.h"
 #include "library_convolution.h"
+#include "scaled_product.h"
 
 namespace ltc::kernels {
 namespace {
@@ -167,6 +168,7 @@ bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, con
   const OpRow* row = find_op(view(node.name));
   if (!row) return false;
   if (row->kind == Kind::kAttention) return extras.attention && is_attention(graph, is_scalar, node);
+  if (row->kind == Kind::kScaledProduct) return extras.scaled_product && is_scaled_product(graph, is_scalar, node);
   const size_t colon = row->types.find(':');
   Matcher matcher(graph, is_scalar, *row);
   return matcher.operands(row->types.substr(0, colon), node) && matcher.results(row->types.substr(colon + 1), node) &&
@@ -188,6 +190,10 @@ Graph import_graph(const ltc_graph& graph, const Extras& extras, int64_t points_
     if (node.kind == Kind::kConvolution || node.kind == Kind::kConvolutionBackward) {
       for_library(graph, *graph.nodes[i], extras) ? add_library_convolutions(copy, node)
                                                   : expand_convolution(copy, node, points_by_image);
+      continue;
+    }
+    if (node.kind == Kind::kScaledProduct) {
+      add_scaled_product(copy, node);
       continue;
     }
     for (const ValueId value : node.out) {

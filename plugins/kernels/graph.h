@@ -63,8 +63,9 @@ struct Graph {
 // What a device computes besides what the generator can for all.
 struct Extras {
   bool attention = false;
-  bool attention_mma = false;  // on tensor cores where they take it
-  bool convolution = false;    // a library's
+  bool attention_mma = false;   // on tensor cores where they take it
+  bool convolution = false;     // a library's
+  bool scaled_product = false;  // likewise
 };
 
 // Whether a row of the table computes the node as it stands there.

@@ -85,6 +85,8 @@ constexpr OpRow kOps[] = {
     {"aten::convolution", kConvolution, "TT-:T", "fih"},
     // of a device with a library for it, see library_convolution.h
     {"aten::convolution_backward", kConvolutionBackward, "TTT:TTT", "fh"},
+    // likewise, see scaled_product.h
+    {"aten::_scaled_mm", kScaledProduct, {}, {}},
 };
 
 }  // namespace

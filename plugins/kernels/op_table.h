@@ -38,6 +38,7 @@ enum class Kind : uint8_t {
   kConvolution,  // becomes kWindows and kProduct, or of a library the last
   kConvolutionBackward,
   kLibraryConvolution,
+  kScaledProduct,  // of floats of 8 bits, a library's
 };
 
 // Types: operands, a colon, results, as in struct OpRow.

@@ -5,6 +5,7 @@
 #include "block_sort.h"
 #include "in_place.h"
 #include "reads.h"
+#include "scaled_product.h"
 #include "scatter.h"
 #include "sort.h"
 #include "split.h"
@@ -89,6 +90,7 @@ class Planner {
       case Kind::kSort: return plan_sort(node);
       case Kind::kAttention: return plan_attention(node);
       case Kind::kLibraryConvolution: return plan_convolution(node);
+      case Kind::kScaledProduct: return plan_scaled_product(node);
       default: return plan_product(node);
     }
   }
@@ -229,6 +231,32 @@ class Planner {
     if (epilogue.keeps_input) step.buffers.push_back({node.out[1], c.dtype, true});
     plan_.steps.push_back(std::move(step));
   }
+
+  void plan_scaled_product(const Node& node) {
+    const StridedMatrix a = scaled_operand(graph_, node, 0), b = scaled_operand(graph_, node, 1);
+    const Sizes &rows = graph_.values[node.in[0]].sizes, &columns = graph_.values[node.in[1]].sizes;
+    const bool with_bias = node.in.size() > 4, fast = node.integer("use_fast_accum", 0) != 0;
+    Step step{Product{dtype(a.value),
+                      1,
+                      rows[0],
+                      columns[0],
+                      rows[1],
+                      a,
+                      {b.value, b.offset, 0, b.column, b.row},
+                      dtype(node.out[0]),
+                      fast,
+                      {.bias = with_bias},
+                      dtype(b.value)},
+              {},
+              {},
+              node.source,
+              std::string("scaled_mm") + (with_bias ? "+bias" : "")};
+    step.buffers = {{a.value, dtype(a.value), false}, {b.value, dtype(b.value), false}, {node.out[0], dtype(node.out[0]), true}};
+    for (size_t i = 2; i < node.in.size(); ++i) step.buffers.push_back({node.in[i], dtype(node.in[i]), false});
+    plan_.steps.push_back(std::move(step));
+  }
+
+  ltc_dtype dtype(ValueId value) const { return graph_.values[value].dtype; }
 
   Plan& plan_;
   Graph& graph_;

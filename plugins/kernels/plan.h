@@ -35,14 +35,17 @@ struct SortPass {
 
 // c[i] = a[i] b[i] for a batch of matrices, by a library. Buffers of the step: those that a and b lie in, c. With
 // Options::tile_columns the second is [batch, tiles, length, tile_columns] instead, with anything behind its last column, and `b`
-// says nothing; c is row-major. Behind c the vector and the matrix of the epilogue, if it has them.
+// says nothing; c is row-major. Behind c the scales, the vector and the matrix of the epilogue, if it has them.
 struct Product {
-  ltc_dtype dtype;  // of a and b
+  ltc_dtype dtype;  // of a, and of b unless they are scaled
   int64_t batch, rows, columns, length;
   StridedMatrix a, b;
   ltc_dtype result;     // of c: the same, or F32 where they are halves
   bool rounds = false;  // as Options::rounding allows for the dtype
   Epilogue epilogue = {};
+  // Not 0: a and b are floats of 8 bits, b of this dtype, and times a scale each, an F32 in memory (scaled_product.h). c is F32
+  // or of halves, and `rounds` says that sums may be kept in less than F32.
+  ltc_dtype scaled_b = 0;
   bool operator==(const Product&) const = default;
 };
 
