@@ -1,4 +1,4 @@
-"""The CUDA plugin where there is no GPU: what it says then, and that the kernels of models compile for one."""
+"""The CUDA plugin where there is no GPU: what it says then, and that the kernels of models and operators compile for one."""
 
 import os
 import subprocess
@@ -137,3 +137,28 @@ def test_scaled_products_are_the_librarys_on_devices_that_have_them(capability, 
 def test_flags_of_precision_are_nothing_to_other_plugins():
     result = run(PRECISION, LTC_BACKEND="torchscript", LTC_CACHE="0")
     assert result.stdout == "1 " + "0 " * 14 + "0\n", result.stderr
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_kernels_of_all_operators_compile(part, monkeypatch):
+    """One sample of each operator and its gradient, for the older of the architectures: what it gives is zeros, so only a kernel that
+    NVRTC refuses, or a worker that dies, is a failure."""
+    if not COMPILE_ONLY.exists():
+        pytest.skip("no unit tests in this build")
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    conformance = str(Path(__file__).parents[1] / "conformance")
+    monkeypatch.syspath_prepend(conformance)
+    from sweep import pool
+
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([conformance, os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setenv("LTC_BACKEND", str(COMPILE_ONLY))
+    monkeypatch.setenv("LTC_CUDA_CAPABILITY", "80")
+    requests = [{"op": op.formatted_name, "modes": ["forward", "backward"], "dtypes": ["float32"], "samples": 1} for op in op_db[part::2]]
+    counted, refused = 0, []
+    for request, tallies, crash in pool.run_all(requests, shards=1, timeout_s=300):
+        assert crash is None, (request["op"], crash)
+        counted += sum(tally["counted"] for tally in tallies)
+        refused += [failure for tally in tallies for failure in tally["failures"] if "does not compile" in failure["message"]]
+    assert counted > 0.9 * len(requests)
+    assert not refused
