@@ -10,8 +10,8 @@ namespace ltc::torchscript {
 
 enum class Gemm : uint8_t { kBlas, kOneDnn };
 
-// LTC_TS_GEMM: timed (default), blas or onednn, where libtorch has that for the processor. Throws Failure(LTC_INVALID_ARGUMENT)
-// for others.
+// LTC_TS_GEMM: timed (default on AMD's processors), blas (on others) or onednn, where libtorch has that for the processor. Throws
+// Failure(LTC_INVALID_ARGUMENT) for others.
 void check_gemm_choice();
 
 // For (rows x inner) times (inner x columns). Small products are the BLAS's. For others both are timed once in a process for each
