@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "attention_mma_text.h"
 #include "attention_text.h"
@@ -233,14 +234,7 @@ StridedView result_view(const Node& node, std::string_view name, const Attention
 
 void join_heads(Graph& graph) {
   const auto is_output = [&](ValueId value) { return std::ranges::count(graph.outputs, value) > 0; };
-  std::vector<Node> nodes;
-  const auto append = [&](Node node) {
-    for (const ValueId value : node.out) {
-      if (value != kNone) graph.values[value].producer = static_cast<NodeId>(nodes.size());
-    }
-    nodes.push_back(std::move(node));
-  };
-  for (Node& node : graph.nodes) {
+  for (Node& node : std::exchange(graph.nodes, {})) {
     std::vector<Node> views;
     Attr joined{kJoined, LTC_ATTR_INTS, {}, {}};
     for (size_t i = 0; i < node.out.size() && node.kind == Kind::kAttention; ++i) {
@@ -253,10 +247,9 @@ void join_heads(Graph& graph) {
       views.push_back({find_op("aten::permute"), Kind::kPermute, {node.out[i]}, {value}, {dims}, node.source});
     }
     if (!views.empty()) node.attrs.push_back(std::move(joined));
-    append(std::move(node));
-    for (Node& made : views) append(std::move(made));
+    graph.append(std::move(node));
+    for (Node& made : views) graph.append(std::move(made));
   }
-  graph.nodes = std::move(nodes);
 }
 
 AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass pass, bool mma) {

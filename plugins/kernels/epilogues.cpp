@@ -244,18 +244,12 @@ class Extender {
       taken[product.result] = true;
       if (product.kept != kNone) taken[product.kept] = true;
     }
-    const auto append = [&](Node node) {
-      for (const ValueId value : node.out) {
-        if (value != kNone) made.values[value].producer = static_cast<NodeId>(made.nodes.size());
-      }
-      made.nodes.push_back(std::move(node));
-    };
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
       const Node& node = graph_.nodes[id];
       const bool extended = std::ranges::count(products_, id, &Product::id) > 0;
       const auto product = std::ranges::find(products_, id, &Product::at);
-      if (!extended && !(node.out[0] != kNone && taken[node.out[0]])) append(node);
-      if (product != products_.end()) append(extended_node(*product));
+      if (!extended && !(node.out[0] != kNone && taken[node.out[0]])) made.append(node);
+      if (product != products_.end()) made.append(extended_node(*product));
     }
     graph_ = std::move(made);
   }

@@ -143,12 +143,18 @@ ValueId Graph::add_value(ltc_dtype dtype, Sizes sizes) {
   return static_cast<ValueId>(values.size() - 1);
 }
 
+void Graph::append(Node node) {
+  for (const ValueId value : node.out) {
+    if (value != kNone) values[value].producer = static_cast<NodeId>(nodes.size());
+  }
+  nodes.push_back(std::move(node));
+}
+
 ValueId Graph::add_node(Kind kind, std::vector<ValueId> in, std::vector<Attr> attrs, ltc_dtype dtype, Sizes sizes,
                         uint32_t source) {
   const ValueId result = add_value(dtype, std::move(sizes));
-  values[result].producer = static_cast<NodeId>(nodes.size());
   const auto row = std::ranges::find(op_table(), kind, &OpRow::kind);
-  nodes.push_back({row == op_table().end() ? nullptr : &*row, kind, std::move(in), {result}, std::move(attrs), source});
+  append({row == op_table().end() ? nullptr : &*row, kind, std::move(in), {result}, std::move(attrs), source});
   return result;
 }
 
@@ -196,10 +202,7 @@ Graph import_graph(const ltc_graph& graph, const Extras& extras, int64_t points_
       add_scaled_product(copy, node);
       continue;
     }
-    for (const ValueId value : node.out) {
-      if (value != kNone) copy.values[value].producer = static_cast<NodeId>(copy.nodes.size());
-    }
-    copy.nodes.push_back(std::move(node));
+    copy.append(std::move(node));
   }
   copy.outputs.assign(graph.outputs, graph.outputs + graph.output_count);
   return copy;

@@ -55,6 +55,7 @@ struct Graph {
   std::vector<ValueId> outputs;
 
   ValueId add_value(ltc_dtype dtype, Sizes sizes);
+  void append(Node node);  // whose results are values of the graph
   // A node of one result; returns that.
   ValueId add_node(Kind kind, std::vector<ValueId> in, std::vector<Attr> attrs, ltc_dtype dtype, Sizes sizes, uint32_t source);
   bool is_scalar_param(ValueId value) const;

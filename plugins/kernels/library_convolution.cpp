@@ -50,8 +50,7 @@ void add_pass(Graph& graph, const Node& node, ConvolutionPass pass, ValueId a, V
     const int64_t otherwise = name == "padding" ? 0 : 1;
     attrs.push_back(ints(std::string(name), given.size() == dims ? given : Sizes(dims, given.empty() ? otherwise : given[0])));
   }
-  graph.values[result].producer = static_cast<NodeId>(graph.nodes.size());
-  graph.nodes.push_back({node.op, Kind::kLibraryConvolution, {a, b}, {result}, std::move(attrs), node.source});
+  graph.append({node.op, Kind::kLibraryConvolution, {a, b}, {result}, std::move(attrs), node.source});
 }
 
 // The sum over all but the channels.

@@ -87,19 +87,12 @@ class Narrower {
   void narrow() {
     for (Node node : old_.nodes) {
       if (node.kind == Kind::kProduct && old_.values[node.out[0]].dtype == LTC_F32) narrow(node);
-      append(std::move(node));
+      new_.append(std::move(node));
     }
     old_ = std::move(new_);
   }
 
  private:
-  void append(Node node) {
-    for (const ValueId value : node.out) {
-      if (value != kNone) new_.values[value].producer = static_cast<NodeId>(new_.nodes.size());
-    }
-    new_.nodes.push_back(std::move(node));
-  }
-
   void narrow(Node& node) {
     const ltc_dtype half = half_below(node.in[0]);
     if (half == 0 || half_below(node.in[1]) != half) return;
@@ -127,7 +120,7 @@ class Narrower {
     node.in[0] = narrowed(node.in[0], half);
     node.out[0] = new_.add_value(half, old_.values[value].sizes);
     const ValueId result = node.out[0];
-    append(std::move(node));
+    new_.append(std::move(node));
     return result;
   }
 
@@ -163,12 +156,6 @@ void pack_products(Graph& graph, const Options& options) {
   if (options.tile_columns == 0) return;
   Graph packed = graph;
   packed.nodes.clear();
-  const auto append = [&](Node node) {
-    for (const ValueId value : node.out) {
-      if (value != kNone) packed.values[value].producer = static_cast<NodeId>(packed.nodes.size());
-    }
-    packed.nodes.push_back(std::move(node));
-  };
   for (Node& node : graph.nodes) {
     if (node.kind == Kind::kProduct && is_alone(graph, node, options)) {
       const Sizes b = graph.values[node.in[1]].sizes;
@@ -176,7 +163,7 @@ void pack_products(Graph& graph, const Options& options) {
       node.in[1] = packed.add_node(Kind::kPack, {node.in[1]}, {}, graph.values[node.in[1]].dtype,
                                    {b[0], tiles, b[1], options.tile_columns}, node.source);
     }
-    append(std::move(node));
+    packed.append(std::move(node));
   }
   graph = std::move(packed);
 }

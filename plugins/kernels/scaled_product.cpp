@@ -49,8 +49,7 @@ void add_scaled_product(Graph& graph, const Node& node) {
   product.in[1] = graph.add_node(Kind::kPermute, {node.in[1]}, {{"dims", LTC_ATTR_INTS, {1, 0}, {}}}, b.dtype,
                                  {b.sizes[1], b.sizes[0]}, node.source);
   std::erase(product.in, kNone);
-  graph.values[product.out[0]].producer = static_cast<NodeId>(graph.nodes.size());
-  graph.nodes.push_back(std::move(product));
+  graph.append(std::move(product));
 }
 
 StridedMatrix scaled_operand(const Graph& graph, const Node& node, size_t i) {

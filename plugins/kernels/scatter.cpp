@@ -25,18 +25,11 @@ class Sorter {
   explicit Sorter(Graph& graph) : old_(graph), new_(graph) { new_.nodes.clear(); }
 
   void sort() {
-    for (const Node& node : old_.nodes) append(sorted(node));
+    for (const Node& node : old_.nodes) new_.append(sorted(node));
     old_ = std::move(new_);
   }
 
  private:
-  void append(Node node) {
-    for (const ValueId value : node.out) {
-      if (value != kNone) new_.values[value].producer = static_cast<NodeId>(new_.nodes.size());
-    }
-    new_.nodes.push_back(std::move(node));
-  }
-
   // What a value is made of by such a node, if it is.
   ValueId behind(ValueId value, Kind kind) const {
     const NodeId producer = new_.values[value].producer;
@@ -65,7 +58,7 @@ class Sorter {
     }
     const ValueId keys = new_.add_value(LTC_I64, lies), places = new_.add_value(LTC_I64, lies);
     const auto along = static_cast<int64_t>(lies.size() == 1 ? 0 : dim);
-    append(
+    new_.append(
         {find_op("aten::sort.stable"), Kind::kSort, {index}, {keys, places}, {{"dim", LTC_ATTR_INT, {along}, {}}}, node.source});
     const auto widened = [&](ValueId value) {
       if (lies != sizes) value = new_.add_node(Kind::kReshape, {value}, {}, LTC_I64, sizes, node.source);
