@@ -69,3 +69,21 @@ def output_of(program, **env):
     run = run_program(program, **env)
     assert run.returncode == 0, run.stderr
     return run.stdout
+
+
+def outputs_however_computed(program, capability):
+    """All that a program prints, in whose text THREADS stands for their number, with one and two, kernels interpreted and compiled."""
+    return {
+        output_of(program.replace("THREADS", threads), LTC_TS_KERNELS=kernels, ATEN_CPU_CAPABILITY=capability)
+        for threads, kernels in (("1", "off"), ("2", "off"), ("2", "wait"))
+    }
+
+
+def rows_of_edges(length):
+    """Twelve rows with a value each at which a softmax or a norm has an edge, the last two of nothing else."""
+    inf, nan = float("inf"), float("nan")
+    rows = torch.randn(12, length)
+    for row, value in enumerate([nan, inf, -inf, 3.4e38, -3.4e38, 88.0, -87.5, -100.0, -104.0, 1e-45]):
+        rows[row, length // 2] = value
+    rows[10], rows[11] = -inf, -0.0
+    return rows
