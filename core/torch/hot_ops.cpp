@@ -3,6 +3,7 @@
 //
 // Recording a+a on 16 floats: 0.75 of eager's time with the boxed kernel alone, 0.6 with these (bench: record).
 #include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/ScalarOps.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/record_function.h>
@@ -112,6 +113,16 @@ struct HotInPlace {
   }
 };
 
+// mul_.Scalar, which optimizers call for each parameter. PyTorch's own is a call of mul.out with a tensor made of the number.
+at::Tensor& multiply_by_number(at::Tensor& self, const at::Scalar& number) {
+  OpEntry& op = entry<"mul_.Tensor">();
+  Recording recording(op);
+  recording.add_tensor(self.unsafeGetTensorImpl());
+  recording.add_number_tensor(to_number(number));
+  if (!rewrite_if_usual(recording)) record_boxed(op, self, at::native::wrapped_scalar_tensor(number));
+  return self;
+}
+
 enum class At { kDevice, kAutograd };
 
 template <At kKey, Name kName, typename Gradient, typename... Args>
@@ -164,6 +175,7 @@ void add_all(torch::Library& m) {
     add_in_place<"addcmul_", at::Tensor, at::Tensor, at::Scalar>(m);
     add_in_place<"addcdiv_", at::Tensor, at::Tensor, at::Scalar>(m);
     add_in_place<"lerp_.Scalar", at::Tensor, at::Scalar>(m);
+    m.impl("mul_.Scalar", TORCH_FN(multiply_by_number));
   }
 }
 

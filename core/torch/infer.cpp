@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/base/log.h"
+#include "core/run/metrics.h"
 #include "core/torch/map_tensors.h"
 #include "core/torch/shape_rules.h"
 
@@ -222,6 +223,8 @@ std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
 }
 
 std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args) {
+  static metrics::Counter& rehearsals = metrics::counter(metrics::kRehearsals);
+  ++rehearsals;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   const torch::jit::Stack stack(args, args + entry.args.size() + entry.out_count);
   std::exception_ptr first;

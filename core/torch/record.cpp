@@ -164,15 +164,21 @@ class Call {
       if ((entry_.kind == OpKind::kOut || entry_.structured) && at::has_internal_overlap(to) == at::MemOverlap::Yes) return true;
       if (entry_.kind != OpKind::kOut) continue;
       for (size_t i = 0; i < entry_.args.size(); ++i) {
-        if (args_[i].isTensor() && args_[i].toTensor().defined() && args_[i].toTensor().is_alias_of(to)) return true;
+        if (args_[i].isTensor() && args_[i].toTensor().defined() && disturbs(args_[i].toTensor(), to)) return true;
         if (args_[i].isTensorList()) {
           for (const at::Tensor& tensor : args_[i].toTensorVector()) {
-            if (tensor.is_alias_of(to)) return true;
+            if (disturbs(tensor, to)) return true;
           }
         }
       }
     }
     return false;
+  }
+
+  // Whether to write `to` may change what is still to be read of an operand. Element by element it does not where both are the same.
+  bool disturbs(const at::Tensor& operand, const at::Tensor& to) const {
+    if (!operand.is_alias_of(to)) return false;
+    return !entry_.called.hasTag(at::Tag::pointwise) || at::get_overlap_status(operand, to) != at::MemOverlapStatus::Full;
   }
 
   // The targets are not simply what the op gives. PyTorch says on stand-ins what it makes of them. Kernels that do not cast their
