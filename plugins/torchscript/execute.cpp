@@ -6,6 +6,7 @@
 #include <cstring>
 #include <memory>
 
+#include "image_layout.h"
 #include "ops.h"
 #include "pool.h"
 #include "schema.h"
@@ -17,7 +18,7 @@ void arrange(std::vector<c10::IValue>& operands, OperandLayout layout) {
   for (c10::IValue& operand : operands) {
     if (!operand.isTensor() || !operand.toTensor().defined()) continue;
     const at::Tensor& tensor = operand.toTensor();
-    operand = tensor.contiguous(layout == OperandLayout::kPacked ? tensor.suggest_memory_format() : at::MemoryFormat::Contiguous);
+    operand = in_format(tensor, layout == OperandLayout::kPacked ? tensor.suggest_memory_format() : at::MemoryFormat::Contiguous);
   }
 }
 
