@@ -14,6 +14,10 @@
 namespace ltc::torchscript {
 namespace {
 
+// Fewer queries are not worth to lay out keys and values anew.
+constexpr int64_t kFewQueries = 8;
+constexpr int64_t kManyKeys = 64;
+
 constexpr int64_t kParallelGrain = 1 << 20;  // multiplications; what takes less than waking a thread does is not divided
 
 bool is_float(const at::Tensor& tensor) { return tensor.scalar_type() == at::kFloat && !tensor.is_neg() && tensor.numel() > 0; }
@@ -123,7 +127,9 @@ void divide_with_scratch(int64_t pieces, int64_t multiplications_each, int64_t s
 std::tuple<at::Tensor, at::Tensor> attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                              double dropout_p, bool is_causal, const std::optional<at::Tensor>& attn_mask,
                                              std::optional<double> scale) {
-  if (!is_ours(query, key, value, dropout_p, attn_mask)) {
+  const bool is_lookup =
+      query.dim() == 4 && key.dim() == 4 && !is_causal && query.size(2) < kFewQueries && key.size(2) >= kManyKeys;
+  if (is_lookup || !is_ours(query, key, value, dropout_p, attn_mask)) {
     return at::_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask, scale);
   }
   const Attention all(query, key, value, is_causal, attn_mask, scale);
