@@ -1,12 +1,12 @@
 #include "encoder_layer.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_transformer_encoder_layer_fwd.h>
 #include <ATen/ops/gelu.h>
 
 #include <algorithm>
 
+#include "attention.h"
 #include "products.h"
 #include "rows.h"
 #include "threads.h"
@@ -41,8 +41,7 @@ struct Layer {
   at::Tensor attend(const at::Tensor& x, const at::Tensor& other, int64_t steps) const {
     const int64_t width = x.size(1);
     const at::Tensor all = in(x).view({x.size(0) / steps, steps, 3, heads, width / heads}).transpose(1, 3);
-    const at::Tensor seen =
-        std::get<0>(at::_scaled_dot_product_flash_attention_for_cpu(all.select(2, 0), all.select(2, 1), all.select(2, 2)));
+    const at::Tensor seen = std::get<0>(attention(all.select(2, 0), all.select(2, 1), all.select(2, 2), 0, false, {}, {}));
     return out(seen.transpose(1, 2).reshape({-1, width}), other);
   }
 

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string>
 
+#include "attention.h"
 #include "encoder_layer.h"
 #include "image_layout.h"
 #include "max_pool.h"
@@ -155,6 +156,13 @@ class Registration {
         "Tensor)",
         &native_layer_norm);
     add("_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", &softmax);
+    add("attention(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, "
+        "float? scale=None) -> (Tensor, Tensor)",
+        &attention);
+    add("attention_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float "
+        "dropout_p, "
+        "bool is_causal, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor, Tensor, Tensor)",
+        &attention_backward);
     add("transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor qkv_bias, Tensor "
         "proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, "
         "Tensor "

@@ -28,6 +28,8 @@ constexpr Rename kFasterOnCpu[] = {
     {"aten::mean.dim", "ltc_torchscript::mean"},
     {"aten::native_layer_norm", "ltc_torchscript::native_layer_norm"},
     {"aten::_softmax", "ltc_torchscript::_softmax"},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", "ltc_torchscript::attention"},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", "ltc_torchscript::attention_backward"},
     {"aten::_transformer_encoder_layer_fwd", "ltc_torchscript::transformer_encoder_layer_fwd"},
 };
 

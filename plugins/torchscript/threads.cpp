@@ -55,8 +55,8 @@ constexpr ProductRow kProducts[] = {
     {"aten::baddbmm", 1, false, 2, 2, 1},
     {"aten::convolution", 0, true, 1, 1, 1},
     {"aten::convolution_backward", 0, false, 2, 1, 2},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", 1, true, 1, 2, 2},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", 5, false, 2, 2, 5},
+    {"ltc_torchscript::attention", 1, true, 1, 2, 2},
+    {"ltc_torchscript::attention_backward", 5, false, 2, 2, 5},
     {kLayer, 0, false, 3, 1, 12},
     {"ltc::lstm_layer", 1, false, 4, 1, 4, true},
     {"ltc::lstm_layer_backward", 4, false, 7, 1, 4, true},
@@ -77,8 +77,6 @@ constexpr std::string_view kAnyThreadsDo[] = {
     "aten::_log_softmax_backward_data",
     "aten::_softmax_backward_data",
     "aten::max_pool2d_with_indices_backward",
-    "aten::_scaled_dot_product_flash_attention_for_cpu",
-    "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
 };
 
 int64_t elements(const torch::jit::Value& value) { return c10::multiply_integers(spec_of(value).sizes); }

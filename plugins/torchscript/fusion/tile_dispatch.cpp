@@ -1,5 +1,6 @@
 #include <ATen/Version.h>
 
+#include "../attention_kernels.h"
 #include "../image_kernels.h"
 #include "../row_kernels.h"
 #include "primitives.h"
@@ -9,10 +10,12 @@ namespace ltc::torchscript {
 extern const TileKernels tile_kernels_DEFAULT;
 extern const RowKernels row_kernels_DEFAULT;
 extern const ImageKernels image_kernels_DEFAULT;
+extern const AttentionKernels attention_kernels_DEFAULT;
 #if defined(__x86_64__)
 extern const TileKernels tile_kernels_AVX2, tile_kernels_AVX512;
 extern const RowKernels row_kernels_AVX2, row_kernels_AVX512;
 extern const ImageKernels image_kernels_AVX2, image_kernels_AVX512;
+extern const AttentionKernels attention_kernels_AVX2, attention_kernels_AVX512;
 #endif
 
 namespace {
@@ -21,6 +24,7 @@ struct InstructionSet {
   const TileKernels& tiles;
   const RowKernels& rows;
   const ImageKernels& images;
+  const AttentionKernels& attention;
   const char* cpu;
 };
 
@@ -28,11 +32,13 @@ const InstructionSet& chosen() {
   static const InstructionSet chosen = []() -> InstructionSet {
 #if defined(__x86_64__)
     const std::string capability = at::get_cpu_capability();
-    if (capability == "AVX512") return {tile_kernels_AVX512, row_kernels_AVX512, image_kernels_AVX512, "native"};
-    if (capability == "AVX2") return {tile_kernels_AVX2, row_kernels_AVX2, image_kernels_AVX2, "x86-64-v3"};
-    return {tile_kernels_DEFAULT, row_kernels_DEFAULT, image_kernels_DEFAULT, "x86-64"};
+    if (capability == "AVX512")
+      return {tile_kernels_AVX512, row_kernels_AVX512, image_kernels_AVX512, attention_kernels_AVX512, "native"};
+    if (capability == "AVX2")
+      return {tile_kernels_AVX2, row_kernels_AVX2, image_kernels_AVX2, attention_kernels_AVX2, "x86-64-v3"};
+    return {tile_kernels_DEFAULT, row_kernels_DEFAULT, image_kernels_DEFAULT, attention_kernels_DEFAULT, "x86-64"};
 #else
-    return {tile_kernels_DEFAULT, row_kernels_DEFAULT, image_kernels_DEFAULT, "native"};
+    return {tile_kernels_DEFAULT, row_kernels_DEFAULT, image_kernels_DEFAULT, attention_kernels_DEFAULT, "native"};
 #endif
   }();
   return chosen;
@@ -43,6 +49,7 @@ const InstructionSet& chosen() {
 const TileKernels& tile_kernels() { return chosen().tiles; }
 const RowKernels& row_kernels() { return chosen().rows; }
 const ImageKernels& image_kernels() { return chosen().images; }
+const AttentionKernels& attention_kernels() { return chosen().attention; }
 const char* tile_cpu() { return chosen().cpu; }
 
 }  // namespace ltc::torchscript
