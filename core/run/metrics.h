@@ -33,7 +33,8 @@ inline constexpr std::string_view kCallBarrier = "CapturedCallBarrier";  // barr
 inline constexpr std::string_view kCapturedCalls = "CapturedCalls";      // of torch.compile and ltc.jit: nothing was recorded
 inline constexpr std::string_view kCaptures = "Captures";                // functions recorded for that
 inline constexpr std::string_view kOpsRecorded = "OpsRecorded";
-inline constexpr std::string_view kRehearsals = "Rehearsals";  // calls tried on the CPU first, as what they write decides what they do
+inline constexpr std::string_view kRehearsals =
+    "Rehearsals";  // calls tried on the CPU first, as what they write decides what they do
 inline constexpr std::string_view kRuns = "ProgramRuns";
 inline constexpr std::string_view kHostOps = "HostOps";              // nodes that the host ran inside programs
 inline constexpr std::string_view kFallbackBytes = "FallbackBytes";  // moved to the host and back for ops that it ran

@@ -175,7 +175,8 @@ class Call {
     return false;
   }
 
-  // Whether to write `to` may change what is still to be read of an operand. Element by element it does not where both are the same.
+  // Whether to write `to` may change what is still to be read of an operand. Element by element it does not where both are the
+  // same.
   bool disturbs(const at::Tensor& operand, const at::Tensor& to) const {
     if (!operand.is_alias_of(to)) return false;
     return !entry_.called.hasTag(at::Tag::pointwise) || at::get_overlap_status(operand, to) != at::MemOverlapStatus::Full;
