@@ -3,14 +3,15 @@
 import os
 
 os.environ["LTC_CACHE"] = "0"  # a compile is a compile, also in processes that tests start
+os.environ["OMP_NUM_THREADS"] = "1"  # see below
 
 import pytest
 import torch
 
 import ltc  # noqa: F401  registers the device
 
-# Test processes share the cores, where threads of OpenMP that wait for each other make convolutions take seconds. Set before the
-# device's thread begins: both sides of a comparison then add in one order.
+# Test processes, and those that they start, share the cores, where threads of OpenMP that wait for each other make convolutions
+# take seconds. Set before the device's thread begins: both sides of a comparison then add in one order.
 torch.set_num_threads(1)
 
 
