@@ -28,5 +28,13 @@ def metrics():
     return ltc.metrics
 
 
+LONG = {"test_cuda.py", "test_digits.py", "test_operator_sweep.py", "test_process.py", "test_rules.py"}  # tests of half a minute
+
+
+def pytest_collection_modifyitems(items):
+    """Long ones first: none begins when the other processors are about to have nothing left to do."""
+    items.sort(key=lambda item: item.path.name not in LONG)
+
+
 def pytest_addoption(parser):
     parser.addoption("--every-model", action="store_true", help="other plugins than torchscript train all models, not a few: half an hour")
