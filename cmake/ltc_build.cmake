@@ -18,6 +18,8 @@ if(LTC_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${ltc_launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ltc_launcher})
 endif()
+# GCC looks for garbage again and again in what a precompiled header brought: a tenth of the time of a file with PyTorch's headers.
+add_compile_options($<$<CXX_COMPILER_ID:GNU>:--param=ggc-min-heapsize=1000000>)
 find_program(LTC_MOLD mold)
 if(LTC_MOLD)
   add_link_options(-fuse-ld=mold)

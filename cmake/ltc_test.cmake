@@ -18,7 +18,7 @@ function(ltc_use_gtest program)
 endfunction()
 
 # ltc_add_test(<name> SOURCES <file>... [LINK <target>...] [SHARDS <n>]): a GoogleTest program that ctest runs; with SHARDS as n
-# tests, <name>_0 and so on, that share its cases.
+# tests, <name>_0 and so on, that share its cases; those are long, so they begin before others.
 function(ltc_add_test name)
   if(NOT LTC_TESTS)
     return()
@@ -38,6 +38,6 @@ function(ltc_add_test name)
   foreach(shard RANGE ${last})
     add_test(NAME ${name}_${shard} COMMAND ${name})
     set_tests_properties(${name}_${shard} PROPERTIES
-      TIMEOUT 600 ENVIRONMENT "${cache};GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
+      TIMEOUT 600 COST 60 ENVIRONMENT "${cache};GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
   endforeach()
 endfunction()

@@ -3,14 +3,15 @@
 import os
 
 os.environ["LTC_CACHE"] = "0"  # a compile is a compile, also in processes that tests start
+os.environ["OMP_NUM_THREADS"] = "1"  # see below
 
 import pytest
 import torch
 
 import ltc  # noqa: F401  registers the device
 
-# Test processes share the cores, where threads of OpenMP that wait for each other make convolutions take seconds. Set before the
-# device's thread begins: both sides of a comparison then add in one order.
+# Test processes, and those that they start, share the cores, where threads of OpenMP that wait for each other make convolutions
+# take seconds. Set before the device's thread begins: both sides of a comparison then add in one order.
 torch.set_num_threads(1)
 
 
@@ -25,6 +26,14 @@ def metrics():
     ltc.sync()
     ltc.metrics.reset()
     return ltc.metrics
+
+
+LONG = {"test_cuda.py", "test_digits.py", "test_operator_sweep.py", "test_process.py", "test_rules.py"}  # tests of half a minute
+
+
+def pytest_collection_modifyitems(items):
+    """Long ones first: none begins when the other processors are about to have nothing left to do."""
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 def pytest_addoption(parser):

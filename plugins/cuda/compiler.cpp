@@ -40,7 +40,7 @@ std::string Compiler::log_of(nvrtcProgram program) const {
   return log.c_str();
 }
 
-std::string Compiler::compile(const std::string& source, int capability) const {
+std::string Compiler::compile(const std::string& source, int capability, Effort effort) const {
   nvrtcProgram made = nullptr;
   check(nvrtc_.nvrtcCreateProgram(&made, source.c_str(), "kernel.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
   const auto destroy = [this](nvrtcProgram program) { nvrtc_.nvrtcDestroyProgram(&program); };
@@ -50,8 +50,9 @@ std::string Compiler::compile(const std::string& source, int capability) const {
   const int known = above == capabilities_.begin() ? capability : *std::prev(above);
   const bool exact = known == capability;
   const std::string architecture = (exact ? "--gpu-architecture=sm_" : "--gpu-architecture=compute_") + std::to_string(known);
-  const char* options[] = {architecture.c_str(), "--std=c++17", "--fmad=false"};
-  const nvrtcResult result = nvrtc_.nvrtcCompileProgram(made, std::size(options), options);
+  const char* options[] = {architecture.c_str(), "--std=c++17", "--fmad=false", "--Ofast-compile=max"};
+  const int count = effort == Effort::kLeast ? 4 : 3;
+  const nvrtcResult result = nvrtc_.nvrtcCompileProgram(made, count, options);
   if (result != NVRTC_SUCCESS) {
     const std::string log = log_of(made);
     throw Failure(LTC_INTERNAL, "a kernel does not compile with " + library_ + " for " + architecture.substr(19) + " (" +

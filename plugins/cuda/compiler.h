@@ -35,7 +35,9 @@ class Compiler {
 
   // Machine code of a device of this compute capability, 90 for 9.0; for one that is newer than NVRTC the text of PTX, which its
   // driver takes. Throws INTERNAL with the compiler's messages and the lines that they speak of.
-  std::string compile(const std::string& source, int capability) const;
+  // `Effort::kLeast`: for code that nobody runs; sooner than optimised code by a factor of three.
+  enum class Effort { kFull, kLeast };
+  std::string compile(const std::string& source, int capability, Effort effort = Effort::kFull) const;
 
  private:
   struct Symbols {

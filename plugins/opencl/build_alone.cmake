@@ -6,7 +6,7 @@ file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --component sdk --prefix ${WORK}/sdk)
 file(COPY ${PLUGINS}/abi ${PLUGINS}/kernels ${PLUGINS}/device ${PLUGINS}/opencl DESTINATION ${WORK}/source)
 set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${LAUNCHER}")  # a list, which an argument would take apart
-run(${CMAKE_COMMAND} -S ${WORK}/source/opencl -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/sdk -DCMAKE_BUILD_TYPE=Debug)
+run(${CMAKE_COMMAND} -S ${WORK}/source/opencl -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/sdk)
 run(${CMAKE_COMMAND} --build ${WORK}/build --parallel 2)
 run(ldd ${WORK}/build/plugins/libltc_opencl.so)
 if(output MATCHES "torch|c10")
