@@ -128,8 +128,9 @@ TEST_F(QueueTest, WhatWasWaitedForIsReachedWhenAskedAgain) {
 
 TEST_F(QueueTest, WhoAsksIsNotHeldUpByWhoWaits) {
   Gate waits, go_on;
-  watch.on_wait = [&](uint64_t timeout_ns) {
+  watch.on_wait = [&](ltc_event*, uint64_t timeout_ns) -> const char* {
     if (timeout_ns == host::kForever) waits.open(), go_on.wait();
+    return nullptr;
   };
   open("watched_async");
   const ProgramRef neg = program(kNeg);

@@ -59,7 +59,7 @@ struct Watch {
 
   std::function<const char*()> on_execute, on_transfer, on_compile;
   std::function<void()> after_execute;
-  std::function<void(uint64_t timeout_ns)> on_wait;  // of the asynchronous plugin, in any thread
+  std::function<const char*(ltc_event* event, uint64_t timeout_ns)> on_wait;  // of the asynchronous plugin, in any thread
 
   std::vector<Execute> executes() {
     std::lock_guard lock(mutex);
@@ -114,8 +114,8 @@ struct WatchedPlugin {
   }
 
   static ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
-    if (g_watch->on_wait) g_watch->on_wait(timeout_ns);
-    return inner.event_wait(event, timeout_ns, finished);
+    ltc_status* refused = refusal([&] { return g_watch->on_wait ? g_watch->on_wait(event, timeout_ns) : nullptr; });
+    return refused ? refused : inner.event_wait(event, timeout_ns, finished);
   }
 
   static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
