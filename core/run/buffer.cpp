@@ -1,5 +1,8 @@
 #include "core/run/buffer.h"
 
+#include <tuple>
+#include <utility>
+
 #include "core/base/log.h"
 #include "core/compile/blame.h"
 #include "core/run/fork.h"
@@ -7,41 +10,77 @@
 
 namespace ltc {
 
-Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
-                       std::shared_ptr<const Step> step)
-    : queue_(queue), event_(event), parents_(std::move(parents)), step_(std::move(step)) {}
+// What was submitted, and what it holds on to until it is done.
+struct Completion::Work {
+  Work(DeviceQueue& owner, ltc_event* awaited) : queue(owner), event(awaited) {}
+  ~Work() {
+    if (event && !forked()) queue.device().destroy_event(event);
+  }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
 
-Completion::Completion(DeviceQueue& queue, ltc_event* event, HostValue sent)
-    : queue_(queue), event_(event), sent_(std::move(sent)) {}
+  // False when the time ran out. With the first error of what is over.
+  std::pair<bool, std::exception_ptr> wait(uint64_t timeout_ns) const {
+    std::exception_ptr error;
+    const auto is_over = [&](const auto& wait) {
+      try {
+        return wait();
+      } catch (...) {
+        if (!error) error = std::current_exception();
+        return true;
+      }
+    };
+    const auto wait_for_event = [&] { return queue.device().wait(event, timeout_ns); };
+    bool over = true;
+    for (const auto& parent : parents) over = over && is_over([&] { return parent->try_wait(timeout_ns); });
+    over = over && is_over([&] { return step ? blaming(*step, wait_for_event) : wait_for_event(); });
+    return {over, error};
+  }
+
+  DeviceQueue& queue;
+  ltc_event* const event;
+  std::vector<std::shared_ptr<Completion>> parents;
+  std::shared_ptr<const Step> step;
+  HostValue sent;
+};
+
+Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
+                       std::shared_ptr<const Step> step) {
+  auto work = std::make_shared<Work>(queue, event);
+  work->parents = std::move(parents);
+  work->step = std::move(step);
+  work_ = std::move(work);
+}
+
+Completion::Completion(DeviceQueue& queue, ltc_event* event, HostValue sent) {
+  if (!event) return;
+  auto work = std::make_shared<Work>(queue, event);
+  work->sent = std::move(sent);
+  work_ = std::move(work);
+}
 
 Completion::~Completion() {
-  if (!event_ || forked()) return;
-  if (sent_.data) wait_until_over();
-  queue_.device().destroy_event(event_);
+  if (work_ && work_->sent.data && !forked()) wait_until_over();
 }
 
 bool Completion::try_wait(uint64_t timeout_ns) {
-  std::lock_guard lock(mutex_);
-  try {
-    while (!parents_.empty()) {
-      if (!parents_.back()->try_wait(timeout_ns)) return false;
-      parents_.pop_back();
-    }
-    if (!wait_event(timeout_ns)) return false;
-  } catch (...) {
-    error_ = std::current_exception();
-    parents_.clear();
+  std::shared_ptr<const Work> work;
+  std::exception_ptr error;
+  {
+    std::lock_guard lock(mutex_);
+    work = work_;
+    error = error_;
   }
-  queue_.device().destroy_event(std::exchange(event_, nullptr));
-  step_.reset();
-  sent_ = {};
-  if (error_) std::rethrow_exception(error_);
+  if (work) {
+    bool over = false;
+    std::tie(over, error) = work->wait(timeout_ns);
+    if (!over) return false;
+    std::lock_guard lock(mutex_);
+    error_ = error;
+    work_.reset();
+  }
+  if (error) std::rethrow_exception(error);
   return true;
-}
-
-bool Completion::wait_event(uint64_t timeout_ns) {
-  const auto wait = [&] { return queue_.device().wait(event_, timeout_ns); };
-  return !event_ || (step_ ? blaming(*step_, wait) : wait());
 }
 
 void Completion::wait() { try_wait(host::kForever); }

@@ -27,22 +27,19 @@ class Completion {
 
   // Returns when the work is done; throws its error, or the first of what it depended on.
   void wait();
-  bool finished();  // the same without waiting
+  bool finished();  // the same without waiting, not for others that wait either
   // Whether the work is over, well or not. Throws nothing: errors are for who reads the buffers.
   bool is_over() noexcept;
   void wait_until_over() noexcept;
 
  private:
+  struct Work;
+
   bool try_wait(uint64_t timeout_ns);
   bool try_wait_quietly(uint64_t timeout_ns) noexcept;
-  bool wait_event(uint64_t timeout_ns);
 
-  DeviceQueue& queue_;
-  std::mutex mutex_;
-  ltc_event* event_;
-  std::vector<std::shared_ptr<Completion>> parents_;
-  std::shared_ptr<const Step> step_;  // until it is done, as the next
-  HostValue sent_;
+  std::mutex mutex_;                  // never held while waiting
+  std::shared_ptr<const Work> work_;  // null once it is done; whoever waits holds it too
   std::exception_ptr error_;
 };
 

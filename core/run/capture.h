@@ -88,7 +88,7 @@ class LTC_API Capture {
   Tape tape_;
   Capture* const outer_;
   std::vector<LazyStorage*> stand_ins_;
-  std::unordered_map<const Buffer*, uint32_t> argument_of_;  // by the buffer that stands for it
+  std::unordered_map<const Buffer*, uint32_t> argument_of_;  // by the buffer that stands for it, which the tape keeps
   std::vector<Draw> draws_;
   std::string refusal_;
   bool is_open_ = true;

@@ -117,6 +117,20 @@ TEST_F(CaptureTest, WhatIsNoArgumentIsRefused) {
   EXPECT_THAT(read(outside), ElementsAre(1, 2));
 }
 
+TEST_F(CaptureTest, WhatIsMadeInsideIsNotTakenForAnArgumentThatWasOverwritten) {
+  const Captured added = capture(2, [&](auto& given, LazyStorage& result) {
+    fill(*given[0], {5, 6});  // what stood for the argument is gone, and its memory free for others
+    LazyStorage made(device());
+    fill(made, {7, 8});
+    record(result, "aten::add.Tensor", {&made, given[1]});
+  });
+  LazyStorage a(device()), b(device());
+  fill(a, {1, 2});
+  fill(b, {10, 20});
+  EXPECT_THAT(call(added, {&a, &b}, {}), ElementsAre(17, 28));
+  EXPECT_THAT(read(a), ElementsAre(5, 6));
+}
+
 TEST_F(CaptureTest, WhatEscapesHasNoValue) {
   LazyStorage kept(device());
   capture(1, [&](auto& given, LazyStorage& result) {

@@ -176,6 +176,20 @@ void DeviceQueue::stop() {
   if (thread.joinable()) thread.join();  // it drains first
 }
 
+// A long value on its way, which has its share of the room until it is gone.
+struct DeviceQueue::Staged {
+  ~Staged() {
+    const size_t bytes = type_of(value.type).size_bytes();
+    value = {};
+    std::lock_guard lock(queue.mutex_);
+    queue.staged_bytes_ -= bytes;
+    queue.room_.notify_all();
+  }
+
+  DeviceQueue& queue;
+  HostValue value;
+};
+
 BufferRef DeviceQueue::upload(HostValue value) {
   refuse_after_fork();
   auto buffer = std::make_shared<Buffer>(*this, value.type);
@@ -186,10 +200,8 @@ BufferRef DeviceQueue::upload(HostValue value) {
     return buffer;
   }
   reserve_staging(size);
-  submit({[this, value = std::move(value), buffer]() mutable {
-    run_upload(value, *buffer);
-    release_staging(std::exchange(value, {}));
-  }});
+  const std::shared_ptr<Staged> staged(new Staged{*this, std::move(value)});  // a std::function must be copyable
+  submit({[this, staged, buffer] { run_upload(staged->value, *buffer); }});
   return buffer;
 }
 
@@ -198,14 +210,6 @@ void DeviceQueue::reserve_staging(size_t bytes) {
   await_room(lock, [&] { return staged_bytes_ == 0 || staged_bytes_ + bytes <= kStagedBytes; });
   refuse_after_stop();
   staged_bytes_ += bytes;
-}
-
-void DeviceQueue::release_staging(HostValue value) {
-  const size_t bytes = type_of(value.type).size_bytes();
-  value = {};
-  std::lock_guard lock(mutex_);
-  staged_bytes_ -= bytes;
-  room_.notify_all();
 }
 
 bool DeviceQueue::copies_from(const DeviceQueue& other, TypeId type) const {

@@ -90,8 +90,8 @@ class DeviceQueue {
   template <typename HasRoom>
   void await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room);  // or that the queue stops
   void submit(Task task);
+  struct Staged;
   void reserve_staging(size_t bytes);
-  void release_staging(HostValue sent);
   void work();
   void linger(std::unique_lock<std::mutex>& lock);
   void refuse_after_stop() const;

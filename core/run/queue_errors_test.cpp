@@ -64,6 +64,34 @@ TEST_F(QueueErrorsTest, AnErrorThatIsKnownByNowReachesLaterWork) {
   EXPECT_THAT(download(other), ElementsAre(-1, -2));
 }
 
+TEST_F(QueueErrorsTest, WorkThatReadsAFailedValueIsWaitedForToo) {
+  open("watched_async");
+  const BufferRef buffer = upload({1, 2});
+  download(buffer);  // the queue is idle from here on
+  const Floats values = {3, 4};
+  const auto send = [&] {
+    ltc_transfer_args args{};
+    args.struct_size = LTC_SIZE_TO(ltc_transfer_args, source_offset_bytes);
+    args.direction = LTC_TO_DEVICE;
+    args.buffer = buffer->handle;
+    args.size_bytes = values.size() * sizeof(float);
+    args.from = values.data();
+    return queue().device().transfer(args);
+  };
+  ltc_event *const first = send(), *const second = send();
+  std::vector<ltc_event*> waited_for;
+  watch.on_wait = [&](ltc_event* event, uint64_t) -> const char* {
+    waited_for.push_back(event);
+    return event == first ? "the link is down" : nullptr;
+  };
+  {
+    Completion reading(queue(), second, {std::make_shared<Completion>(queue(), first)}, nullptr);
+    for (int i = 0; i < 2; ++i) EXPECT_THAT(message_of([&] { reading.wait(); }), HasSubstr("the link is down"));
+  }
+  EXPECT_THAT(waited_for, ElementsAre(first, second));
+  watch.on_wait = nullptr;
+}
+
 TEST_F(QueueErrorsTest, AnErrorReachesABufferOfAnotherSize) {
   open("test_fails");
   const ProgramRef neg = program(kNeg);

@@ -1,8 +1,10 @@
 #include "core/run/queue.h"
 
 #include <atomic>
+#include <future>
 
 #include "core/run/queue_test_support.h"
+#include "core/testing/refused_threads.h"
 
 #if defined(__SANITIZE_THREAD__)
 // An error is read by one thread and freed by another; libstdc++ counts its references where the sanitizer does not see it.
@@ -122,6 +124,41 @@ TEST_F(QueueTest, WhatWasWaitedForIsReachedWhenAskedAgain) {
     EXPECT_TRUE(queue().mark()->reached()) << "in round " << i;
     set_runs_here([] { return false; });
   }
+}
+
+TEST_F(QueueTest, WhoAsksIsNotHeldUpByWhoWaits) {
+  Gate waits, go_on;
+  watch.on_wait = [&](ltc_event*, uint64_t timeout_ns) -> const char* {
+    if (timeout_ns == host::kForever) waits.open(), go_on.wait();
+    return nullptr;
+  };
+  open("watched_async");
+  const ProgramRef neg = program(kNeg);
+  const BufferRef output = run(neg, upload({1, 2}));
+  const auto marker = queue().mark();
+  std::thread waiting([&] { marker->wait(); });
+  waits.wait();
+  const auto asking = std::async(std::launch::async, [&] {
+    while (!marker->reached()) std::this_thread::yield();
+    run(neg, output);  // the queue asks whether its operand is there
+    queue().mark();
+  });
+  EXPECT_EQ(asking.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  go_on.open();
+  waiting.join();
+  asking.wait();
+  queue().drain();
+  watch.on_wait = nullptr;
+}
+
+TEST_F(QueueTest, AnUploadThatFindsNoThreadTakesNoRoom) {
+  open("test");
+  const auto upload_much = [&] { return queue().upload(allocate_host_value(f32({(300 << 20) / 4}))); };  // nothing beside it
+  threads_left = 0;
+  EXPECT_THROW(upload_much(), std::system_error);
+  threads_left = kAnyThreads;
+  upload_much();  // would wait for room
+  queue().drain();
 }
 
 TEST_P(AnyQueueTest, StopEndsWhatWasSubmittedAndRefusesTheRest) {

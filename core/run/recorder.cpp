@@ -6,7 +6,7 @@ namespace ltc {
 
 // Whether what the storage holds was made by this capture.
 bool Recorder::is_inside(const LazyStorage& storage) const {
-  if (storage.buffer_) return tape_.readable.contains(storage.buffer_.get());
+  if (storage.buffer_) return tape_.readable.contains(storage.buffer_);
   return storage.epoch_ == tape_.epoch;
 }
 
@@ -33,7 +33,7 @@ ValueId Recorder::enter_trace(LazyStorage& storage) {
 }
 
 ValueId Recorder::input(BufferRef buffer, TypeId type) {
-  if (tape_.is_capture) tape_.readable.insert(buffer.get());
+  if (tape_.is_capture) tape_.readable.insert(buffer);
   tape_.owners.push_back(nullptr);
   tape_.inputs.push_back(std::move(buffer));
   return tape_.trace.add({kOpParam, type});
@@ -60,7 +60,7 @@ ValueId Recorder::find_view(const ViewKey& key) const {
 
 void Recorder::bind(LazyStorage& storage, BufferRef buffer, TypeId type) {
   prepare_write(storage);
-  if (tape_.is_capture) tape_.readable.insert(buffer.get());
+  if (tape_.is_capture) tape_.readable.insert(buffer);
   storage.declare(type, type_of(type));
   storage.buffer_ = std::move(buffer);
 }

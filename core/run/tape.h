@@ -35,8 +35,9 @@ struct Tape {
   std::unordered_map<ViewKey, ValueId, ViewKeyHash> views;
 
   // Of a capture only: the buffers that may be read. Any other comes from outside, and would be bound to the program for ever.
+  // They are kept, so that no other comes to have the address of one.
   bool is_capture = false;
-  std::unordered_set<const Buffer*> readable;
+  std::unordered_set<BufferRef> readable;
 };
 
 }  // namespace ltc

@@ -59,6 +59,7 @@ struct Watch {
 
   std::function<const char*()> on_execute, on_transfer, on_compile;
   std::function<void()> after_execute;
+  std::function<const char*(ltc_event* event, uint64_t timeout_ns)> on_wait;  // of the asynchronous plugin, in any thread
 
   std::vector<Execute> executes() {
     std::lock_guard lock(mutex);
@@ -112,6 +113,11 @@ struct WatchedPlugin {
     return refused ? refused : inner.transfer(device, args, done);
   }
 
+  static ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
+    ltc_status* refused = refusal([&] { return g_watch->on_wait ? g_watch->on_wait(event, timeout_ns) : nullptr; });
+    return refused ? refused : inner.event_wait(event, timeout_ns, finished);
+  }
+
   static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
     ltc_status* refused = refusal(g_watch->on_compile);
     return refused ? refused : inner.compile(device, args, executable);
@@ -131,6 +137,7 @@ struct WatchedPlugin {
     table.execute = execute;
     table.transfer = transfer;
     table.compile = compile;
+    if (is_async) table.event_wait = event_wait;
     args->api = &table;
     return true;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "abi/failure.h"
@@ -114,13 +115,23 @@ void HostKernels::request(std::span<const std::shared_ptr<HostModule>> modules) 
 }
 
 void HostKernels::enqueue(const std::shared_ptr<HostModule>& module) {
+  if (requests_.size() >= idle_ && threads_.size() < most_threads_) add_thread();
   module->state_ = HostModule::State::kRequested;
   module->requested_at_ = std::chrono::steady_clock::now();
   requests_.push_back(module);
-  if (requests_.size() > idle_ && threads_.size() < most_threads_) {
-    threads_.emplace_back([this, is_first = threads_.empty()] { work(is_first); });
-  }
   changed_.notify_all();
+}
+
+// Where the system gives no more, the threads that there are do it, or those that a later request begins.
+void HostKernels::add_thread() {
+  try {
+    threads_.emplace_back([this, is_first = threads_.empty()] { work(is_first); });
+  } catch (const std::system_error& error) {
+    if (!threads_.empty()) return;
+    const std::string message = std::string("there is no thread to compile kernels: ") + error.what();
+    if (when_ == When::kWait) throw abi::Failure(LTC_RESOURCE_EXHAUSTED, message);
+    log(LTC_LOG_WARN, message);
+  }
 }
 
 // A program whose steps do not wait for kernels goes on beside them: the first thread is no slower than its own, others

@@ -71,6 +71,7 @@ class HostKernels {
 
  private:
   void enqueue(const std::shared_ptr<HostModule>& module);
+  void add_thread();
   void work(bool is_first);
   void open();
   void make(HostModule& module) noexcept;

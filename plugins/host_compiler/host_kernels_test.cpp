@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "abi/failure.h"
+#include "core/testing/refused_threads.h"
 
 namespace ltc::host_compiler {
 namespace {
@@ -179,6 +180,22 @@ TEST(HostKernels, one_of_several_that_does_not_compile_does_not_keep_the_others)
   const std::shared_ptr<HostModule> modules[] = {kernels.module("no source", 1), kernels.module(kDoubles, 1)};
   EXPECT_THROW(kernels.request(modules), abi::Failure);
   EXPECT_EQ(run(*modules[1]), (std::vector<float>{1, 4, 6}));
+}
+
+TEST(HostKernels, without_a_thread_nobody_waits_for_ever) {
+  using testing::threads_left;
+  Host host;
+  HostKernels waiting(&host.api, "native", When::kWait), background(&host.api, "native", When::kBackground);
+  const auto module = waiting.module(kDoubles, 1), later = background.module(kDoubles, 1);
+  threads_left = 0;
+  EXPECT_THROW(request(waiting, module), abi::Failure);
+  EXPECT_THROW(request(waiting, module), abi::Failure);
+  request(background, later);  // is interpreted meanwhile
+  threads_left = testing::kAnyThreads;
+  request(waiting, module);
+  EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
+  request(background, background.module("// another" + kDoubles, 1));
+  while (!later->function(0)) std::this_thread::yield();  // the test's time limit ends it
 }
 
 TEST(HostKernels, many_threads_ask_for_many_kernels) {

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <exception>
+#include <system_error>
 
 #include "execute.h"
 #include "pool.h"
@@ -45,8 +46,11 @@ Team::~Team() {
 }
 
 void Team::call(Job& job, int helpers) {
-  while (threads_.size() < static_cast<size_t>(helpers)) {
-    threads_.emplace_back([this, number = static_cast<int>(threads_.size())] { help(number); });
+  try {
+    while (threads_.size() < static_cast<size_t>(helpers)) {
+      threads_.emplace_back([this, number = static_cast<int>(threads_.size())] { help(number); });
+    }
+  } catch (const std::system_error&) {  // those that there are do it, perhaps with this one alone
   }
   job.helpers = helpers;
   job_ = &job;

@@ -22,7 +22,8 @@ class Team {
   Team& operator=(const Team&) = delete;
 
   // Calls work(0) ... work(pieces - 1), each in this thread or in one of `few` helpers, `most` once somebody waits for the
-  // device; throws what one of them threw. One thread is helped at a time; another does its work alone.
+  // device; throws what one of them threw. One thread is helped at a time; another does its work alone. Where the system gives
+  // no more threads, fewer help.
   using Work = c10::function_ref<void(int64_t piece)>;
   void run(int64_t pieces, int few, int most, Work work);
 

@@ -1,5 +1,6 @@
 #include <random>
 
+#include "core/testing/refused_threads.h"
 #include "plugin_test.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -66,6 +67,26 @@ TEST_F(ThreadsTest, ProductsInPieces) {
       }
     }
   }
+}
+
+TEST_F(ThreadsTest, AProductWithFewerThreadsThanItMayHave) {
+  const int64_t size = 512;
+  GraphBuilder g;
+  const uint32_t a = g.param(LTC_F32, {size, size}), b = g.param(LTC_F32, {size, size});
+  const uint32_t t = g.node("aten::t", {b}, {}, LTC_F32, {size, size});
+  const uint32_t product = g.node("aten::mm", {a, t}, {}, LTC_F32, {size, size});
+  const ltc_graph& graph = g.finish({product});
+  const std::vector<float> values = noise(static_cast<size_t>(size * size));
+  const std::vector<ltc_buffer*> inputs = {floats({size, size}, values), floats({size, size}, values)};
+  std::vector<std::vector<std::vector<float>>> results;
+  for (const int left : {0, 1, kAnyThreads}) {
+    threads_left = left;
+    results.push_back(run(graph, inputs));
+    threads_left = kAnyThreads;
+  }
+  EXPECT_EQ(results[0], results[2]);
+  EXPECT_EQ(results[1], results[2]);
+  for (ltc_buffer* input : inputs) device.api->buffer_destroy(input);
 }
 
 TEST_F(ThreadsTest, AttentionAndReductions) {
