@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "fold.h"
 #include "kernels/maths.h"
 
 namespace ltc::torchscript {
@@ -164,39 +165,6 @@ inline Vec exponential(const Vec& x) {
   return Vec::loadu(lanes);
 }
 
-using Four = float __attribute__((vector_size(16)));
-using Eight = float __attribute__((vector_size(32)));
-using Sixteen = float __attribute__((vector_size(64)));
-
-struct Sum {
-  template <typename T>
-  inline T operator()(const T& a, const T& b) const {
-    return a + b;
-  }
-};
-
-struct Larger {
-  template <typename T>
-  inline T operator()(const T& a, const T& b) const {
-    return a > b ? a : b;
-  }
-};
-
-template <typename Combine>
-inline float fold(const Four& x, Combine combine) {
-  const auto two = combine(__builtin_shufflevector(x, x, 0, 1), __builtin_shufflevector(x, x, 2, 3));
-  return combine(two[0], two[1]);
-}
-template <typename Combine>
-inline float fold(const Eight& x, Combine combine) {
-  return fold(combine(__builtin_shufflevector(x, x, 0, 1, 2, 3), __builtin_shufflevector(x, x, 4, 5, 6, 7)), combine);
-}
-template <typename Combine>
-inline float fold(const Sixteen& x, Combine combine) {
-  return fold(
-      combine(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15)),
-      combine);
-}
 template <typename Combine>
 inline float fold(const Vec& x, Combine combine) {
   float __attribute__((vector_size(kWidth * sizeof(float)))) lanes;

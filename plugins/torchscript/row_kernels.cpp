@@ -3,40 +3,18 @@
 
 #include <string.h>
 
+#include "fold.h"
 #include "kernels/maths.h"
 
 namespace ltc::torchscript {
 namespace {
 
-using Lanes = float __attribute__((vector_size(64)));
+using Lanes = SixteenLanes;
 constexpr int64_t kLanes = 16;
 constexpr int64_t kAhead = 512;  // elements that sums fetch ahead
 
 inline void load(Lanes& lanes, const float* x) { memcpy(&lanes, x, sizeof lanes); }
 inline void load(float& one, const float* x) { one = *x; }
-
-struct Sum {
-  template <typename T>
-  inline T operator()(const T& a, const T& b) const {
-    return a + b;
-  }
-};
-
-struct Larger {
-  template <typename T>
-  inline T operator()(const T& a, const T& b) const {
-    return a > b ? a : b;
-  }
-};
-
-template <typename Combine = Sum>
-inline float fold(const Lanes& x, Combine combine = {}) {
-  const auto eight =
-      combine(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7), __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));
-  const auto four = combine(__builtin_shufflevector(eight, eight, 0, 1, 2, 3), __builtin_shufflevector(eight, eight, 4, 5, 6, 7));
-  const auto two = combine(__builtin_shufflevector(four, four, 0, 1), __builtin_shufflevector(four, four, 2, 3));
-  return combine(two[0], two[1]);
-}
 
 // What is summed, of one element or of lanes.
 struct Itself {
