@@ -14,6 +14,7 @@
 #include "core/ir/op.h"
 #include "core/ir/text.h"
 #include "core/run/lazy_device.h"
+#include "core/run/recorder.h"
 
 namespace ltc {
 namespace {
