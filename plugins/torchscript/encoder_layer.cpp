@@ -84,8 +84,9 @@ at::Tensor transformer_encoder_layer_fwd(const at::Tensor& src, int64_t embed_di
                     {ffn_weight_2, ffn_bias_2},
                     {norm_weight_1, norm_bias_1, eps},
                     {norm_weight_2, norm_bias_2, eps}};
-  // Each sequence is one thread's: to wake another once is enough, and what the steps pass on stays in its cache.
-  const int64_t batch = src.size(0), pieces = most_threads() == 1 ? 1 : std::min<int64_t>(batch, kPiecesEach * most_threads());
+  // Each thread has its sequences: to wake another once is enough, and what the steps pass on stays in its cache. One piece for
+  // each, as products of fewer rows are slower: 128 rows at once take 1.2 of the time per row of 256.
+  const int64_t batch = src.size(0), pieces = most_threads() == 1 ? 1 : std::min<int64_t>(batch, most_threads());
   if (pieces == 1) return layer(src);
   at::Tensor made(at::detail::empty_cpu(src.sizes(), at::kFloat));
   divide_pieces(pieces, [&](int64_t i) {

@@ -16,6 +16,10 @@ namespace {
 constexpr int64_t kPieceWork = 1 << 21;  // multiplications worth being a piece
 constexpr int64_t kPieceStep = 16;       // rows or columns; a vector and a cache line of them
 
+// A matrix that lies by columns, as weights do, is laid out anew for each piece of rows: in 4 pieces of rows the products of a
+// transformer's layer (512 x 128 by 384, ...) take 1.13 to 1.19 of their time in one, in 4 of columns 1.04.
+constexpr int64_t kManyColumns = 128;
+
 // As the kernels behind the dispatcher want it.
 at::Tensor plain(const c10::IValue& operand) {
   const at::Tensor& tensor = operand.toTensor();
@@ -44,7 +48,8 @@ at::Tensor addend(const at::Tensor& self, Part part) {
 template <typename Compute>
 at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, Compute compute) {
   at::Tensor out(at::detail::empty_cpu({a.size(0), b.size(1)}, at::kFloat));
-  const int64_t rows = a.size(0), columns = b.size(1), dim = columns > rows, size = std::max(rows, columns);
+  const int64_t rows = a.size(0), columns = b.size(1), dim = columns > rows || (b.stride(0) == 1 && columns >= kManyColumns);
+  const int64_t size = dim == 0 ? rows : columns;
   const int64_t most = std::max<int64_t>(1, rows * columns * a.size(1) / kPieceWork);
   const int64_t pieces = most_threads() == 1 ? 1 : std::min<int64_t>(most, kPiecesEach * most_threads());
   const int64_t width = ((size + pieces - 1) / pieces + kPieceStep - 1) / kPieceStep * kPieceStep;
