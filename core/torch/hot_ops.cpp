@@ -185,8 +185,8 @@ void add_all(torch::Library& m) {
 bool is_plain(c10::DispatchKeySet keys) {
   const auto local = c10::impl::tls_local_dispatch_key_set();
   keys = ((keys | local.included_) - local.excluded_).remove(c10::DispatchKey::BackendSelect);  // concerns factories only
-  return keys.highestPriorityTypeId() == c10::DispatchKey::AutogradPrivateUse1 && reaches_device(keys) && !at::hasCallbacks() &&
-         !at::impl::torch_function_mode_enabled();
+  return keys.highestPriorityTypeId() == c10::DispatchKey::AutogradPrivateUse1 && reaches_device(keys) &&
+         !at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION) && !at::impl::torch_function_mode_enabled();
 }
 
 OpEntry& entry_of(Operator op) {
