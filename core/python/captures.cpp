@@ -1,10 +1,14 @@
 #include "core/python/captures.h"
 
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <algorithm>
 
 #include "core/python/source_lines.h"
+#include "core/torch/device.h"
+#include "core/torch/tensor.h"
 
 namespace py = pybind11;
 
@@ -22,13 +26,49 @@ std::optional<Number> number_of(py::handle value) {
   return overflow ? std::nullopt : std::optional(Number::of(integer));
 }
 
+std::span<PyObject* const> items(const py::list& list) {
+  return {PySequence_Fast_ITEMS(list.ptr()), static_cast<size_t>(PyList_GET_SIZE(list.ptr()))};
+}
+
+// A C function that is called with the arguments one by one: `otherwise`, called with a list of them, where such a call was not
+// captured yet.
+py::cpp_function entry(const py::object& captures, py::object otherwise) {
+  return [self = &captures.cast<Captures&>(), alive = captures, otherwise = std::move(otherwise)](const py::args& args) {
+    py::object results = self->call({PySequence_Fast_ITEMS(args.ptr()), args.size()});
+    return results.is_none() ? otherwise(py::list(args)) : results;
+  };
+}
+
+constexpr int kWantsGradient = -1, kSeveralDevices = -2;
+
+// Where a function of these values computes: the ordinal of the one device that they are on, if they are on any; or one of the
+// above.
+int place_of_call(const py::list& values) {
+  std::optional<c10::DeviceIndex> device;
+  for (PyObject* const value : items(values)) {
+    if (!THPVariable_Check(value)) continue;
+    const at::Tensor& tensor = THPVariable_Unpack(value);
+    if (tensor.requires_grad() && at::GradMode::is_enabled()) return kWantsGradient;
+    if (!is_lazy(tensor)) continue;
+    if (device.value_or(tensor.device().index()) != tensor.device().index()) return kSeveralDevices;
+    device = tensor.device().index();
+  }
+  return device.value_or(current_device());
+}
+
+// What a thread is set to that changes what the same calls record.
+int recording_modes() {
+  const auto autocast = static_cast<int>(at::autocast::get_autocast_dtype(kLtc)) * 2 + at::autocast::is_autocast_enabled(kLtc);
+  return autocast << 8 | static_cast<int>(c10::get_default_dtype_as_scalartype());
+}
+
 TensorArguments arguments(int device, std::vector<at::Tensor> tensors) {
   return TensorArguments(LazyDevice::get(static_cast<uint32_t>(device)), std::move(tensors));
 }
 
 }  // namespace
 
-Captures::Arguments Captures::sort(const py::list& values) {
+Captures::Arguments Captures::sort(std::span<PyObject* const> values) {
   Arguments sorted;
   sorted.tensors.reserve(values.size());
   sorted.slots.reserve(values.size());
@@ -48,7 +88,7 @@ Captures::Arguments Captures::sort(const py::list& values) {
 
 // A number that the function returns is what it returned.
 Captures::Arguments Captures::sort_results(const py::list& values) {
-  Arguments sorted = sort(values);
+  Arguments sorted = sort(items(values));
   for (size_t i = 0; i < values.size(); ++i) {
     if (sorted.slots[i].kind == Slot::kNumber) sorted.slots[i] = {Slot::kOther, values[i]};
   }
@@ -75,7 +115,7 @@ py::list Captures::give(const std::vector<Slot>& results, std::vector<at::Tensor
   return list;
 }
 
-py::object Captures::call(const py::list& args) {
+py::object Captures::call(std::span<PyObject* const> args) {
   Arguments sorted = sort(args);
   if (t_capture) return py::none();
   const TensorArguments given = arguments(device_, std::move(sorted.tensors));
@@ -95,7 +135,7 @@ py::object Captures::call(const py::list& args) {
 }
 
 py::list Captures::begin(const py::list& args) {
-  opened_ = sort(args);
+  opened_ = sort(items(args));
   open_ = std::make_unique<FunctionCapture>(arguments(device_, std::move(opened_.tensors)));
   py::list list(args.size());
   size_t next = 0;
@@ -156,12 +196,17 @@ std::string Captures::abandon() {
 void bind_captures(py::module_& m) {
   py::class_<Captures>(m, "Captures")
       .def(py::init<int>())
-      .def("call", &Captures::call)
+      .def("call", [](Captures& captures, const py::list& args) { return captures.call(items(args)); })
+      .def("entry", [](const py::object& captures, py::object otherwise) { return entry(captures, std::move(otherwise)); })
       .def("begin", &Captures::begin)
       .def("finish", &Captures::finish)
       .def("refusal", &Captures::refusal)
       .def("abandon", &Captures::abandon)
       .def("__len__", &Captures::size);
+  m.attr("WANTS_GRADIENT") = kWantsGradient;
+  m.attr("SEVERAL_DEVICES") = kSeveralDevices;
+  m.def("place_of_call", &place_of_call);
+  m.def("recording_modes", &recording_modes);
   m.def("is_capturing", [] { return t_capture != nullptr; });
   m.def("set_known_line", [](const std::string& line) { set_known_line(line); });
 }

@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <span>
 
 #include "core/run/number_operands.h"
 #include "core/torch/captured_function.h"
@@ -17,7 +18,7 @@ class Captures {
 
   // What the function gives for `args`, or None where such a call was not captured yet: then begin(), the function on what it
   // returns, and finish() or abandon().
-  pybind11::object call(const pybind11::list& args);
+  pybind11::object call(std::span<PyObject* const> args);
   pybind11::list begin(const pybind11::list& args);
   // `fixed`: the positions of numbers that the function may have done more with than hand them to ops.
   pybind11::list finish(const pybind11::list& results, const std::vector<size_t>& fixed);
@@ -42,7 +43,7 @@ class Captures {
     std::vector<Slot> args, results;
     NumberOperands numbers;
   };
-  static Arguments sort(const pybind11::list& values);
+  static Arguments sort(std::span<PyObject* const> values);
   static Arguments sort_results(const pybind11::list& values);
   static bool equal(const std::vector<Slot>& a, const std::vector<Slot>& b);
   static pybind11::list give(const std::vector<Slot>& results, std::vector<at::Tensor> tensors);

@@ -5,6 +5,12 @@
 #include "core/run/recorder.h"
 
 namespace ltc {
+namespace {
+
+// Records of a function that joins the step around it rather than end it: a barrier and a run cost more than to record so many.
+constexpr size_t kShortRecording = 256;
+
+}  // namespace
 
 bool Captured::computes_like(const Captured& other) const {
   return program == other.program && inputs == other.inputs && outputs == other.outputs && scalar_of == other.scalar_of &&
@@ -70,6 +76,13 @@ void Capture::bind_results(Captured& captured, std::span<LazyStorage* const> res
   }
 }
 
+std::shared_ptr<const Recording> Capture::recording(std::span<const Root> roots) const {
+  auto recording = std::make_shared<Recording>(tape_.trace, tape_.locations);
+  for (const BufferRef& input : tape_.inputs) recording->reads.push_back(place_of(input));
+  for (const Root& root : roots) recording->outputs.push_back(root.value);
+  return recording;
+}
+
 Captured Capture::finish(std::span<LazyStorage* const> results) {
   Captured captured;
   LazyDevice::Cut step;
@@ -88,6 +101,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   }
   if (step.roots.empty()) return captured;
   for (const Root& root : step.roots) captured.outputs.push_back(tape_.trace.records[root.value].type);
+  if (tape_.trace.records.size() <= kShortRecording) captured.recording = recording(step.roots);
   step.trace = std::move(tape_.trace);
   step.locations = std::move(tape_.locations);
   std::lock_guard order(device_.submission_);
@@ -130,6 +144,76 @@ bool LazyDevice::bind_call(const Captured& captured, std::span<LazyStorage* cons
   return true;
 }
 
+namespace {
+
+// Records once more what a capture recorded, with what the call's storages hold in the place of its stand-ins.
+class Replay {
+ public:
+  Replay(Recorder& recorder, const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages)
+      : recorder_(recorder), captured_(captured), recording_(*captured.recording), scalars_(scalars), storages_(storages) {}
+
+  void run() {
+    for (const Record& record : recording_.trace.records) values_.push_back(add(record));
+    std::vector<Held> held;  // all of it before anything is bound: an argument may hold another one's value
+    for (const Binding& binding : captured_.bindings) held.push_back(held_at(binding.place));
+    for (size_t i = 0; i < held.size(); ++i) {
+      const Binding& binding = captured_.bindings[i];
+      LazyStorage& storage = *storages_[binding.storage];
+      held[i].buffer ? recorder_.bind(storage, std::move(held[i].buffer), binding.type)
+                     : recorder_.bind(storage, held[i].value, binding.type);
+    }
+  }
+
+ private:
+  struct Held {
+    ValueId value;
+    BufferRef buffer;
+  };
+
+  ValueId add(const Record& record) {
+    switch (record.op) {
+      case kOpParam: {
+        const Place& place = recording_.reads[next_read_++];
+        return place.kind == Place::kConstant ? recorder_.input(place.constant, record.type)
+                                              : recorder_.read(*storages_[place.index]);
+      }
+      case kOpScalar: return recorder_.scalar(type_of(record.type).dtype, scalars_[next_scalar_++]);
+      case kOpResult: return recorder_.result(values_[record.in[0]], record.in[1], record.type);
+      default: break;
+    }
+    inputs_.clear();
+    for (const ValueId input : recording_.trace.inputs(record)) inputs_.push_back(input == kNone ? kNone : values_[input]);
+    return recorder_.node(record.op, record.type, record.attrs, inputs_, recording_.locations[next_location_++]);
+  }
+
+  Held held_at(const Place& place) {
+    if (place.kind == Place::kConstant) return {kNone, place.constant};
+    if (place.kind == Place::kOutput) return {values_[recording_.outputs[place.index]], nullptr};
+    LazyStorage& argument = *storages_[place.index];
+    return argument.buffer() ? Held{kNone, argument.buffer()} : Held{recorder_.read(argument), nullptr};
+  }
+
+  Recorder& recorder_;
+  const Captured& captured_;
+  const Recording& recording_;
+  const std::span<const Scalar> scalars_;
+  const std::span<LazyStorage* const> storages_;
+  std::vector<ValueId> values_;  // by record: what it is here
+  std::vector<ValueId> inputs_;
+  size_t next_read_ = 0, next_scalar_ = 0, next_location_ = 0;
+};
+
+}  // namespace
+
+// Once in a step, which a loop of calls that nobody ends with a barrier would otherwise make longer and longer.
+bool LazyDevice::replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {
+  if (!captured.recording) return false;
+  Recorder recorder(*this);
+  if (std::exchange(replayed_in_, tape_.epoch) == tape_.epoch) return false;
+  Replay(recorder, captured, scalars, storages).run();
+  return true;
+}
+
 void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {
   enter();
   static metrics::Counter& calls = metrics::counter(metrics::kCapturedCalls);
@@ -137,6 +221,7 @@ void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars,
   while (true) {
     std::unique_lock order(submission_);
     Run run{captured.program, {}, {}, {}, 0};
+    run.scalars.reserve(captured.scalar_of.size());
     for (const uint32_t index : captured.scalar_of) run.scalars.push_back(scalars[index]);
     for (const TypeId type : captured.outputs) run.outputs.push_back(std::make_shared<Buffer>(queue_, type));
     std::vector<BufferRef> bound;
@@ -146,6 +231,7 @@ void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars,
       return;
     }
     order.unlock();
+    if (replay(captured, scalars, storages)) return;
     sync(metrics::kCallBarrier);
   }
 }

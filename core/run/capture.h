@@ -39,6 +39,14 @@ struct Binding {
   bool operator==(const Binding&) const = default;
 };
 
+// What a short function recorded, to be recorded once more where its call belongs to a step that is being recorded.
+struct Recording {
+  Trace trace;
+  std::vector<LocationId> locations;  // of its nodes
+  std::vector<Place> reads;           // what its buffer params are
+  std::vector<ValueId> outputs;       // its values that are the program's outputs
+};
+
 // The function as a program. Immutable: any thread may run it.
 struct LTC_API Captured {
   std::shared_ptr<const Program> program;  // null if there is nothing to compute
@@ -50,6 +58,7 @@ struct LTC_API Captured {
   std::vector<DType> scalar_dtypes;
   std::vector<Draw> draws;
   std::vector<Binding> bindings;
+  std::shared_ptr<const Recording> recording;  // null of a long function
 
   // Whether they are one function but for the values of their scalars.
   bool computes_like(const Captured& other) const;
@@ -82,6 +91,7 @@ class LTC_API Capture {
  private:
   void end();
   Place place_of(const BufferRef& buffer) const;
+  std::shared_ptr<const Recording> recording(std::span<const Root> roots) const;
   void bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const;
 
   LazyDevice& device_;

@@ -78,13 +78,59 @@ TEST_F(CaptureTest, WritesItsArgumentsAndTakesOtherNumbers) {
   EXPECT_EQ(compiled(), 1);
 }
 
-TEST_F(CaptureTest, AnArgumentThatIsOnlyRecordedIsComputedFirst) {
+TEST_F(CaptureTest, AShortFunctionJoinsTheStepInWhichItsArgumentIsOnlyRecorded) {
   const Captured negated = capture(1, [&](auto& given, LazyStorage& result) { record(result, "aten::neg", {given[0]}); });
+  for (const float value : {1.f, 5.f}) {
+    LazyStorage a(device());
+    fill(a, {value, 2});
+    record(a, "aten::add.Tensor", {&a, &a});
+    EXPECT_THAT(call(negated, {&a}, {}), ElementsAre(-2 * value, -4));
+    EXPECT_THAT(read(a), ElementsAre(2 * value, 4));
+  }
+  EXPECT_EQ(metrics::counter_value(metrics::kCallBarrier), 0);
+  EXPECT_EQ(compiled(), 2);  // the function, and the step that it is part of
+}
+
+TEST_F(CaptureTest, OneFunctionJoinsAStepAndTheNextEndsIt) {
+  const Captured negated = capture(1, [&](auto& given, LazyStorage& result) { record(result, "aten::neg", {given[0]}); });
+  LazyStorage a(device()), first(device());
+  fill(a, {1, 2});
+  record(a, "aten::add.Tensor", {&a, &a});
+  LazyStorage* const storages[] = {&a, &first};
+  device().call(negated, {}, storages);
+  EXPECT_THAT(call(negated, {&first}, {}), ElementsAre(2, 4));
+  EXPECT_EQ(metrics::counter_value(metrics::kCallBarrier), 1);
+}
+
+TEST_F(CaptureTest, ALongFunctionEndsTheStepInWhichItsArgumentIsOnlyRecorded) {
+  const Captured negated = capture(1, [&](auto& given, LazyStorage& result) {
+    for (int i = 0; i < 300; ++i) record(*given[0], "aten::neg", {given[0]});
+    record(result, "aten::neg", {given[0]});
+  });
   LazyStorage a(device());
   fill(a, {1, 2});
   record(a, "aten::add.Tensor", {&a, &a});
   EXPECT_THAT(call(negated, {&a}, {}), ElementsAre(-2, -4));
   EXPECT_EQ(metrics::counter_value(metrics::kCallBarrier), 1);
+}
+
+TEST_F(CaptureTest, WhatJoinsAStepWritesItsArgumentsAndTakesOtherNumbers) {
+  const Captured scaled = capture(2, [&](auto& given, LazyStorage& result) {
+    scale(*given[0], 2);
+    record(result, "aten::add.Tensor", {given[0], given[1]});
+    LazyStorage kept(device());
+    Recorder(device()).share(kept, *given[0], kF2);
+    Recorder(device()).share(*given[0], *given[1], kF2);
+    Recorder(device()).share(*given[1], kept, kF2);
+  });
+  LazyStorage a(device()), b(device());
+  fill(a, {1, 2});
+  fill(b, {10, 20});
+  record(a, "aten::add.Tensor", {&a, &a});
+  EXPECT_THAT(call(scaled, {&a, &b}, {{.f = 3}}), ElementsAre(16, 32));
+  EXPECT_THAT(read(a), ElementsAre(10, 20));
+  EXPECT_THAT(read(b), ElementsAre(6, 12));
+  EXPECT_EQ(metrics::counter_value(metrics::kCallBarrier), 0);
 }
 
 TEST_F(CaptureTest, LeavesWhatOthersRecordAlone) {

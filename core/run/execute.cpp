@@ -1,6 +1,6 @@
 // What the queue's thread does with each submission.
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "core/compile/blame.h"
 #include "core/run/convert.h"
@@ -42,14 +42,15 @@ void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
   const HostValue sent = convert(value, narrowing_.kept(value.type));
   ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, nullptr, sent.type);
   args.from = sent.data.get();
-  fill(buffer, sent.type, args, metrics::kBytesToDevice, sent);
+  static metrics::Counter& counter = metrics::counter(metrics::kBytesToDevice);
+  fill(buffer, sent.type, args, counter, sent);
   if (!buffer.completion) return;
   sending_.emplace_back(buffer.completion, args.size_bytes);
   sending_bytes_ += args.size_bytes;
   limit_sending(kSendingBytes);
 }
 
-void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std::string_view counter, HostValue sent) {
+void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metrics::Counter& counter, HostValue sent) {
   Buffer made(*this, buffer.type);  // gives the handle back if the transfer is refused
   made.own(device_->create_buffer(abi_type(kept)));
   args.buffer = made.handle;
@@ -57,7 +58,7 @@ void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std:
     if (ltc_event* event = device_->transfer(args)) {
       newest_ = buffer.completion = std::make_shared<Completion>(*this, event, std::move(sent));
     }
-    metrics::counter(counter) += static_cast<int64_t>(args.size_bytes);
+    counter += static_cast<int64_t>(args.size_bytes);
   }
   std::swap(buffer.handle, made.handle);
 }
@@ -112,7 +113,7 @@ void DeviceQueue::run_fetch(const Buffer& source, Buffer& buffer) {
   const TypeId kept = narrowing_.kept(buffer.type);
   ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, kept);
   args.source = source.handle;
-  fill(buffer, kept, args, metrics::kBytesBetweenDevices);
+  fill(buffer, kept, args, metrics::counter(metrics::kBytesBetweenDevices));
   if (buffer.completion) buffer.completion->wait();  // until when the source must not go
 }
 
@@ -164,6 +165,8 @@ void DeviceQueue::run_program(Run& run) {
 void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
   std::vector<ltc_buffer*> inputs;
   std::vector<uint8_t> donate;
+  inputs.reserve(step.inputs.size());
+  donate.reserve(step.inputs.size());
   std::vector<std::shared_ptr<Completion>> parents;
   size_t buffer_index = 0;
   for (const Param& param : step.graph.params) {
@@ -175,9 +178,10 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
     donate.push_back(param.alias_output != kNone && buffer.use_count() == 1);
     if (buffer->completion && !buffer->completion->finished()) parents.push_back(buffer->completion);
   }
-  std::vector<ltc_scalar> scalars(step.scalars.size());
+  std::vector<ltc_scalar> scalars;
+  scalars.reserve(step.scalars.size());
   static_assert(sizeof(ltc_scalar) == sizeof(Scalar));
-  for (size_t i = 0; i < scalars.size(); ++i) std::memcpy(&scalars[i], &run.scalars[step.scalars[i]], sizeof(Scalar));
+  for (const uint32_t index : step.scalars) scalars.push_back(std::bit_cast<ltc_scalar>(run.scalars[index]));
 
   ltc_execute_args args{};
   args.struct_size = LTC_SIZE_TO(ltc_execute_args, run_id);

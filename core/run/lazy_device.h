@@ -65,6 +65,7 @@ class LTC_API LazyDevice {
   void describe(std::span<LazyStorage* const> storages, std::vector<Held>& held);
 
   // Runs a captured function: of `storages`, the first are its arguments, the others its results. Returns before it has run.
+  // Where an argument is only traced, a short function is recorded into that step; a barrier ends the step before any other.
   void call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
 
   // Waits until all that was queued is done.
@@ -94,6 +95,7 @@ class LTC_API LazyDevice {
   const CachedProgram& look_up(Cut& cut);
   const CachedProgram& compile(Cut& cut);
   void enqueue(const CachedProgram& program, Cut& cut);
+  bool replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
   bool bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run, std::vector<BufferRef>& bound);
   void submit(Run run);
   void recycle(Cut& cut);
@@ -125,7 +127,8 @@ class LTC_API LazyDevice {
   uint32_t last_epoch_ = 1;
   Tape tape_{.epoch = 1};
   std::vector<Tape*> captures_;
-  uint64_t stamp_ = 0;  // of the last describe()
+  uint32_t replayed_in_ = 0;  // the last epoch in which a captured function was
+  uint64_t stamp_ = 0;        // of the last describe()
 
   std::mutex submission_;  // held from cutting a trace to queueing its run
   ProgramCache cache_;

@@ -38,6 +38,14 @@ NumberOperands::NumberOperands(const Captured& captured, std::vector<Number> num
     }
     uses_.push_back(std::move(use));
   }
+  note_asked();
+}
+
+void NumberOperands::note_asked() {
+  asked_.clear();
+  for (uint32_t i = 0; i < uses_.size(); ++i) {
+    if (!uses_[i].numbers.empty()) asked_.push_back(i);
+  }
 }
 
 // A number is part of the kind of call until it has been seen to change nothing else.
@@ -67,13 +75,15 @@ std::optional<NumberOperands> NumberOperands::merged(const NumberOperands& other
         use.may_be_constant && theirs.may_be_constant && equal(constants_[use.scalar], other.constants_[use.scalar], use.dtype);
     if (use.numbers.empty() && !use.may_be_constant) return std::nullopt;
   }
+  result.note_asked();
   return result;
 }
 
 std::optional<std::vector<Scalar>> NumberOperands::scalars(const std::vector<Number>& numbers) const {
   if (!is_kind(numbers)) return std::nullopt;
   std::vector<Scalar> result = constants_;
-  for (const Use& use : uses_) {
+  for (const uint32_t i : asked_) {
+    const Use& use = uses_[i];
     Scalar& scalar = result[use.scalar];
     if (!use.may_be_constant) scalar = *as_scalar(numbers[use.numbers.front()], use.dtype);
     const auto agrees = [&](uint32_t k) { return is(numbers[k], scalar, use.dtype); };

@@ -43,12 +43,14 @@ class LTC_API NumberOperands {
     std::vector<uint32_t> numbers;
   };
   bool is_kind(const std::vector<Number>& numbers) const;
+  void note_asked();
 
   std::vector<Scalar> constants_;
   std::vector<Number> numbers_;
-  std::vector<bool> fixed_;    // the function may look at it
-  std::vector<bool> changed_;  // captures with other values gave the same program
-  std::vector<Use> uses_;      // of all scalars that the program takes and that are not drawn
+  std::vector<bool> fixed_;      // the function may look at it
+  std::vector<bool> changed_;    // captures with other values gave the same program
+  std::vector<uint32_t> asked_;  // which of the uses a call's numbers say something of
+  std::vector<Use> uses_;        // of all scalars that the program takes and that are not drawn
 };
 
 }  // namespace ltc

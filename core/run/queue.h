@@ -21,6 +21,7 @@
 #include "core/run/host_ops.h"
 #include "core/run/marker.h"
 #include "core/run/memory_account.h"
+#include "core/run/metrics.h"
 
 namespace ltc {
 
@@ -115,7 +116,7 @@ class DeviceQueue {
   void copy_out(Buffer& buffer, void* to);
   void copy_in(const HostValue& value, Buffer& buffer);
   // The buffer gets memory, which the transfer fills from then on; `counter` counts the bytes, `sent` is what it reads.
-  void fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, std::string_view counter, HostValue sent = {});
+  void fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metrics::Counter& counter, HostValue sent = {});
 
   std::unique_ptr<host::PluginDevice> device_;
   const Narrowing narrowing_;

@@ -30,8 +30,11 @@ class Recorder {
   ValueId input(BufferRef buffer, TypeId type);  // a buffer that no storage holds
   ValueId scalar(DType dtype, Scalar value);
   ValueId node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs) {
+    return node(op, type, attrs, inputs, location_);
+  }
+  ValueId node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs, LocationId location) {
     tape_.owners.push_back(nullptr);
-    tape_.locations.push_back(location_);
+    tape_.locations.push_back(location);
     return tape_.trace.add_node(op, type, attrs, inputs);
   }
   ValueId result(ValueId node, uint32_t index, TypeId type);  // directly after the node

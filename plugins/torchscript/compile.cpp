@@ -23,7 +23,6 @@ class Executable::Compiler {
 
   void run() {
     out_.device_ = program_.device;
-    out_.params_ = program_.params;
     for (const torch::jit::Value* input : program_.graph->inputs()) new_slot(*input);
     for (const Program::Group& group : program_.groups) {
       if (group.is_fused) fused_.insert(group.nodes.begin(), group.nodes.end());
@@ -31,7 +30,7 @@ class Executable::Compiler {
     for (const Program::Group& group : program_.groups) group.is_fused ? add_cluster(group) : add(*group.nodes[0]);
     kernels_->finish();
     for (const torch::jit::Value* output : program_.graph->outputs()) out_.outputs_.push_back({slot(*output), 0});
-    mark_last_uses();
+    bind_params(mark_last_uses());
     reserve_stack();
   }
 
@@ -138,7 +137,8 @@ class Executable::Compiler {
     }
   }
 
-  void mark_last_uses() {
+  // Whether anybody reads it, by slot.
+  std::vector<bool> mark_last_uses() {
     std::vector<bool> read_later = out_.is_constant_;
     const auto visit = [&](Operand& operand) {
       operand.last = !read_later[operand.slot];
@@ -146,7 +146,20 @@ class Executable::Compiler {
     };
     std::for_each(out_.outputs_.rbegin(), out_.outputs_.rend(), visit);
     std::for_each(out_.operands_.rbegin(), out_.operands_.rend(), visit);
-    out_.used_.assign(read_later.begin(), read_later.begin() + static_cast<std::ptrdiff_t>(out_.params_.size()));
+    return read_later;
+  }
+
+  // Params have the first slots.
+  void bind_params(const std::vector<bool>& is_read) {
+    for (uint32_t slot = 0; slot < program_.params.size(); ++slot) {
+      const Program::Param& param = program_.params[slot];
+      if (!param.is_scalar) {
+        out_.inputs_.push_back({param.spec, is_read[slot] ? std::optional(slot) : std::nullopt});
+        continue;
+      }
+      if (is_read[slot]) out_.slot_scalars_.push_back({slot, out_.scalar_count_, param.dtype});
+      ++out_.scalar_count_;
+    }
   }
 
   void reserve_stack() {

@@ -25,14 +25,21 @@ class Executable {
   // `kernels` must outlive this.
   Executable(const Program& program, host_compiler::HostKernels& kernels);
 
-  const std::vector<Program::Param>& params() const { return params_; }
+  // Of a run, in the host's order. Where nobody reads one, or only tiles do, it has no slot.
+  struct Input {
+    TensorSpec spec;
+    std::optional<uint32_t> slot;
+  };
+  const std::vector<Input>& inputs() const { return inputs_; }
+  size_t scalar_count() const { return scalar_count_; }
   size_t output_count() const { return outputs_.size(); }
   const TensorSpec& output_spec(size_t index) const { return specs_[outputs_[index].slot]; }
-  bool is_used(size_t param) const { return used_[param]; }
 
   // In this order per run; after a failure only clear() may follow. run() fails with the node to blame.
-  void load(size_t param, c10::IValue value) noexcept { slots_[param] = std::move(value); }
-  void run(Crew& crew);
+  void load(const Input& input, at::Tensor value) noexcept {
+    if (input.slot) slots_[*input.slot] = std::move(value);
+  }
+  void run(Crew& crew, const ltc_scalar* scalars);
   at::Tensor take_output(size_t index);
   void clear() noexcept;
 
@@ -55,6 +62,11 @@ class Executable {
     Product product = nullptr;  // of kProduct
     uint32_t tiles = 0;         // of kTiles: which of tiles_
   };
+  struct SlotScalar {
+    uint32_t slot;
+    size_t index;
+    ltc_dtype dtype;
+  };
   class Compiler;
 
   void step(const Instruction& instruction);
@@ -73,8 +85,10 @@ class Executable {
   [[noreturn]] void fail(const Instruction& instruction);
 
   c10::Device device_ = at::kCPU;
-  std::vector<Program::Param> params_;
-  std::vector<bool> used_;  // by param
+  std::vector<Input> inputs_;
+  size_t scalar_count_ = 0;
+  std::vector<SlotScalar> slot_scalars_;  // those that have a slot
+  const ltc_scalar* scalars_ = nullptr;   // of the run
   std::vector<Instruction> instructions_;
   std::vector<TileProgram> tiles_;
   std::vector<Operand> operands_;

@@ -22,6 +22,15 @@ void arrange(std::vector<c10::IValue>& operands, OperandLayout layout) {
   }
 }
 
+c10::IValue scalar_value(ltc_dtype dtype, const ltc_scalar& scalar) {
+  switch (dtype) {
+    case LTC_F64: return scalar.f;
+    case LTC_BOOL: return scalar.i != 0;
+    case LTC_C128: return c10::complex<double>(scalar.c[0], scalar.c[1]);
+    default: return scalar.i;
+  }
+}
+
 std::string describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_type(), tensor.sizes()); }
 
 }  // namespace
@@ -33,7 +42,9 @@ bool is_exclusive(const c10::IValue& operand) {
          tensor.is_non_overlapping_and_dense();
 }
 
-void Executable::run(Crew& crew) {
+void Executable::run(Crew& crew, const ltc_scalar* scalars) {
+  scalars_ = scalars;
+  for (const SlotScalar& scalar : slot_scalars_) slots_[scalar.slot] = scalar_value(scalar.dtype, scalars[scalar.index]);
   for (const Instruction& instruction : instructions_) {
     crew.prepare(instruction.threads);
     try {
@@ -124,7 +135,7 @@ inline void Executable::store_results(const Instruction& instruction) {
 
 void Executable::run_tiles(const Instruction& instruction) {
   push_operands(instruction);
-  tiles_[instruction.tiles].run(stack_);
+  tiles_[instruction.tiles].run(stack_, scalars_);
 }
 
 void Executable::make(const Instruction& number) {
@@ -192,15 +203,6 @@ void Executable::clear() noexcept {
 
 namespace {
 
-c10::IValue scalar_value(ltc_dtype dtype, const ltc_scalar& scalar) {
-  switch (dtype) {
-    case LTC_F64: return scalar.f;
-    case LTC_BOOL: return scalar.i != 0;
-    case LTC_C128: return c10::complex<double>(scalar.c[0], scalar.c[1]);
-    default: return scalar.i;
-  }
-}
-
 // `repeated` operands cannot be given away.
 void check_input(ltc_device* device, ltc_buffer* buffer, size_t index, bool donated, const TensorSpec& spec) {
   if (!buffer || !buffer->tensor.defined()) {
@@ -220,44 +222,22 @@ void check_input(ltc_device* device, ltc_buffer* buffer, size_t index, bool dona
 }
 
 void check_arguments(ltc_device* device, const Executable& executable, const ltc_execute_args& args) {
-  size_t scalars = 0;
-  for (const Program::Param& param : executable.params()) scalars += param.is_scalar;
-  check_count("inputs", args.input_count, executable.params().size() - scalars);
-  check_count("scalars", args.scalar_count, scalars);
+  check_count("inputs", args.input_count, executable.inputs().size());
+  check_count("scalars", args.scalar_count, executable.scalar_count());
   check_count("outputs", args.output_count, executable.output_count());
   ++device->submits;
-  size_t input = 0;
-  for (const Program::Param& param : executable.params()) {
-    if (param.is_scalar) continue;
-    check_input(device, args.inputs[input], input, args.donate && args.donate[input], param.spec);
-    ++input;
-  }
-}
-
-void load_scalars(Executable& executable, const ltc_execute_args& args) {
-  size_t next = 0;
-  for (size_t i = 0; i < executable.params().size(); ++i) {
-    const Program::Param& param = executable.params()[i];
-    if (!param.is_scalar) continue;
-    const ltc_scalar& scalar = args.scalars[next++];
-    if (executable.is_used(i)) executable.load(i, scalar_value(param.dtype, scalar));
+  for (size_t i = 0; i < args.input_count; ++i) {
+    check_input(device, args.inputs[i], i, args.donate && args.donate[i], executable.inputs()[i].spec);
   }
 }
 
 // From here on a donated input belongs to the run: its handle dies, and so does its memory at its last use.
 void load_inputs(Executable& executable, const ltc_execute_args& args) noexcept {
-  size_t next = 0;
-  for (size_t i = 0; i < executable.params().size(); ++i) {
-    if (executable.params()[i].is_scalar) continue;
-    ltc_buffer* buffer = args.inputs[next];
-    const bool donated = args.donate && args.donate[next];
-    ++next;
-    if (donated) {
-      if (executable.is_used(i)) executable.load(i, std::move(buffer->tensor));
-      delete buffer;
-    } else if (executable.is_used(i)) {
-      executable.load(i, buffer->tensor);
-    }
+  for (size_t i = 0; i < args.input_count; ++i) {
+    ltc_buffer* buffer = args.inputs[i];
+    const bool donated = args.donate && args.donate[i];
+    executable.load(executable.inputs()[i], donated ? std::move(buffer->tensor) : buffer->tensor);
+    if (donated) delete buffer;
   }
 }
 
@@ -282,11 +262,10 @@ std::optional<Error> submit(ltc_device* device, Executable& executable, const lt
   PoolScope pooled;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
   for (auto& result : results) result = std::make_unique<ltc_buffer>(device);
-  load_scalars(executable, args);
   load_inputs(executable, args);
   std::optional<Error> failure;
   try {
-    executable.run(crew);
+    executable.run(crew, args.scalars);
     for (size_t i = 0; i < results.size(); ++i) results[i]->hold(executable.take_output(i));
   } catch (...) {
     failure = current_error();

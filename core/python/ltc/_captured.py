@@ -16,7 +16,7 @@ class CapturedFunction:
 
     may_look    whether ``run`` may depend on a number's value other than by handing it to ops
     on_refusal  called with the reason where ``run`` cannot be captured (it reads a value, say); from then on it is recorded at
-                each call, as it is.
+                each call of a kind that was not met, as it is.
     """
 
     def __init__(self, run: Callable[[list], list], device: int, on_refusal: Callable[[str], None], may_look: bool):
@@ -27,6 +27,10 @@ class CapturedFunction:
         self._boxed_call = True  # AOTAutograd hands over a list, and frees what it holds
         if os.environ.get("LTC_EAGER", "0") not in ("", "0"):
             self._record_each_call()
+
+    def entry(self) -> Callable[..., list]:
+        """The function of its arguments one by one: where a call is of a kind that was met, no Python runs."""
+        return self.captures.entry(lambda args: self._capture(args))
 
     def __call__(self, args: list) -> list:
         results = self.call(args)
@@ -66,7 +70,6 @@ class CapturedFunction:
         return self.captures.finish(results, [i for i, number in watched.items() if number.looked_at])
 
     def _record_each_call(self) -> None:
-        self.call = lambda args: None
         self._capture = self.run
 
 

@@ -38,7 +38,7 @@ def backend(graph: torch.fx.GraphModule, inputs: list, **options):
             partition_fn=default_partition, keep_inference_input_mutations=True,
         )(graph, inputs)  # fmt: skip
     compiled = _compile(device, graph, inputs)
-    return lambda *args: compiled(list(args))
+    return compiled.entry() if isinstance(compiled, CapturedFunction) else lambda *args: compiled(list(args))
 
 
 def _compile(device: int, graph: torch.fx.GraphModule, inputs: list):

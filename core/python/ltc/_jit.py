@@ -30,19 +30,22 @@ class JitFunction:
         return sum(len(structure.captured.captures) for structure in self.by_structure.values())
 
     def __call__(self, *args, **kwargs):
-        leaves, spec = _flatten(args, kwargs)
-        with self.lock:
-            held = [tensor for module in self.modules for tensor in _own_tensors(module)]
-        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)] + held
-        if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        values, spec = _flatten(args, kwargs)
+        count, training = len(values), ()
+        if self.modules:
+            with self.lock:
+                values.extend(tensor for module in self.modules for tensor in _own_tensors(module))
+            training = tuple([module.training for module in self.modules])
+        device = _C.place_of_call(values)
+        if device == _C.WANTS_GRADIENT:
             return self._train(*args, **kwargs)
-        device = _device_of(tensors)
-        key = (spec, device, torch.is_autocast_enabled("ltc"), torch.get_autocast_dtype("ltc"), torch.get_default_dtype(),
-               tuple(module.training for module in self.modules))  # fmt: skip
+        key = (spec, device, _C.recording_modes(), training)
         structure = self.by_structure.get(key)
         if structure is None:
-            structure = self.by_structure[key] = _Structure(self, spec, len(leaves), device)
-        return structure(leaves + held)
+            if device == _C.SEVERAL_DEVICES:
+                _refuse_several(values)
+            structure = self.by_structure[key] = _Structure(self, spec, count, device)
+        return structure.call(values)
 
     def _train(self, *args, **kwargs):
         if self.training is None:
@@ -57,10 +60,12 @@ class _Structure:
         self.jit, self.spec, self.count = jit, spec, count
         self.result_spec = {}  # by how the results are nested: a captured call returns which
         self.captured = CapturedFunction(self._run, device, self._refuse, may_look=True)
+        self.run = self.captured.entry()
 
-    def __call__(self, values: list):
-        *leaves, spec = self.captured(values)
-        return leaves[0] if spec == "*" else pytree.tree_unflatten(leaves, self.result_spec[spec])
+    def call(self, values: list):
+        results = self.run(*values)
+        spec = results.pop()
+        return results[0] if spec == "*" else pytree.tree_unflatten(results, self.result_spec[spec])
 
     def _run(self, values: list) -> list:
         args, kwargs = _unflatten(values[:self.count], self.spec)
@@ -86,7 +91,7 @@ class _Structure:
 
 def _flatten(args: tuple, kwargs: dict):
     """All leaves and how they are nested, which is the number of arguments where nothing is: quicker than pytree's flattening."""
-    if not kwargs and all(type(arg) in _LEAVES for arg in args):
+    if not kwargs and _LEAVES.issuperset(map(type, args)):
         return list(args), len(args)
     return pytree.tree_flatten((args, kwargs))
 
@@ -129,8 +134,6 @@ class _standing_in:
         return False
 
 
-def _device_of(tensors) -> int:
-    devices = {tensor.device for tensor in tensors if tensor.device.type == "ltc"}
-    if len(devices) > 1:
-        raise RuntimeError(f"ltc.jit: a function computes on one device, and its tensors are on {sorted(map(str, devices))}")
-    return devices.pop().index or 0 if devices else _C.current_device()
+def _refuse_several(values):
+    devices = {str(value.device) for value in values if isinstance(value, torch.Tensor) and value.device.type == "ltc"}
+    raise RuntimeError(f"ltc.jit: a function computes on one device, and its tensors are on {sorted(devices)}")

@@ -204,7 +204,7 @@ class Clustering {
 class Builder {
  public:
   Builder(const Program& program, const std::vector<const Node*>& nodes)
-      : program_(program), nodes_(nodes), result_{TileProgram(spec_of(*nodes[0]->output(0)).sizes), {}, {}} {}
+      : program_(program), nodes_(nodes), result_{TileProgram(spec_of(*nodes[0]->output(0)).sizes), {}, {}, {}} {}
 
   Cluster run() {
     std::vector<const Node*> whole;
@@ -267,6 +267,7 @@ class Builder {
   }
 
   size_t seed_of(const Value& value) {
+    if (const auto scalar = run_scalar(value)) return result_.tiles.add_seed(*scalar);
     result_.inputs.push_back(&value);
     return result_.tiles.add_seed();
   }
@@ -327,10 +328,20 @@ class Builder {
     return place->second;
   }
 
+  // The scalar of the run that a value is.
+  std::optional<TileProgram::RunScalar> run_scalar(const Value& value) {
+    if (value.node()->kind() != torch::jit::prim::Param || !program_.params[value.offset()].is_scalar) return std::nullopt;
+    const auto first = program_.params.begin(), param = first + static_cast<std::ptrdiff_t>(value.offset());
+    const auto before = std::count_if(first, param, [](const Program::Param& one) { return one.is_scalar; });
+    result_.scalars.push_back(&value);
+    return TileProgram::RunScalar{static_cast<size_t>(before), param->dtype};
+  }
+
   Register new_operand(const Value& value) {
     if (const auto constant = torch::jit::toIValue(&value)) {
       return constant->isNone() ? kAbsent : result_.tiles.add_literal(constant->toScalar().to<float>());
     }
+    if (const auto scalar = run_scalar(value)) return result_.tiles.add_number(*scalar);
     result_.inputs.push_back(&value);
     const TensorSpec spec = spec_of(value);
     if (spec.dtype == at::ScalarType::Undefined) return result_.tiles.add_number();
@@ -366,7 +377,9 @@ std::string clusters_text(const Program& program) {
     }
     const Cluster cluster = build_cluster(program, group);
     text += c10::str("# one loop over ", at::IntArrayRef(spec_of(*group.nodes[0]->output(0)).sizes), ", reads");
-    for (const Value* value : cluster.inputs) text += c10::str(" %", value->debugName());
+    for (const auto* read : {&cluster.inputs, &cluster.scalars}) {
+      for (const Value* value : *read) text += c10::str(" %", value->debugName());
+    }
     text += ", makes";
     for (const Value* value : cluster.outputs) text += c10::str(" %", value->debugName());
     text += ":";

@@ -15,6 +15,7 @@ std::vector<Program::Group> find_groups(const Program& program);
 struct Cluster {
   TileProgram tiles;
   std::vector<const torch::jit::Value*> inputs;   // operands of a run
+  std::vector<const torch::jit::Value*> scalars;  // of the run, read where the host has them
   std::vector<const torch::jit::Value*> outputs;  // its results: what other nodes read
 };
 

@@ -74,10 +74,22 @@ TileProgram::Run::Scratch TileProgram::Run::make_scratch(int64_t block_elements)
   const size_t tiles = program_.slot_count_ * kTile;
   float* const memory = scratch_memory(tiles + program_.block_slot_count_ * static_cast<size_t>(each));
   Scratch scratch{memory, memory + tiles, each, 0, Places(program_.registers_.size())};
-  for (size_t id = 0; id < scratch.places.size(); ++id) {
+  const auto place = [&](Register id) {
     const RegisterInfo& info = program_.registers_[id];
     if (info.kind == Kind::kScalar) scratch.places[id] = &program_.scalars_[info.slot];
     if (info.kind == Kind::kTile && !info.is_block) scratch.places[id] = memory + info.slot * kTile;
+  };
+  for (size_t i = 0; i < program_.stages_.size(); ++i) {
+    const Stage& stage = program_.stages_[i];
+    if (functions_[i]) {  // the rest stays in the processor's registers
+      std::ranges::for_each(stage.buffers, place);
+      continue;
+    }
+    for (uint32_t k = stage.begin; k < stage.end; ++k) {
+      const Instruction& instruction = program_.instructions_[k];
+      place(instruction.out);
+      std::for_each_n(instruction.operands, operands_of(instruction), place);
+    }
   }
   return scratch;
 }
@@ -243,9 +255,9 @@ void TileProgram::Run::compute_stage(size_t number, int64_t first, int64_t count
     for (uint32_t i = stage.begin; i < stage.end; ++i) compute_instruction(program_.instructions_[i], first, count, places);
     return;
   }
-  c10::SmallVector<void*, 32> args;
+  c10::SmallVector<void*, 96> args;
   for (const Register id : stage.buffers) args.push_back(places[id]);
-  for (const Register id : stage.scalars) args.push_back(places[id]);
+  for (const uint16_t slot : stage.scalars) args.push_back(&program_.scalars_[slot]);
   const auto items = static_cast<int32_t>(round_up(count, kLanes));
   args.push_back(const_cast<int32_t*>(&items));
   functions_[number](args.data(), 0, items);

@@ -38,9 +38,21 @@ TileProgram::Register TileProgram::add_number() {
   return id;
 }
 
+TileProgram::Register TileProgram::add_number(RunScalar from) {
+  const Register id = add_scalar();
+  run_numbers_.emplace_back(from, registers_[id].slot);
+  return id;
+}
+
 size_t TileProgram::add_seed() {
   seeds_.push_back(0);
   operands_.push_back(OperandKind::kSeed);
+  return seeds_.size() - 1;
+}
+
+size_t TileProgram::add_seed(RunScalar from) {
+  run_seeds_.emplace_back(from, static_cast<uint16_t>(seeds_.size()));
+  seeds_.push_back(0);
   return seeds_.size() - 1;
 }
 

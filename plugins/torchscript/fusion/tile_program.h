@@ -40,6 +40,14 @@ class TileProgram {
   size_t add_seed();         // an integer, for add_uniform
   size_t add_row_operand();  // a row of floats, for add_row_step
 
+  // The same, but for being no operands: scalars of the run, read where the host has them.
+  struct RunScalar {
+    size_t index;
+    ltc_dtype dtype;
+  };
+  Register add_number(RunScalar from);
+  size_t add_seed(RunScalar from);
+
   Register add_literal(float value);
   Register add(Primitive primitive, const Register* operands);
   // The same, or what was added before with this primitive and these operands.
@@ -64,7 +72,7 @@ class TileProgram {
 
   // Takes the operands from the stack and leaves the results there. A result takes over the memory of an operand that was moved
   // here and that nobody else has. One run at a time.
-  void run(std::vector<c10::IValue>& stack);
+  void run(std::vector<c10::IValue>& stack, const ltc_scalar* scalars);
 
  private:
   enum class Kind : uint8_t { kTensor, kScalar, kTile };
@@ -112,8 +120,9 @@ class TileProgram {
   struct Stage {
     int number = 0;
     uint32_t begin = 0, end = 0;
-    std::optional<size_t> kernel = {};                 // of kernels_
-    std::vector<Register> buffers = {}, scalars = {};  // its arguments
+    std::optional<size_t> kernel = {};   // of kernels_
+    std::vector<Register> buffers = {};  // its arguments: tiles and tensors,
+    std::vector<uint16_t> scalars = {};  // and which of scalars_
     uint32_t size() const { return end - begin; }
   };
   // The stages that run over the tiles of a block one after the other, and then the row steps.
@@ -143,7 +152,8 @@ class TileProgram {
 
   std::vector<int64_t> sizes_;
   std::vector<OperandKind> operands_;
-  std::vector<Register> numbers_;  // their registers
+  std::vector<Register> numbers_;                                        // their registers
+  std::vector<std::pair<RunScalar, uint16_t>> run_numbers_, run_seeds_;  // and which of scalars_ or seeds_ they are
   std::vector<TensorInput> tensors_;
   std::vector<Output> outputs_;
   std::vector<RowSum> row_sums_;

@@ -23,6 +23,11 @@ float to_float(const c10::IValue& number) {
   return number.isInt() ? static_cast<float>(number.toInt()) : static_cast<float>(number.toBool());
 }
 
+float to_float(const ltc_scalar& scalar, ltc_dtype dtype) {
+  if (dtype == LTC_F64) return static_cast<float>(scalar.f);
+  return dtype == LTC_BOOL ? static_cast<float>(scalar.i != 0) : static_cast<float>(scalar.i);
+}
+
 // A view that only says of its memory to be negative is no longer one.
 c10::IValue& plain(c10::IValue& tensor) {
   if (tensor.toTensor().is_neg()) [[unlikely]]
@@ -39,6 +44,7 @@ c10::IValue& row_major(c10::IValue& tensor) {
 
 void TileProgram::Run::run() {
   take_operands();
+  compute_scalars();
   choose_strides();
   locate_tensors();
   make_results();
@@ -63,6 +69,11 @@ void TileProgram::Run::take_operands() {
       case OperandKind::kSeed: program_.seeds_[seed++] = static_cast<uint64_t>(stack_[i].toInt()); break;
     }
   }
+}
+
+void TileProgram::Run::compute_scalars() {
+  for (const auto& [from, slot] : program_.run_numbers_) program_.scalars_[slot] = to_float(run_scalars_[from.index], from.dtype);
+  for (const auto& [from, seed] : program_.run_seeds_) program_.seeds_[seed] = static_cast<uint64_t>(run_scalars_[from.index].i);
   for (const Instruction& instruction : program_.scalar_instructions_) {
     const float* operands[kMostOperands] = {};
     for (int k = 0; k < kMostOperands; ++k) operands[k] = scalar(instruction.operands[k]);
@@ -129,6 +140,6 @@ bool TileProgram::Run::take_over(const Output& output) {
   return false;
 }
 
-void TileProgram::run(std::vector<c10::IValue>& stack) { Run(*this, stack).run(); }
+void TileProgram::run(std::vector<c10::IValue>& stack, const ltc_scalar* scalars) { Run(*this, stack, scalars).run(); }
 
 }  // namespace ltc::torchscript

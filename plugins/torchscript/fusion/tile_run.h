@@ -11,7 +11,8 @@ namespace ltc::torchscript {
 
 class TileProgram::Run {
  public:
-  Run(TileProgram& program, std::vector<c10::IValue>& stack) : program_(program), stack_(stack) {}
+  Run(TileProgram& program, std::vector<c10::IValue>& stack, const ltc_scalar* scalars)
+      : program_(program), stack_(stack), run_scalars_(scalars) {}
 
   void run();
 
@@ -24,6 +25,7 @@ class TileProgram::Run {
   };
 
   void take_operands();
+  void compute_scalars();
   float* scalar(Register id) const { return &program_.scalars_[program_.registers_[id].slot]; }
   void choose_strides();
   void locate_tensors();
@@ -64,6 +66,7 @@ class TileProgram::Run {
 
   TileProgram& program_;
   std::vector<c10::IValue>& stack_;
+  const ltc_scalar* const run_scalars_;
   int64_t count_ = 1;                                        // of elements
   c10::SmallVector<int64_t, 4> steps_;                       // by phase: elements computed at once
   c10::SmallVector<ProgramKernels::Function, 4> functions_;  // by stage; null: interpreted

@@ -59,7 +59,7 @@ class TileProgram::StageWriter {
       if (is_read_outside(out)) store(out);
     }
     for (const auto& buffer : kernel_.buffers) stage_.buffers.push_back(static_cast<Register>(buffer.value));
-    for (const auto& scalar : kernel_.scalars) stage_.scalars.push_back(static_cast<Register>(scalar.value));
+    for (const auto& scalar : kernel_.scalars) stage_.scalars.push_back(program_.registers_[scalar.value].slot);
     return kernels::render(kernel_, kernels::host_vector_dialect()).text;
   }
 
