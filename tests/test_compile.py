@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import ltc
+from ltc._captured import CapturedFunction
 from checking import fallbacks
 from comparing import LTC, assert_same, output_of, to_device
 from models import hugging_face
@@ -448,3 +449,23 @@ def test_inference(name):
         run = compiled(model.to(LTC))
         for _ in range(2):
             assert_same(run(x.to(LTC)), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_kinds_of_calls_met_before_a_refusal_stay_captured(metrics):
+    def run(values):
+        (x,) = values
+        return [x * 2 if len(x) == 2 else x * x.sum().item()]
+
+    refusals = []
+    call = CapturedFunction(run, 0, refusals.append, may_look=False).entry()
+    two, three = torch.ones(2, device="ltc"), torch.ones(3, device="ltc")
+    assert call(two)[0].tolist() == [2, 2]
+    assert call(three)[0].tolist() == [3, 3, 3]
+    assert len(refusals) == 1
+    metrics.reset()
+    assert call(two)[0].tolist() == [2, 2]
+    assert metrics.counter_value("CapturedCalls") == 1
+    assert call(three)[0].tolist() == [3, 3, 3]
+    assert call(torch.ones(4, device="ltc"))[0].tolist() == [4, 4, 4, 4]
+    assert metrics.counter_value("CapturedCalls") == 1
+    assert len(refusals) == 1

@@ -1,6 +1,8 @@
 """ltc.jit: a function recorded once for each kind of call."""
 
+import gc
 import math
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -208,3 +210,15 @@ def test_an_error_inside_leaves_the_device_as_it_was():
         function(torch.ones(3, device=LTC))
     assert torch.equal(torch.ltc.get_rng_state(), state)
     assert not ltc._C.is_capturing()
+
+
+def test_goes_with_its_module():
+    module = torch.nn.Linear(4, 4).to("ltc").eval()
+    function = ltc.jit(module)
+    with torch.no_grad():
+        for _ in range(3):
+            function(torch.ones(2, 4, device="ltc"))
+    weight = weakref.ref(module.weight)
+    del module, function
+    gc.collect()
+    assert weight() is None

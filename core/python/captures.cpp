@@ -31,7 +31,7 @@ std::span<PyObject* const> items(const py::list& list) {
 }
 
 // A C function that is called with the arguments one by one: `otherwise`, called with a list of them, where such a call was not
-// captured yet.
+// captured yet. It holds `otherwise` where no collector of garbage looks, so that one must not hold the function.
 py::cpp_function entry(const py::object& captures, py::object otherwise) {
   return [self = &captures.cast<Captures&>(), alive = captures, otherwise = std::move(otherwise)](const py::args& args) {
     py::object results = self->call({PySequence_Fast_ITEMS(args.ptr()), args.size()});

@@ -76,8 +76,8 @@ void Capture::bind_results(Captured& captured, std::span<LazyStorage* const> res
   }
 }
 
-std::shared_ptr<const Recording> Capture::recording(std::span<const Root> roots) const {
-  auto recording = std::make_shared<Recording>(tape_.trace, tape_.locations);
+std::shared_ptr<const ShortRecording> Capture::recording(std::span<const Root> roots) const {
+  auto recording = std::make_shared<ShortRecording>(tape_.trace, tape_.locations);
   for (const BufferRef& input : tape_.inputs) recording->reads.push_back(place_of(input));
   for (const Root& root : roots) recording->outputs.push_back(root.value);
   return recording;
@@ -195,7 +195,7 @@ class Replay {
 
   Recorder& recorder_;
   const Captured& captured_;
-  const Recording& recording_;
+  const ShortRecording& recording_;
   const std::span<const Scalar> scalars_;
   const std::span<LazyStorage* const> storages_;
   std::vector<ValueId> values_;  // by record: what it is here

@@ -40,7 +40,7 @@ struct Binding {
 };
 
 // What a short function recorded, to be recorded once more where its call belongs to a step that is being recorded.
-struct Recording {
+struct ShortRecording {
   Trace trace;
   std::vector<LocationId> locations;  // of its nodes
   std::vector<Place> reads;           // what its buffer params are
@@ -58,7 +58,7 @@ struct LTC_API Captured {
   std::vector<DType> scalar_dtypes;
   std::vector<Draw> draws;
   std::vector<Binding> bindings;
-  std::shared_ptr<const Recording> recording;  // null of a long function
+  std::shared_ptr<const ShortRecording> recording;  // null of a long function
 
   // Whether they are one function but for the values of their scalars.
   bool computes_like(const Captured& other) const;
@@ -91,7 +91,7 @@ class LTC_API Capture {
  private:
   void end();
   Place place_of(const BufferRef& buffer) const;
-  std::shared_ptr<const Recording> recording(std::span<const Root> roots) const;
+  std::shared_ptr<const ShortRecording> recording(std::span<const Root> roots) const;
   void bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const;
 
   LazyDevice& device_;
