@@ -18,12 +18,12 @@ namespace {
 constexpr size_t kMostVariants = 128;
 
 // Of exactly these types: a subclass may mean something else.
-std::optional<Number> number_of(py::handle value) {
-  if (PyFloat_CheckExact(value.ptr())) return Number::of(PyFloat_AS_DOUBLE(value.ptr()));
+std::optional<NumberOperand> number_of(py::handle value) {
+  if (PyFloat_CheckExact(value.ptr())) return NumberOperand::of(PyFloat_AS_DOUBLE(value.ptr()));
   if (!PyLong_CheckExact(value.ptr())) return std::nullopt;
   int overflow = 0;
   const int64_t integer = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
-  return overflow ? std::nullopt : std::optional(Number::of(integer));
+  return overflow ? std::nullopt : std::optional(NumberOperand::of(integer));
 }
 
 std::span<PyObject* const> items(const py::list& list) {

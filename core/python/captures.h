@@ -36,7 +36,7 @@ class Captures {
   struct Arguments {
     std::vector<Slot> slots;
     std::vector<at::Tensor> tensors;
-    std::vector<Number> numbers;
+    std::vector<NumberOperand> numbers;
   };
   struct Variant {
     std::shared_ptr<const CapturedFunction> function;

@@ -7,7 +7,7 @@ namespace ltc {
 namespace {
 
 // The number as a scalar of that dtype; empty where recording would never make one of it.
-std::optional<Scalar> as_scalar(const Number& number, DType dtype) {
+std::optional<Scalar> as_scalar(const NumberOperand& number, DType dtype) {
   if (dtype == DType::kF64) return Scalar{.f = number.is_int ? static_cast<double>(number.value.i) : number.value.f};
   if (dtype == DType::kI64 && number.is_int) return number.value;
   return std::nullopt;
@@ -17,7 +17,7 @@ bool equal(const Scalar& a, const Scalar& b, DType dtype) {
   return a.i == b.i && (dtype != DType::kC128 || std::memcmp(a.c, b.c, sizeof a.c) == 0);
 }
 
-bool is(const Number& number, const Scalar& scalar, DType dtype) {
+bool is(const NumberOperand& number, const Scalar& scalar, DType dtype) {
   const auto as = as_scalar(number, dtype);
   return as && equal(*as, scalar, dtype);
 }
@@ -28,7 +28,7 @@ bool is_drawn(const Captured& captured, uint32_t scalar) {
 
 }  // namespace
 
-NumberOperands::NumberOperands(const Captured& captured, std::vector<Number> numbers, std::vector<bool> fixed)
+NumberOperands::NumberOperands(const Captured& captured, std::vector<NumberOperand> numbers, std::vector<bool> fixed)
     : constants_(captured.scalars), numbers_(std::move(numbers)), fixed_(std::move(fixed)), changed_(numbers_.size(), false) {
   for (const uint32_t scalar : captured.scalar_of) {
     if (is_drawn(captured, scalar)) continue;
@@ -49,7 +49,7 @@ void NumberOperands::note_asked() {
 }
 
 // A number is part of the kind of call until it has been seen to change nothing else.
-bool NumberOperands::is_kind(const std::vector<Number>& numbers) const {
+bool NumberOperands::is_kind(const std::vector<NumberOperand>& numbers) const {
   if (numbers.size() != numbers_.size()) return false;
   for (size_t k = 0; k < numbers.size(); ++k) {
     if (numbers[k].is_int != numbers_[k].is_int || (!changed_[k] && numbers[k] != numbers_[k])) return false;
@@ -79,7 +79,7 @@ std::optional<NumberOperands> NumberOperands::merged(const NumberOperands& other
   return result;
 }
 
-std::optional<std::vector<Scalar>> NumberOperands::scalars(const std::vector<Number>& numbers) const {
+std::optional<std::vector<Scalar>> NumberOperands::scalars(const std::vector<NumberOperand>& numbers) const {
   if (!is_kind(numbers)) return std::nullopt;
   std::vector<Scalar> result = constants_;
   for (const uint32_t i : asked_) {

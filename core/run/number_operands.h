@@ -12,13 +12,13 @@
 
 namespace ltc {
 
-struct Number {
+struct NumberOperand {
   bool is_int;
   Scalar value;  // its `i` or its `f`
 
-  static Number of(int64_t value) { return {true, {.i = value}}; }
-  static Number of(double value) { return {false, {.f = value}}; }
-  bool operator==(const Number& other) const {
+  static NumberOperand of(int64_t value) { return {true, {.i = value}}; }
+  static NumberOperand of(double value) { return {false, {.f = value}}; }
+  bool operator==(const NumberOperand& other) const {
     return is_int == other.is_int && value.i == other.value.i;
   }  // bits: 0.0 is not -0.0
 };
@@ -26,13 +26,13 @@ struct Number {
 class LTC_API NumberOperands {
  public:
   // Of one capture: it fits calls with the same numbers. `fixed`: those that the function may have looked at.
-  NumberOperands(const Captured& captured, std::vector<Number> numbers, std::vector<bool> fixed);
+  NumberOperands(const Captured& captured, std::vector<NumberOperand> numbers, std::vector<bool> fixed);
 
   // What both captures allow, if they differ in numbers only; empty if the function does more with them than compute.
   std::optional<NumberOperands> merged(const NumberOperands& other) const;
 
   // The scalars of a call with these numbers; empty if that is a call of another kind, or if captures so far do not tell.
-  std::optional<std::vector<Scalar>> scalars(const std::vector<Number>& numbers) const;
+  std::optional<std::vector<Scalar>> scalars(const std::vector<NumberOperand>& numbers) const;
 
  private:
   // A scalar and what it may be.
@@ -42,11 +42,11 @@ class LTC_API NumberOperands {
     bool may_be_constant;
     std::vector<uint32_t> numbers;
   };
-  bool is_kind(const std::vector<Number>& numbers) const;
+  bool is_kind(const std::vector<NumberOperand>& numbers) const;
   void note_asked();
 
   std::vector<Scalar> constants_;
-  std::vector<Number> numbers_;
+  std::vector<NumberOperand> numbers_;
   std::vector<bool> fixed_;      // the function may look at it
   std::vector<bool> changed_;    // captures with other values gave the same program
   std::vector<uint32_t> asked_;  // which of the uses a call's numbers say something of

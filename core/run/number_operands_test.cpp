@@ -21,9 +21,9 @@ Captured captured(const Floats& scalars) {
   return result;
 }
 
-std::vector<Number> numbers(const Floats& values) {
-  std::vector<Number> result;
-  for (const double value : values) result.push_back(Number::of(value));
+std::vector<NumberOperand> numbers(const Floats& values) {
+  std::vector<NumberOperand> result;
+  for (const double value : values) result.push_back(NumberOperand::of(value));
   return result;
 }
 
@@ -45,7 +45,7 @@ TEST(NumberOperands, OneCaptureFitsItsOwnNumbersOnly) {
   EXPECT_THAT(scalars_of(once, {2, 3}), ElementsAre(2, 5));
   EXPECT_THAT(scalars_of(once, {4, 3}), ElementsAre());
   EXPECT_THAT(scalars_of(once, {2}), ElementsAre());
-  EXPECT_FALSE(once.scalars({Number::of(int64_t{2}), Number::of(3.0)}));
+  EXPECT_FALSE(once.scalars({NumberOperand::of(int64_t{2}), NumberOperand::of(3.0)}));
 }
 
 TEST(NumberOperands, ASecondCaptureTellsNumbersFromConstants) {
@@ -92,11 +92,11 @@ TEST(NumberOperands, BitsDecide) {
 
 TEST(NumberOperands, AnIntMayBecomeADouble) {
   const auto capture = [](int64_t number) {
-    return NumberOperands(captured({static_cast<double>(number)}), {Number::of(number)}, {false});
+    return NumberOperands(captured({static_cast<double>(number)}), {NumberOperand::of(number)}, {false});
   };
   const auto both = capture(2).merged(capture(3));
   ASSERT_TRUE(both);
-  EXPECT_EQ((*both->scalars({Number::of(int64_t{8})}))[0].f, 8);
+  EXPECT_EQ((*both->scalars({NumberOperand::of(int64_t{8})}))[0].f, 8);
 }
 
 TEST(NumberOperands, DrawnNumbersAreNotTheArguments) {
@@ -106,7 +106,7 @@ TEST(NumberOperands, DrawnNumbersAreNotTheArguments) {
     drawn.scalar_of = {0, 1};
     drawn.scalar_dtypes = {DType::kI64, DType::kI64};
     drawn.draws = {{0, 1, kNoType, nullptr}};
-    return NumberOperands(drawn, {Number::of(number)}, {false});
+    return NumberOperands(drawn, {NumberOperand::of(number)}, {false});
   };
   EXPECT_TRUE(capture(1, 1).merged(capture(2, 77)));
 }

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kFewQueries = 8;
 constexpr int64_t kManyKeys = 64;
 
-constexpr int64_t kParallelGrain = 1 << 20;  // multiplications; what takes less than waking a thread does is not divided
+constexpr int64_t kAttentionGrain = 1 << 20;  // multiplications; what takes less than waking a thread does is not divided
 
 bool is_float(const at::Tensor& tensor) { return tensor.scalar_type() == at::kFloat && !tensor.is_neg() && tensor.numel() > 0; }
 
@@ -115,7 +115,7 @@ class Attention {
 // Calls work(piece, scratch) for all pieces.
 template <typename Work>
 void divide_with_scratch(int64_t pieces, int64_t multiplications_each, int64_t scratch_size, Work work) {
-  divide(pieces, std::max<int64_t>(1, kParallelGrain / multiplications_each), [&](int64_t begin, int64_t end) {
+  divide(pieces, std::max<int64_t>(1, kAttentionGrain / multiplications_each), [&](int64_t begin, int64_t end) {
     at::Tensor scratch(at::detail::empty_cpu({scratch_size}, at::kFloat));
     float* const memory = scratch.mutable_data_ptr<float>();
     for (int64_t i = begin; i < end; ++i) work(i, memory);

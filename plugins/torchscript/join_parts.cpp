@@ -16,9 +16,9 @@ struct Part {
   bool is_selected;  // lacks the dim
 };
 
-class Join {
+class PartsJoin {
  public:
-  explicit Join(Program& program) : editor_(program) {}
+  explicit PartsJoin(Program& program) : editor_(program) {}
 
   void run() {
     for (Node* root : editor_.whole_sums(is_term_)) join(*root);
@@ -97,6 +97,6 @@ class Join {
 
 }  // namespace
 
-void join_parts(Program& program) { Join(program).run(); }
+void join_parts(Program& program) { PartsJoin(program).run(); }
 
 }  // namespace ltc::torchscript

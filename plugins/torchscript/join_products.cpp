@@ -31,9 +31,9 @@ bool is_matrix(const Value& value) {
 
 int64_t size_of(const Value& value, size_t dim) { return spec_of(value).sizes[dim]; }
 
-class Join {
+class ProductsJoin {
  public:
-  explicit Join(Program& program) : program_(program), editor_(program) {}
+  explicit ProductsJoin(Program& program) : program_(program), editor_(program) {}
 
   void run() {
     join_sums();
@@ -198,6 +198,6 @@ class Join {
 
 }  // namespace
 
-void join_products(Program& program) { Join(program).run(); }
+void join_products(Program& program) { ProductsJoin(program).run(); }
 
 }  // namespace ltc::torchscript

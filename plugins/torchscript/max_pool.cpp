@@ -13,7 +13,7 @@
 
 namespace ltc::torchscript {
 
-constexpr int64_t kParallelGrain = 1 << 15;
+constexpr int64_t kPoolGrain = 1 << 15;
 
 std::tuple<at::Tensor, at::Tensor> max_pool2d_with_indices(const at::Tensor& self, at::IntArrayRef kernel, at::IntArrayRef stride,
                                                            at::IntArrayRef padding, at::IntArrayRef dilation, bool ceil_mode,
@@ -50,7 +50,7 @@ std::tuple<at::Tensor, at::Tensor> max_pool2d_with_indices(const at::Tensor& sel
   const int64_t together = by_channels ? pooling.channels : 1;  // of an image's channels
   const int64_t image = rows.in * columns.in * together, row = columns.out * together;
   const int64_t count = self.numel() / image * rows.out;
-  divide(count, std::max<int64_t>(1, kParallelGrain / (row * rows.size * columns.size)), [&](int64_t begin, int64_t end) {
+  divide(count, std::max<int64_t>(1, kPoolGrain / (row * rows.size * columns.size)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       pool(pooling, from + i / rows.out * image, i % rows.out, to + i * row, indices ? to_indices + i * row : nullptr);
     }

@@ -25,13 +25,13 @@
 namespace ltc::torchscript {
 namespace {
 
-constexpr int64_t kParallelGrain = 1 << 15;
+constexpr int64_t kQuadsGrain = 1 << 15;
 
 void fill_random(const Philox& generator, at::Tensor& out) {
   // Ranges start at multiples of 4 elements: a whole number of blocks for every type.
   const int64_t count = out.numel(), quads = (count + 3) / 4;
   const auto fill = [&](auto&& write) {
-    divide(quads, kParallelGrain, [&](int64_t begin, int64_t end) { write(4 * begin, std::min(4 * end, count)); });
+    divide(quads, kQuadsGrain, [&](int64_t begin, int64_t end) { write(4 * begin, std::min(4 * end, count)); });
   };
   switch (out.scalar_type()) {
     case at::kFloat: {

@@ -24,7 +24,7 @@ struct Row {
 #define TANH_OF_GELU "tanh(mul(0.79788456080286535588, add(self, mul(0.044715, mul(mul(self, self), self)))))"
 
 // An argument that is not given falls out of its maximum or minimum. Rounding is that of ATen's vectorised kernels.
-constexpr Row kRows[] = {
+constexpr Row kOpFormulas[] = {
     {"aten::neg", "neg(self)"},
     {"aten::abs", "abs(self)"},
     {"aten::exp", "exp(self)"},
@@ -205,7 +205,7 @@ struct Candidate {
 const std::unordered_map<std::string_view, std::vector<Candidate>>& candidates() {
   static const auto* all = [] {
     auto* result = new std::unordered_map<std::string_view, std::vector<Candidate>>();
-    for (const Row& row : kRows) {
+    for (const Row& row : kOpFormulas) {
       const size_t dot = row.op.find('.');
       const std::string overload(dot == row.op.npos ? std::string_view() : row.op.substr(dot + 1));
       const auto op = c10::Dispatcher::singleton().findSchema({std::string(row.op.substr(0, dot)), overload});
