@@ -197,18 +197,6 @@ void LazyDevice::enqueue(const CachedProgram& program, Cut& step) {
   queue_.execute(std::move(run));
 }
 
-// Where that fails, so do the values.
-void LazyDevice::submit(Run run) {
-  run.id = ++run_id_;
-  const std::vector<BufferRef> outputs = run.outputs;
-  try {
-    queue_.execute(std::move(run));
-  } catch (...) {
-    for (const BufferRef& output : outputs) output->error = std::current_exception();
-    throw;
-  }
-}
-
 void LazyDevice::recycle(Cut& step) {
   step.trace.clear();
   step.locations.clear();

@@ -95,7 +95,6 @@ class LTC_API LazyDevice {
   const CachedProgram& compile(Cut& cut);
   void enqueue(const CachedProgram& program, Cut& cut);
   bool bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run, std::vector<BufferRef>& bound);
-  void submit(Run run);
   void recycle(Cut& cut);
 
   // Every way to record or to wait begins here, with no lock held.
