@@ -1,6 +1,7 @@
 #include "core/run/lazy_device.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -64,6 +65,8 @@ LazyDevice& LazyDevice::get(uint32_t ordinal) {
   watch_forks();
   all.by_ordinal.resize(count);
   all.by_ordinal[ordinal] = std::make_unique<LazyDevice>(ordinal, registry.open(ordinal));
+  // Handlers run in the reverse order: before those of whatever the plugin has made until now, which its work may need.
+  std::atexit([] { shut_down(); });
   return *all.by_ordinal[ordinal];
 }
 
