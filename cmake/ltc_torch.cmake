@@ -18,3 +18,7 @@ target_include_directories(ltc_torch SYSTEM INTERFACE ${LTC_TORCH_DIR}/include $
 target_link_libraries(ltc_torch INTERFACE ${LTC_TORCH_DIR}/lib/libtorch.so ${LTC_TORCH_DIR}/lib/libtorch_cpu.so ${LTC_TORCH_DIR}/lib/libc10.so)
 # In an installed package torch lies beside ltc; in the build tree where it was found.
 set(LTC_TORCH_RPATH "${LTC_TORCH_DIR}/lib")
+# Types whose information libtorch keeps to itself cannot be checked for being what they are called.
+if(LTC_SANITIZE MATCHES undefined)
+  target_compile_options(ltc_torch INTERFACE -fno-sanitize=vptr)
+endif()

@@ -72,6 +72,21 @@ def test_operands_that_lie_in_many_ways():
     check(across, plain, repeated, spread, False, torch.randn(40, 80)[:, ::2])
 
 
+@pytest.mark.parametrize("order", [(0, 1, 3, 2), (3, 2, 1, 0), (2, 0, 1, 3), (1, 3, 0, 2)])
+def test_operands_laid_out_by_the_program(order):
+    """Those that a program permutes stay as they lie, contiguous or not."""
+    operands = [torch.randn(2, 3, 40, 16).permute(order).contiguous() for _ in range(4)]
+    back = [order.index(i) for i in range(4)]
+
+    def permuted(*where):
+        return [x.to(*where).permute(back).contiguous() for x in operands]
+
+    for causal in (False, True):
+        exact, results = run(*permuted(torch.double), causal, None), run(*permuted(LTC), causal, None)
+        for result, wanted in zip(results, exact, strict=True):
+            assert_close(result.cpu(), wanted.float(), rtol=1e-5, atol=4e-5)
+
+
 @pytest.mark.parametrize("scale", [0.0, -0.3, 0.7, 2.5])
 def test_other_scales(scale):
     check(heads(30, 24), heads(50, 24), heads(50, 24), heads(30, 24), False, None, scale)
@@ -155,7 +170,7 @@ def test_the_same_bits_from_any_number_of_threads(capability):
 
 @pytest.mark.parametrize("capability", ["avx2", "default"])
 def test_all_of_the_above_elsewhere(capability):
-    tests = "lengths or sizes or lie_in or scales or special or far or layer"
+    tests = "lengths or sizes or lie_in or laid_out or scales or special or far or layer"
     program = f"import pytest, sys; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', {__file__!r}, '-k', {tests!r}]))"
     run = run_program(program, ATEN_CPU_CAPABILITY=capability)
     assert run.returncode == 0, run.stdout

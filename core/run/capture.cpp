@@ -227,7 +227,9 @@ void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars,
     std::vector<BufferRef> bound;
     if (bind_call(captured, storages, run, bound)) {
       bound.clear();  // what was there before: the run may hold the last reference now
-      if (captured.program) submit(std::move(run));
+      if (!captured.program) return;
+      run.id = ++run_id_;
+      queue_.execute(std::move(run));
       return;
     }
     order.unlock();

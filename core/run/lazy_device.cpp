@@ -1,6 +1,7 @@
 #include "core/run/lazy_device.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -64,6 +65,8 @@ LazyDevice& LazyDevice::get(uint32_t ordinal) {
   watch_forks();
   all.by_ordinal.resize(count);
   all.by_ordinal[ordinal] = std::make_unique<LazyDevice>(ordinal, registry.open(ordinal));
+  // Handlers run in the reverse order: before those of whatever the plugin has made until now, which its work may need.
+  std::atexit([] { shut_down(); });
   return *all.by_ordinal[ordinal];
 }
 
@@ -195,18 +198,6 @@ void LazyDevice::enqueue(const CachedProgram& program, Cut& step) {
   for (const uint32_t index : program.scalars) run.scalars.push_back(step.scalars[index]);
   step.inputs.clear();  // what the program does not read must not keep its buffers from being donated
   queue_.execute(std::move(run));
-}
-
-// Where that fails, so do the values.
-void LazyDevice::submit(Run run) {
-  run.id = ++run_id_;
-  const std::vector<BufferRef> outputs = run.outputs;
-  try {
-    queue_.execute(std::move(run));
-  } catch (...) {
-    for (const BufferRef& output : outputs) output->error = std::current_exception();
-    throw;
-  }
 }
 
 void LazyDevice::recycle(Cut& step) {

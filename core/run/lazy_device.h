@@ -97,7 +97,6 @@ class LTC_API LazyDevice {
   void enqueue(const CachedProgram& program, Cut& cut);
   bool replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
   bool bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run, std::vector<BufferRef>& bound);
-  void submit(Run run);
   void recycle(Cut& cut);
 
   // Every way to record or to wait begins here, with no lock held.

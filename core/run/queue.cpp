@@ -260,7 +260,12 @@ void DeviceQueue::execute(Run run) {
   const bool is_short = run.program->typical_ns.load(std::memory_order_relaxed) <= kShortRun;
   if (is_short && try_here([&] { run_program(run); })) return;
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
-  submit({[this, shared] { run_program(*shared); }, true});
+  try {
+    submit({[this, shared] { run_program(*shared); }, true});
+  } catch (...) {
+    for (const BufferRef& output : shared->outputs) output->error = std::current_exception();
+    throw;
+  }
 }
 
 void DeviceQueue::download(const BufferRef& buffer, void* to) {

@@ -67,7 +67,8 @@ class DeviceQueue {
   // A buffer of `type` that begins as `source`, of this queue, does, as far as both go; zero behind that. Returns at once.
   BufferRef resized(BufferRef source, TypeId type);
 
-  // Returns when the run is queued, which is before it has run, or when the window has room.
+  // Returns when the run is queued, which is before it has run, or when the window has room. Where it throws, the outputs fail
+  // with the same error.
   void execute(Run run);
 
   // Copies the buffer's bytes (dense row-major) to `to`; waits for them. Throws the error of whatever failed to produce them.

@@ -161,6 +161,17 @@ TEST_F(QueueTest, AnUploadThatFindsNoThreadTakesNoRoom) {
   queue().drain();
 }
 
+TEST_F(QueueTest, TheResultsOfARunThatFindsNoThreadFailToo) {
+  open("test");
+  const ProgramRef neg = program(kNeg);
+  const auto output = std::make_shared<Buffer>(queue(), neg->graph.types[neg->graph.outputs[0]]);
+  const BufferRef input = upload({1, 2});
+  threads_left = 0;
+  EXPECT_THROW(queue().execute({neg, {input}, {}, {output}, 1}), std::system_error);
+  threads_left = kAnyThreads;
+  EXPECT_THROW(download(output), std::system_error);
+}
+
 TEST_P(AnyQueueTest, StopEndsWhatWasSubmittedAndRefusesTheRest) {
   open(GetParam());
   const ProgramRef neg = program(kNeg);

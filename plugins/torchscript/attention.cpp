@@ -39,9 +39,15 @@ bool is_ours(const at::Tensor& query, const at::Tensor& key, const at::Tensor& v
          query.size(3) == key.size(3) && dropout_p == 0 && fits(mask, query, key);
 }
 
-// Whose rows are elements side by side.
-at::Tensor with_rows(const at::Tensor& tensor) {
-  return tensor.stride(3) == 1 || tensor.size(3) == 1 ? tensor : tensor.contiguous();
+// Whether its rows are elements side by side.
+bool has_rows(const at::Tensor& tensor) { return tensor.stride(3) == 1 || tensor.size(3) == 1; }
+
+at::Tensor with_rows(const at::Tensor& tensor) { return has_rows(tensor) ? tensor : tensor.contiguous(); }
+
+// Laid out as the tensor is, if that has rows.
+at::Tensor rows_like(const at::Tensor& tensor) {
+  at::Tensor made = at::empty_like(tensor);
+  return has_rows(made) ? made : at::empty_like(tensor, at::MemoryFormat::Contiguous);
 }
 
 at::Tensor by_steps(at::IntArrayRef sizes) {
@@ -133,7 +139,7 @@ std::tuple<at::Tensor, at::Tensor> attention(const at::Tensor& query, const at::
     return at::_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask, scale);
   }
   const Attention all(query, key, value, is_causal, attn_mask, scale);
-  at::Tensor out = at::empty_like(query);
+  at::Tensor out = rows_like(query);
   at::Tensor log_sums =
       at::Tensor(at::detail::empty_cpu({query.size(0), query.size(2), query.size(1)}, at::kFloat)).transpose(1, 2);
   const auto to = writable_heads_of(out);

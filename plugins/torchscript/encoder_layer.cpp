@@ -23,6 +23,11 @@ struct Linear {
   }
 };
 
+// Whether it gives `outputs` numbers per row; of the inputs the product is the judge.
+bool fits(const Linear& linear, int64_t outputs) {
+  return linear.weight.dim() == 2 && linear.weight.size(0) == outputs && is_plain(linear.bias) && linear.bias.numel() == outputs;
+}
+
 struct Norm {
   const at::Tensor &weight, &bias;
   double eps;
@@ -67,14 +72,6 @@ at::Tensor transformer_encoder_layer_fwd(const at::Tensor& src, int64_t embed_di
                                          const at::Tensor& ffn_weight_1, const at::Tensor& ffn_bias_1,
                                          const at::Tensor& ffn_weight_2, const at::Tensor& ffn_bias_2,
                                          const std::optional<at::Tensor>& mask, std::optional<int64_t> mask_type) {
-  const bool is_ours = !(mask && mask->defined()) && is_plain(src) && src.dim() == 3 && src.size(2) == embed_dim &&
-                       num_heads > 0 && embed_dim % num_heads == 0 && is_plain(qkv_bias) && is_plain(proj_bias) &&
-                       is_plain(ffn_bias_1) && is_plain(ffn_bias_2);
-  if (!is_ours) {
-    return at::_transformer_encoder_layer_fwd(src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu,
-                                              norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2,
-                                              ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type);
-  }
   const Layer layer{num_heads,
                     use_gelu,
                     norm_first,
@@ -84,6 +81,14 @@ at::Tensor transformer_encoder_layer_fwd(const at::Tensor& src, int64_t embed_di
                     {ffn_weight_2, ffn_bias_2},
                     {norm_weight_1, norm_bias_1, eps},
                     {norm_weight_2, norm_bias_2, eps}};
+  const bool is_ours = !(mask && mask->defined()) && is_plain(src) && src.dim() == 3 && src.size(2) == embed_dim &&
+                       num_heads > 0 && embed_dim % num_heads == 0 && fits(layer.in, 3 * embed_dim) &&
+                       fits(layer.out, embed_dim) && fits(layer.up, ffn_bias_1.numel()) && fits(layer.down, embed_dim);
+  if (!is_ours) {
+    return at::_transformer_encoder_layer_fwd(src, embed_dim, num_heads, qkv_weight, qkv_bias, proj_weight, proj_bias, use_gelu,
+                                              norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2,
+                                              ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type);
+  }
   // Each thread has its sequences: to wake another once is enough, and what the steps pass on stays in its cache. One piece for
   // each, as products of fewer rows are slower: 128 rows at once take 1.2 of the time per row of 256.
   const int64_t batch = src.size(0), pieces = std::min<int64_t>(batch, most_threads());

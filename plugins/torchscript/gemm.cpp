@@ -114,7 +114,7 @@ void check_gemm_choice() { read_choice(); }
 
 Gemm gemm_for(const at::Tensor& a, const at::Tensor& b) {
   static std::mutex mutex;
-  static std::unordered_map<uint64_t, Gemm> known;
+  static auto& known = *new std::unordered_map<uint64_t, Gemm>();  // leaked: work may be left at the end of the process
   if (choice() == Choice::kBlas || std::min(a.size(0), b.size(1)) < kNarrow) return Gemm::kBlas;
   const bool timed = choice() == Choice::kTimed, small = a.size(0) * a.size(1) * b.size(1) < kSmall;
   if (timed && (small || at::globalContext().deterministicAlgorithms())) return Gemm::kBlas;

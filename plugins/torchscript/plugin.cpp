@@ -1,4 +1,5 @@
 // The function table, and the little that is left once memory, lowering and execution are elsewhere.
+#include <ATen/Context.h>
 #include <c10/util/StringUtil.h>
 #include <torch/version.h>
 #include <unistd.h>
@@ -232,6 +233,7 @@ const ltc_plugin_api kApi = {
 
 bool enter(ltc_entry_args* args) {
   if (!abi::agree(args, "torchscript")) return false;
+  at::globalContext();  // kernels ask it, so its end comes after that of their device
   register_operators();
   install_pool();
   args->plugin = new ltc_plugin{args->host};

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <exception>
-#include <system_error>
 
 #include "execute.h"
 #include "pool.h"
@@ -50,7 +49,7 @@ void Team::call(Job& job, int helpers) {
     while (threads_.size() < static_cast<size_t>(helpers)) {
       threads_.emplace_back([this, number = static_cast<int>(threads_.size())] { help(number); });
     }
-  } catch (const std::system_error&) {  // those that there are do it, perhaps with this one alone
+  } catch (const std::exception&) {  // those that there are do it, perhaps with this one alone
   }
   job.helpers = helpers;
   job_ = &job;
@@ -81,8 +80,8 @@ void Team::help(int number) {
   PoolScope pooled;
   for (uint32_t seen = 0;;) {
     await_call(seen);
+    seen = calls_;  // before the end is looked for, which is a call too: nobody calls after it
     if (is_stopping_) return;
-    seen = calls_;
     ++inside_;  // before the job is looked at: whoever took it back waits for those inside
     if (Job* const job = job_; job && number < job->helpers) {
       while (job->do_one()) {

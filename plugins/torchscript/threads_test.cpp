@@ -23,8 +23,8 @@ class ThreadsTest : public TorchscriptTest {
     for (float& value : values) value = normal(generator);
     return values;
   }
-  // The results of `graph` on noise, the same whether the host waits or not.
-  std::vector<std::vector<float>> run_both_ways(const ltc_graph& graph) {
+  // Of the sizes of the params.
+  std::vector<ltc_buffer*> noise_for(const ltc_graph& graph) {
     std::vector<ltc_buffer*> inputs;
     for (size_t i = 0; i < graph.param_count; ++i) {
       const ltc_type& type = *graph.types[graph.params[i]->value];
@@ -32,6 +32,11 @@ class ThreadsTest : public TorchscriptTest {
       const int64_t count = std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
       inputs.push_back(floats(sizes, noise(static_cast<size_t>(count))));
     }
+    return inputs;
+  }
+  // The results of `graph` on noise, the same whether the host waits or not.
+  std::vector<std::vector<float>> run_both_ways(const ltc_graph& graph) {
+    const std::vector<ltc_buffer*> inputs = noise_for(graph);
     is_awaited = false;
     const auto alone = run(graph, inputs);
     is_awaited = true;
@@ -120,6 +125,35 @@ TEST_F(ThreadsTest, EncoderLayer) {
                                {"eps", 1e-5}},
                               LTC_F32, sizes);
     run_both_ways(g.finish({y}));
+  }
+}
+
+// A bias of too few numbers is ATen's to refuse: nothing is read behind it.
+TEST_F(ThreadsTest, AnEncoderLayerOfSizesThatDoNotFit) {
+  for (const bool is_inner : {false, true}) {
+    GraphBuilder g;
+    const uint32_t x = g.param(LTC_F32, {2, 8, 16}), in = g.param(LTC_F32, {48, 16}), square = g.param(LTC_F32, {16, 16}),
+                   vector = g.param(LTC_F32, {16}), in_bias = g.param(LTC_F32, {is_inner ? 48 : 16}),
+                   up = g.param(LTC_F32, {32, 16}), up_bias = g.param(LTC_F32, {is_inner ? 16 : 32}),
+                   down = g.param(LTC_F32, {16, 32});
+    const std::vector<uint32_t> operands = {x,      in,     in_bias, square,  vector, vector, vector,
+                                            vector, vector, up,      up_bias, down,   vector, LTC_NONE};
+    const uint32_t y = g.node("aten::_transformer_encoder_layer_fwd", operands,
+                              {{"embed_dim", int64_t{16}},
+                               {"num_heads", int64_t{2}},
+                               {"use_gelu", int64_t{0}},
+                               {"norm_first", int64_t{0}},
+                               {"eps", 1e-5}},
+                              LTC_F32, {2, 8, 16});
+    const ltc_graph& graph = g.finish({y});
+    std::vector<ltc_buffer*> inputs = noise_for(graph), outputs(1);
+    ltc_executable* const executable = device.build(graph);
+    Status failure;
+    Device::expect_ok(device.execute(executable, inputs, {}, outputs, {}, &failure).release());
+    EXPECT_TRUE(failure);
+    device.api->executable_destroy(executable);
+    inputs.push_back(outputs[0]);
+    for (ltc_buffer* buffer : inputs) device.api->buffer_destroy(buffer);
   }
 }
 

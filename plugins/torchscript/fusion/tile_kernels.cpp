@@ -49,9 +49,10 @@ struct Operand {
 
 template <bool kA, bool kB, bool kC, int kOperands, typename Function>
 inline void run(float* out, const float* const* in, int64_t count, Function function) {
+  // What there is not is the first, of which as many elements may be read.
   const Operand<kA> a(in[0]);
-  const Operand<kB> b(in[kOperands > 1 ? 1 : 0]);
-  const Operand<kC> c(in[kOperands > 2 ? 2 : 0]);
+  const Operand<(kOperands > 1 ? kB : kA)> b(in[kOperands > 1 ? 1 : 0]);
+  const Operand<(kOperands > 2 ? kC : kA)> c(in[kOperands > 2 ? 2 : 0]);
   int64_t i = 0;
   for (; i + Vec::size() <= count; i += Vec::size()) function(a.at(i), b.at(i), c.at(i)).store(out + i);
   const int64_t rest = count - i;
