@@ -197,8 +197,24 @@ def cpu_model():
         return "unknown"
 
 
+def processor_time():
+    """Of all processors since the start: what was used, and what a virtual machine asked for and its host gave to others."""
+    try:
+        with open("/proc/stat") as lines:
+            user, nice, system, _idle, _waiting, irq, softirq, stolen = map(int, lines.readline().split()[1:9])
+    except (OSError, ValueError):
+        return 0, 0
+    return user + nice + system + irq + softirq, stolen
+
+
+def stolen_share(before):
+    used, stolen = (now - then for now, then in zip(processor_time(), before))
+    return stolen / max(used + stolen, 1)
+
+
 def main():
     args = parse_args()
+    before = processor_time()
     facts = {"date": datetime.date.today().isoformat(), "cpu": cpu_model(), "threads": args.threads, "against": args.against}
     print(f"{facts['cpu']}, {args.threads} thread(s); time of a step, and the others' as a ratio to it: below 1 is faster than {args.against}")
     print(f"{'':<18}{args.against:>15}" + "".join(f"{side.name:>13}" for side in args.sides[1:]))
@@ -215,6 +231,8 @@ def main():
     disturbed = any(result.disturbances for result in found)
     if not disturbed:
         print("compiles and fallbacks while timed: 0")
+    facts["stolen"] = stolen_share(before)
+    print(f"processor time that the machine's host gave to others: {facts['stolen']:.0%} of what was asked for")
     if args.history:
         with open(args.history, "a", encoding="utf-8") as file:
             file.write(json.dumps({**facts, "results": [result.json() for result in found]}) + "\n")

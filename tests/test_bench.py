@@ -20,7 +20,10 @@ def test_a_row_for_each_workload_and_a_column_for_each_side(tmp_path):
     assert header.split() == ["eager", "ltc", "ltc_compile"]
     assert [row.split("  ")[0] for row in rows] == ["mlp_fwd", "record relu"]
     (line,) = history.read_text().splitlines()
-    results = json.loads(line)["results"]
+    facts = json.loads(line)
+    assert 0 <= facts["stolen"] <= 1
+    assert f"gave to others: {facts['stolen']:.0%}" in run.stdout
+    results = facts["results"]
     assert [set(result["ratios"]) for result in results] == [{"eager", "ltc", "ltc_compile"}] * 2
 
 
