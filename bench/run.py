@@ -208,7 +208,7 @@ def processor_time():
 
 
 def stolen_share(before):
-    used, stolen = (now - then for now, then in zip(processor_time(), before))
+    used, stolen = (after - earlier for after, earlier in zip(processor_time(), before))
     return stolen / max(used + stolen, 1)
 
 

@@ -26,15 +26,16 @@ std::optional<NumberOperand> number_of(py::handle value) {
   return overflow ? std::nullopt : std::optional(NumberOperand::of(integer));
 }
 
-std::span<PyObject* const> items(const py::list& list) {
-  return {PySequence_Fast_ITEMS(list.ptr()), static_cast<size_t>(PyList_GET_SIZE(list.ptr()))};
+// Of a list or a tuple.
+std::span<PyObject* const> items(const py::object& sequence) {
+  return {PySequence_Fast_ITEMS(sequence.ptr()), static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence.ptr()))};
 }
 
 // A C function that is called with the arguments one by one: `otherwise`, called with a list of them, where such a call was not
 // captured yet. It holds `otherwise` where no collector of garbage looks, so that one must not hold the function.
 py::cpp_function entry(const py::object& captures, py::object otherwise) {
   return [self = &captures.cast<Captures&>(), alive = captures, otherwise = std::move(otherwise)](const py::args& args) {
-    py::object results = self->call({PySequence_Fast_ITEMS(args.ptr()), args.size()});
+    py::object results = self->call(items(args));
     return results.is_none() ? otherwise(py::list(args)) : results;
   };
 }

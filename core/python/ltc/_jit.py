@@ -60,12 +60,9 @@ class _Structure:
         self.jit, self.spec, self.count = jit, spec, count
         self.result_spec = {}  # by how the results are nested: a captured call returns which
         self.captured = CapturedFunction(self._run, device, self._refuse, may_look=True)
-        self.run = self.captured.captures.call  # no entry(): collecting garbage cannot see that it holds what holds it
 
     def call(self, values: list):
-        results = self.run(values)
-        if results is None:
-            results = self.captured(values)
+        results = self.captured(values)  # no entry(): collecting garbage cannot see that it holds what holds it
         spec = results.pop()
         return results[0] if spec == "*" else pytree.tree_unflatten(results, self.result_spec[spec])
 
