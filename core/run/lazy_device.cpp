@@ -1,5 +1,7 @@
 #include "core/run/lazy_device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -36,6 +38,13 @@ struct Devices {
 
 constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program an earlier process has compiled
 
+// Of the main thread. Only drains: the end of that thread need not be the process'.
+struct DrainedAtEnd {
+  ~DrainedAtEnd() {
+    LazyDevice::for_each([](LazyDevice& device) { device.wait(); });
+  }
+};
+
 // Leaked: storages may be destroyed after static objects.
 Devices& devices() {
   static auto* instance = new Devices();
@@ -65,8 +74,10 @@ LazyDevice& LazyDevice::get(uint32_t ordinal) {
   watch_forks();
   all.by_ordinal.resize(count);
   all.by_ordinal[ordinal] = std::make_unique<LazyDevice>(ordinal, registry.open(ordinal));
-  // Handlers run in the reverse order: before those of whatever the plugin has made until now, which its work may need.
+  // Handlers run in the reverse order: before those of whatever the plugin has made until now, which its work may need. What the
+  // work makes itself (oneDNN's table of primitives) goes before; but the objects of the thread that calls exit() go first.
   std::atexit([] { shut_down(); });
+  if (getpid() == gettid()) thread_local const DrainedAtEnd drained;
   return *all.by_ordinal[ordinal];
 }
 
