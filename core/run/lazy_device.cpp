@@ -108,9 +108,9 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
   if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic_.emplace(kSymbolicPrograms);
 }
 
-void LazyDevice::sync(std::string_view reason) { run(reason); }
+void LazyDevice::sync(std::string_view reason) { run(reason, false); }
 
-std::vector<BufferRef> LazyDevice::run(std::string_view reason) {
+std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited) {
   enter();
   if (tape().is_capture) t_capture->refuse(cat("a value was asked for, or a barrier (", reason, ")"));
   metrics::counter(reason) += 1;
@@ -121,7 +121,7 @@ std::vector<BufferRef> LazyDevice::run(std::string_view reason) {
   std::vector<BufferRef> outputs;
   if (is_eager_) outputs = step.outputs;
   try {
-    if (!step.roots.empty()) enqueue(look_up(step), step);
+    if (!step.roots.empty()) enqueue(look_up(step), step, is_awaited);
   } catch (...) {
     for (const BufferRef& output : step.outputs) output->error = std::current_exception();
     recycle(step);
@@ -133,7 +133,7 @@ std::vector<BufferRef> LazyDevice::run(std::string_view reason) {
 
 void LazyDevice::end_trace() {
   if (!is_eager_) return sync(metrics::kTraceLimit);
-  const std::vector<BufferRef> outputs = run(metrics::kEagerBarrier);
+  const std::vector<BufferRef> outputs = run(metrics::kEagerBarrier, true);
   wait();
   for (const BufferRef& output : outputs) queue_.check(*output);
 }
@@ -203,8 +203,8 @@ const CachedProgram& LazyDevice::compile(Cut& step) {
   return *cache_.insert(step.trace, step.roots, std::move(built), step.precision);
 }
 
-void LazyDevice::enqueue(const CachedProgram& program, Cut& step) {
-  Run run{program.program, {}, {}, std::move(step.outputs), ++run_id_};
+void LazyDevice::enqueue(const CachedProgram& program, Cut& step, bool is_awaited) {
+  Run run{program.program, {}, {}, std::move(step.outputs), ++run_id_, is_awaited};
   for (const uint32_t index : program.buffers) run.inputs.push_back(std::move(step.inputs[index]));
   for (const uint32_t index : program.scalars) run.scalars.push_back(step.scalars[index]);
   step.inputs.clear();  // what the program does not read must not keep its buffers from being donated
@@ -235,7 +235,7 @@ BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
       return buffer;
     }
     ensure(!synced, "a value is neither traced nor computed after a barrier");
-    sync(reason);
+    run(reason, true);
   }
 }
 

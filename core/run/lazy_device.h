@@ -88,13 +88,13 @@ class LTC_API LazyDevice {
     uint32_t precision = 0;  // see compile/precision.h; set when it is looked up
   };
 
-  // The barrier and its steps. With LTC_EAGER, returns what it computes.
-  std::vector<BufferRef> run(std::string_view reason);
+  // The barrier and its steps; `is_awaited`: its caller waits for the results. With LTC_EAGER, returns what it computes.
+  std::vector<BufferRef> run(std::string_view reason, bool is_awaited);
   static void collect_roots(const Tape& tape, std::vector<Root>& roots);
   void cut(Cut& cut);
   const CachedProgram& look_up(Cut& cut);
   const CachedProgram& compile(Cut& cut);
-  void enqueue(const CachedProgram& program, Cut& cut);
+  void enqueue(const CachedProgram& program, Cut& cut, bool is_awaited);
   bool replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
   bool bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run, std::vector<BufferRef>& bound);
   void recycle(Cut& cut);

@@ -1,7 +1,10 @@
 #include "core/run/marker.h"
 
+#include <optional>
+
 #include "core/run/buffer.h"
 #include "core/run/fork.h"
+#include "core/run/pace.h"
 #include "core/run/timeline.h"
 
 namespace ltc {
@@ -30,11 +33,13 @@ void Marker::wait() {
   refuse_after_fork();
   std::shared_ptr<Completion> newest;
   {
-    std::unique_lock lock(mutex_);
+    std::optional<host::Waiting> waiting;
     if (!is_passed_) {
-      host::Waiting waiting(device_);
-      passed_.wait(lock, [&] { return is_passed_; });
+      waiting.emplace(device_);
+      stay_awake(kAwaitResult, [&] { return is_passed_.load(); });
     }
+    std::unique_lock lock(mutex_);
+    passed_.wait(lock, [&] { return is_passed_.load(); });
     newest = newest_;
   }
   if (newest) newest->wait_until_over();

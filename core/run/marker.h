@@ -1,6 +1,7 @@
 // A place in a queue's order, to ask about and to wait for.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -33,7 +34,7 @@ class Marker {
   const host::PluginDevice& device_;  // gone, perhaps, once it is passed
   std::mutex mutex_;
   std::condition_variable passed_;
-  bool is_passed_ = false;
+  std::atomic<bool> is_passed_{false};  // set under the mutex
   std::shared_ptr<Completion> newest_;  // null once it is known to be over
   uint64_t time_ns_ = 0;
 };

@@ -13,10 +13,11 @@ namespace {
 
 // About what handing work to a sleeping thread costs both sides: what is shorter is done by who brings it.
 constexpr int64_t kShortRun = 30'000;       // ns
+constexpr int64_t kTinyRun = 2'000;         // ns: the same for a thread that is awake
 constexpr size_t kShortUpload = 256 << 10;  // bytes
 constexpr size_t kStagedBytes = 256 << 20;
 
-constexpr uint64_t kLinger = 20'000;  // ns
+constexpr uint64_t kLinger = 20'000;  // ns for which the queue's thread stays awake at any pace
 
 RunsHere g_runs_here = nullptr;
 ThrowToReader g_throw_to_reader = nullptr;
@@ -57,6 +58,7 @@ void DeviceQueue::submit(Task task) {
   if (task.is_run) await_room(lock, [&] { return runs_ < window_; });
   refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (tasks_.empty() && !running_) pace_.note_arrival(timeline::now_ns());
   runs_ += task.is_run;
   tasks_.push_back(std::move(task));
   wanted_ = true;
@@ -65,13 +67,13 @@ void DeviceQueue::submit(Task task) {
   if (wake) wake_.notify_one();  // a busy worker is not notified: that costs microseconds
 }
 
-// Steps follow each other: a thread that stays awake for the next one saves the submitter a system call and starts at once. It
-// yields meanwhile, so that a thread with work to do gets the core.
+// Steps follow each other: a thread that stays awake for the next one saves the submitter a system call and starts at once.
 void DeviceQueue::linger(std::unique_lock<std::mutex>& lock) {
-  const uint64_t end = timeline::now_ns() + kLinger;
+  const bool quick = pace_.quick();
   lock.unlock();
-  while (!wanted_.load(std::memory_order_relaxed) && timeline::now_ns() < end) std::this_thread::yield();
+  const bool disturbed = stay_awake(quick ? Pace::kStep : kLinger, [&] { return wanted_.load(std::memory_order_relaxed); });
   lock.lock();
+  if (quick && disturbed) pace_.note_disturbed();
 }
 
 bool DeviceQueue::take(Task& task) {
@@ -104,6 +106,7 @@ void DeviceQueue::work() {
       std::lock_guard lock(mutex_);
       runs_ -= task.is_run;
       running_ = false;
+      if (tasks_.empty()) pace_.note_dry(timeline::now_ns());
       room_.notify_all();
     }
     if (task.announce) task.announce();
@@ -119,6 +122,7 @@ bool DeviceQueue::try_here(Work work) {
   {
     std::lock_guard lock(mutex_);
     if (running_ || stopping_ || !tasks_.empty()) return false;
+    pace_.note_arrival(timeline::now_ns());
     running_ = true;
   }
   struct End {
@@ -126,6 +130,7 @@ bool DeviceQueue::try_here(Work work) {
     ~End() {
       std::lock_guard lock(queue.mutex_);
       queue.running_ = false;
+      queue.pace_.note_dry(timeline::now_ns());
       if ((!queue.tasks_.empty() || queue.stopping_) && std::exchange(queue.sleeping_, false)) queue.wake_.notify_one();
     }
   } end{*this};
@@ -255,10 +260,15 @@ BufferRef DeviceQueue::resized(BufferRef source, TypeId type) {
   return make_from(std::move(source), type, [this](Buffer& from, Buffer& buffer) { run_resize(from, buffer); });
 }
 
+// Whether the queue's thread had better do it, rather than who submits it.
+bool DeviceQueue::runs_beside(const Run& run) const {
+  const int64_t typical = run.program->typical_ns.load(std::memory_order_relaxed);
+  return typical > kShortRun || (pace_.quick() && typical > kTinyRun && !run.is_awaited);
+}
+
 void DeviceQueue::execute(Run run) {
   refuse_after_fork();
-  const bool is_short = run.program->typical_ns.load(std::memory_order_relaxed) <= kShortRun;
-  if (is_short && try_here([&] { run_program(run); })) return;
+  if (!runs_beside(run) && try_here([&] { run_program(run); })) return;
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
   try {
     submit({[this, shared] { run_program(*shared); }, true});
@@ -271,7 +281,7 @@ void DeviceQueue::execute(Run run) {
 void DeviceQueue::download(const BufferRef& buffer, void* to) {
   std::mutex mutex;
   std::condition_variable done;
-  bool finished = false;
+  std::atomic<bool> finished{false};
   std::exception_ptr error;
   const auto copy = [&] {
     try {
@@ -285,10 +295,13 @@ void DeviceQueue::download(const BufferRef& buffer, void* to) {
     finished = true;
     done.notify_one();
   };
-  host::Waiting waiting(*device_);
-  submit({copy, false, announce});
-  std::unique_lock lock(mutex);
-  done.wait(lock, [&] { return finished; });
+  if (!try_here(copy)) {
+    host::Waiting waiting(*device_);
+    submit({copy, false, announce});
+    stay_awake(kAwaitResult, [&] { return finished.load(); });
+    std::unique_lock lock(mutex);  // even if it has finished: the announcement must have ended
+    done.wait(lock, [&] { return finished.load(); });
+  }
   if (error) throw_to_reader(error);
 }
 

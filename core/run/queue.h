@@ -2,7 +2,8 @@
 //
 // Everything that touches the device goes through here, so the plugin sees transfers and runs one after the other, and what is
 // submitted first runs first. The thread starts at the first submission and ends with stop().
-// Short work is done at once by who submits it, if the queue is idle: waking the thread would cost more than the work.
+// Short work is done at once by who submits it, if the queue is idle: waking the thread would cost more than the work. Where it
+// comes at the pace of small steps the thread stays awake instead and does it beside what the program does next.
 // Threads: all members from any thread, except where stated.
 // Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read such
 // a
@@ -22,6 +23,7 @@
 #include "core/run/marker.h"
 #include "core/run/memory_account.h"
 #include "core/run/metrics.h"
+#include "core/run/pace.h"
 
 namespace ltc {
 
@@ -42,6 +44,7 @@ struct Run {
   std::vector<Scalar> scalars;
   std::vector<BufferRef> outputs;
   uint64_t id = 0;
+  bool is_awaited = false;  // who submits it will wait for a result at once
 };
 
 class DeviceQueue {
@@ -96,6 +99,7 @@ class DeviceQueue {
   void reserve_staging(size_t bytes);
   void work();
   void linger(std::unique_lock<std::mutex>& lock);
+  bool runs_beside(const Run& run) const;
   void refuse_after_stop() const;
   bool take(Task& task);
   template <typename Work>
@@ -134,8 +138,9 @@ class DeviceQueue {
   std::shared_ptr<Completion> newest_;  // submitted, a run or a transfer; null: all is done
   size_t runs_ = 0;                     // queued or running
   size_t staged_bytes_ = 0;             // of long values queued
-  std::atomic<bool> wanted_{false};     // there is a reason not to sleep
-  bool running_ = false;                // the queue's thread runs a task, or somebody does in its place
+  Pace pace_;
+  std::atomic<bool> wanted_{false};  // there is a reason not to sleep
+  bool running_ = false;             // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false;
   std::atomic<bool> stopping_{false};  // set under the mutex
   std::thread thread_;

@@ -316,6 +316,27 @@ TEST_F(QueueTest, AShortProgramRunsWhereItIsSubmitted) {
   EXPECT_EQ(error_of([&] { run(neg, input); }).code(), Code::kCancelled);
 }
 
+TEST_F(QueueTest, ShortProgramsThatFollowEachOtherRunBesideWhoSubmitsThem) {
+  set_runs_here([] { return true; });
+  open("watched");
+  const ProgramRef neg = program(kNeg);
+  const BufferRef input = upload({1, 2});
+  queue().drain();
+  std::thread::id ran_on;
+  watch.on_execute = [&]() -> const char* { return ran_on = std::this_thread::get_id(), nullptr; };
+  const auto submit = [&](bool is_awaited) {
+    neg->typical_ns = 10'000;
+    const BufferRef output = std::make_shared<Buffer>(queue(), input->type);
+    queue().execute({neg, {input}, {}, {output}, 1, is_awaited});
+    EXPECT_THAT(download(output), ElementsAre(-1, -2));
+    return ran_on == std::this_thread::get_id();
+  };
+  int here = 0, beside = 0;
+  for (int i = 0; i < 1000; ++i) submit(false) ? ++here : ++beside;
+  EXPECT_GT(beside, 0);
+  while (!submit(true)) std::this_thread::yield();  // a moment after the thread has said that it is done
+}
+
 TEST(ProgramTest, ADisturbedRunIsNotTypical) {
   Program program;
   program.note_run(90'000);
