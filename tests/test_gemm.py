@@ -1,5 +1,7 @@
 """Which library computes the torchscript plugin's products of matrices: LTC_TS_GEMM."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -60,3 +62,11 @@ def test_another_word_is_refused():
     result = run_program("import torch, ltc; torch.ones(1, device='ltc')", LTC_TS_GEMM="fast")
     assert result.returncode != 0
     assert 'LTC_TS_GEMM is "fast", not timed, blas or onednn' in result.stderr
+
+
+def test_amds_processors_use_onednn_without_timing():
+    program = "import torch, ltc; (torch.ones({0}, {0}, device='ltc') @ torch.ones({0}, {0}, device='ltc')).cpu()"
+    is_amd = "AuthenticAMD" in Path("/proc/cpuinfo").read_text()
+    made = output_of(program.format(512), ONEDNN_VERBOSE="1").count("primitive,exec,cpu,matmul,")
+    assert (made > 0) == (is_amd and HAS_ONEDNN)
+    assert ",matmul," not in output_of(program.format(64), ONEDNN_VERBOSE="1")

@@ -49,6 +49,9 @@ template <typename HasRoom>
 void DeviceQueue::await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room) {
   if (has_room()) return;
   host::Waiting waiting(*device_);
+  lock.unlock();
+  stay_awake(kAwaitResult, [&] { return std::lock_guard(mutex_), has_room() || stopping_; });
+  lock.lock();
   room_.wait(lock, [&] { return has_room() || stopping_; });
 }
 

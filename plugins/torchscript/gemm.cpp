@@ -27,11 +27,10 @@ namespace {
 
 enum class Choice : uint8_t { kTimed, kBlas, kOneDnn };
 
-// To time them costs a first step tens of milliseconds, in which oneDNN makes its kernels. MKL keeps its fastest for Intel's
-// processors, so that is spent on others.
+// MKL keeps its fastest kernels for Intel's processors. To time both costs a first step tens of milliseconds.
 Choice usual_choice() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_is("amd")) return Choice::kTimed;
+  if (__builtin_cpu_is("amd")) return Choice::kOneDnn;
 #endif
   return Choice::kBlas;
 }
@@ -116,9 +115,9 @@ Gemm gemm_for(const at::Tensor& a, const at::Tensor& b) {
   static std::mutex mutex;
   static auto& known = *new std::unordered_map<uint64_t, Gemm>();  // leaked: work may be left at the end of the process
   if (choice() == Choice::kBlas || std::min(a.size(0), b.size(1)) < kNarrow) return Gemm::kBlas;
-  const bool timed = choice() == Choice::kTimed, small = a.size(0) * a.size(1) * b.size(1) < kSmall;
-  if (timed && (small || at::globalContext().deterministicAlgorithms())) return Gemm::kBlas;
-  if (!has_onednn()) return Gemm::kBlas;
+  if (a.size(0) * a.size(1) * b.size(1) < kSmall) return Gemm::kBlas;
+  const bool timed = choice() == Choice::kTimed;
+  if ((timed && at::globalContext().deterministicAlgorithms()) || !has_onednn()) return Gemm::kBlas;
   if (!timed) return Gemm::kOneDnn;
   const uint64_t key = key_of(a, b);
   std::lock_guard lock(mutex);  // while it is timed too: others would disturb it

@@ -10,14 +10,14 @@ namespace ltc::torchscript {
 
 enum class Gemm : uint8_t { kBlas, kOneDnn };
 
-// LTC_TS_GEMM: timed (default on AMD's processors), blas (on others) or onednn, where libtorch has that for the processor. Throws
+// LTC_TS_GEMM: onednn (default on AMD's processors), where libtorch has that for the processor, blas (on others) or timed. Throws
 // Failure(LTC_INVALID_ARGUMENT) for others.
 void check_gemm_choice();
 
-// For (rows x inner) times (inner x columns). Small products are the BLAS's. For others both are timed once in a process for each
-// way in which the operands lie and each power of two that their sizes reach, on a part of them where they are large; oneDNN has
-// to be clearly ahead, so that chance decides little. A shape's results are the same bits throughout a process, and in all of
-// them under torch.use_deterministic_algorithms, which leaves all products to the BLAS. Any thread.
+// For (rows x inner) times (inner x columns). Small products are the BLAS's. Where the library is chosen by timing, it is once in
+// a process for each way in which the operands lie and each power of two that their sizes reach, on a part of them where they are
+// large; oneDNN has to be clearly ahead, so that chance decides little. A shape's results are the same bits throughout a process,
+// and in all of them too unless they were timed, which torch.use_deterministic_algorithms leaves to the BLAS. Any thread.
 Gemm gemm_for(const at::Tensor& a, const at::Tensor& b);
 
 // out = a b. `out` is of the right shape; its rows may lie apart.
