@@ -8,6 +8,7 @@
 #include "core/ops/op_table.h"
 #include "core/python/captures.h"
 #include "core/python/fast_operators.h"
+#include "core/python/run_backward.h"
 #include "core/python/source_lines.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
@@ -119,6 +120,10 @@ py::object with_rows(py::handle tensor, int64_t rows) {
 PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
   m.def("make_operators_fast", &ltc::make_operators_fast);
+  m.def("around_run_backward", [](py::handle original) {
+    PyObject* const function = ltc::around_run_backward(original.ptr());
+    return function ? py::reinterpret_steal<py::object>(function) : throw py::error_already_set();
+  });
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());

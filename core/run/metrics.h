@@ -32,6 +32,7 @@ inline constexpr std::string_view kEagerBarrier = "EagerBarrier";        // barr
 inline constexpr std::string_view kCallBarrier = "CapturedCallBarrier";  // barriers before a call of what was captured
 inline constexpr std::string_view kCapturedCalls = "CapturedCalls";      // of torch.compile and ltc.jit: nothing was recorded
 inline constexpr std::string_view kCaptures = "Captures";                // functions recorded for that
+inline constexpr std::string_view kStraightNodes = "StraightNodes";      // of backwards: evaluated without PyTorch's guards
 inline constexpr std::string_view kOpsRecorded = "OpsRecorded";
 inline constexpr std::string_view kRehearsals =
     "Rehearsals";  // calls tried on the CPU first, as what they write decides what they do

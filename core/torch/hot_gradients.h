@@ -7,24 +7,12 @@
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/generated/Functions.h>
 
-#include <memory>
-#include <type_traits>
+#include "core/torch/gradient_node.h"
 
 namespace ltc::gradients {
 
 using at::Tensor;
 using torch::autograd::SavedVariable;
-
-// Counted as the edges of the graph count theirs: PyTorch 2.11 has the standard's pointer there.
-template <typename Node>
-auto make_node() {
-  using Held = decltype(torch::autograd::Edge::function);
-  if constexpr (std::is_same_v<Held, std::shared_ptr<torch::autograd::Node>>) {
-    return std::make_shared<Node>();
-  } else {
-    return c10::make_intrusive<Node>();
-  }
-}
 
 struct FromOperands {
   template <typename N>

@@ -107,9 +107,9 @@ Tensor linear_autograd(c10::DispatchKeySet keys, const Tensor& input, const Tens
       !reaches_device(keys) || has_forward(input) || has_forward(weight) || (is_given(bias) && has_forward(*bias));
   if (is_seen || !is_one_product(input, weight, bias)) return at::native::linear(input, weight, bias);
   using torch::autograd::SavedVariable;
-  decltype(gradients::make_node<torch::autograd::generated::LinearBackward0>()) node;
+  decltype(make_node<torch::autograd::generated::LinearBackward0>()) node;
   if (torch::autograd::compute_requires_grad(input, weight, bias)) {
-    node = gradients::make_node<torch::autograd::generated::LinearBackward0>();
+    node = make_node<torch::autograd::generated::LinearBackward0>();
     node->set_next_edges(torch::autograd::collect_next_edges(input, weight, bias));
     node->input_ = SavedVariable(input, /*is_output=*/false);
     node->weight_ = SavedVariable(weight, /*is_output=*/false);

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/torch/backward_engine.h"
 #include "core/torch/captured_function.h"
 #include "core/torch/ltc.h"
 
@@ -46,6 +47,25 @@ TEST(Threads, twenty_trace_and_differentiate_at_once) {
   for (int t = 0; t < kThreads; ++t) {
     EXPECT_THAT(found[t], testing::Pointwise(testing::FloatEq(), descend(at::kCPU, 2 + t / 2, static_cast<float>(t))));
   }
+}
+
+// Backwards through the core's engine, of graphs of their own that end in one leaf.
+TEST(Threads, twenty_go_backward_to_one_leaf) {
+  register_device();
+  const at::Tensor leaf = at::ones({3}, at::TensorOptions(kDevice)).requires_grad_();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&leaf, t] {
+      for (int step = 0; step < kSteps; ++step) {
+        const at::Tensor loss = (leaf * t).sum();
+        ASSERT_TRUE(is_plain_backward());
+        run_backward({torch::autograd::impl::gradient_edge(loss)}, {at::ones_like(loss)}, /*keep_graph=*/false,
+                     /*create_graph=*/false);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(leaf.grad().sum().item<float>(), 3.0F * kSteps * kThreads * (kThreads - 1) / 2);
 }
 
 // A tensor that all threads read while one op after the other is recorded on it.

@@ -22,6 +22,7 @@ def register() -> None:
     _sharing.install()
     _name_backend_of_compile()
     _accumulate_as_the_cpu()
+    _run_backward_straight()
     atexit.register(_C.end_process)
 
 
@@ -53,3 +54,14 @@ def _accumulate_as_the_cpu() -> None:
         return adjust(self, num_batches, in_features, num_classes, dtype, device)
 
     options._adjust = _adjust
+
+
+def _run_backward_straight() -> None:
+    """``backward()`` of the device's tensors goes through the core first; everything else of the engine is PyTorch's."""
+    variable = torch.autograd.Variable
+    engine = variable._execution_engine
+
+    class Engine(type(engine)):
+        run_backward = _C.around_run_backward(engine.run_backward)
+
+    variable._execution_engine = Engine()
