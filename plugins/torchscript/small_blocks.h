@@ -14,7 +14,7 @@ inline constexpr size_t kSmallBytes = 64;
 
 // Blocks of kSmallBytes that the calling thread has kept, whoever allocated them; at most 16 KB. Those that are left when the
 // thread ends go to `release`.
-void* take_small_block();                                   // null: there is none
+void* take_small_block();                                    // null: there is none
 bool keep_small_block(void* block, void (*release)(void*));  // false: there are enough, or the thread is ending
 
 }  // namespace ltc::torchscript
