@@ -35,6 +35,13 @@ PROGRAMS = {
         a = torch.randn(3).to("ltc").requires_grad_()
         (a * 2 + a / 4 - a * a).sum().backward()
         torch.testing.assert_close(a.grad.cpu(), (2.25 - 2 * a.detach()).cpu())
+        for f in (lambda x: x + 1, lambda x: 1.5 - x, lambda x: x - 1, lambda x: 2 * x, lambda x: x / 4, lambda x: x.half() * 2.5):
+            c = a.detach().cpu().requires_grad_()
+            for _ in range(2):  # the dispatcher's first
+                got, wanted = f(a), f(c)
+                assert got.dtype == wanted.dtype and got.grad_fn.name() == wanted.grad_fn.name()
+                assert [e[0] is None for e in got.grad_fn.next_functions] == [e[0] is None for e in wanted.grad_fn.next_functions]
+                torch.testing.assert_close(torch.autograd.grad(got.sum(), a)[0].cpu(), torch.autograd.grad(wanted.sum(), c)[0])
         import torch.autograd.forward_ad as fwAD
         with fwAD.dual_level():
             assert fwAD.unpack_dual(fwAD.make_dual(a.detach(), torch.ones(3).to("ltc")) * 3).tangent.tolist() == [3, 3, 3]

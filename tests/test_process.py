@@ -168,3 +168,18 @@ def test_number_of_threads_can_change():
         torch.set_num_threads(3)
         print(helpers())
     """) == "0\n2\n"
+
+
+def test_profiler_sees_the_memory_of_small_tensors():
+    """The plugin keeps memory of small CPU tensors, but not while somebody counts it."""
+    program = """
+import torch, ltc
+torch.ones(1).to("ltc").add(1).tolist()  # the plugin is loaded
+[torch.ones(1) for _ in range(10)]
+with torch.profiler.profile(profile_memory=True) as profile:
+    kept = torch.ones(3)
+    for _ in range(10): torch.empty(3)
+allocated = [event.self_cpu_memory_usage for event in profile.events() if event.name == "aten::empty"]
+assert len(allocated) == 11 and min(allocated) > 0, allocated
+"""
+    output_of(program)

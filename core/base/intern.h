@@ -2,17 +2,17 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
-#include <unordered_map>
+#include <vector>
 
 #include "core/base/error.h"
 
 namespace ltc {
 
 // Keys: whatever Hash takes, compares to a T, and constructs one, so that a look-up need not build a T.
-// Threads: any; a look-up of a known value takes a shared lock, reading by id takes none (storage never moves).
+// Threads: any; to look up what is known and to read by id takes no lock, as storage never moves.
 template <typename T, typename Hash>
 class InternTable {
  public:
@@ -21,19 +21,16 @@ class InternTable {
   template <typename Key>
   Id intern(const Key& key) {
     const uint64_t hash = Hash{}(key);
-    {
-      std::shared_lock lock(mutex_);
-      if (const Id known = find(hash, key); known != kMissing) return known;
-    }
-    std::unique_lock lock(mutex_);
     if (const Id known = find(hash, key); known != kMissing) return known;
-    const Id id = size_;
+    std::lock_guard lock(mutex_);
+    if (const Id known = find(hash, key); known != kMissing) return known;
+    const auto id = static_cast<Id>(hashes_.size());
     ensure(id < kBlock * kBlocks, "intern table is full: ", id, " entries");
     auto& block = blocks_[id / kBlock];
     if (!block) block = std::make_unique<std::array<T, kBlock>>();
     (*block)[id % kBlock] = T(key);
-    by_hash_.emplace(hash, id);
-    size_ = id + 1;
+    hashes_.push_back(hash);
+    index(id);
     return id;
   }
 
@@ -42,19 +39,46 @@ class InternTable {
  private:
   static constexpr Id kBlock = 256, kBlocks = 1 << 14, kMissing = UINT32_MAX;
 
+  // Open addressing. A slot holds the upper half of a hash and, below, the id plus one; 0 is free.
+  struct Slots {
+    explicit Slots(size_t count) : mask(count - 1), slots(std::make_unique<std::atomic<uint64_t>[]>(count)) {}
+    void place(uint64_t hash, Id id) {
+      size_t i = hash;
+      while (slots[i & mask].load(std::memory_order_relaxed)) ++i;
+      slots[i & mask].store(hash >> 32 << 32 | (uint64_t{id} + 1), std::memory_order_release);
+    }
+    const size_t mask;  // a power of two of them, less one
+    const std::unique_ptr<std::atomic<uint64_t>[]> slots;
+  };
+
   template <typename Key>
   Id find(uint64_t hash, const Key& key) const {
-    const auto [first, last] = by_hash_.equal_range(hash);
-    for (auto it = first; it != last; ++it) {
-      if ((*this)[it->second] == key) return it->second;
+    const Slots* const current = current_.load(std::memory_order_acquire);
+    if (!current) return kMissing;
+    for (size_t i = hash;; ++i) {
+      const uint64_t slot = current->slots[i & current->mask].load(std::memory_order_acquire);
+      if (slot == 0) return kMissing;
+      const Id id = static_cast<Id>(slot) - 1;
+      if (slot >> 32 == hash >> 32 && (*this)[id] == key) return id;
     }
-    return kMissing;
   }
 
-  std::shared_mutex mutex_;
-  std::unordered_multimap<uint64_t, Id> by_hash_;
+  // The newest, under the lock. At most half of the slots are taken.
+  void index(Id id) {
+    if (tables_.empty() || 2 * hashes_.size() > tables_.back()->mask) {
+      auto larger = std::make_unique<Slots>(tables_.empty() ? size_t{2} * kBlock : 2 * (tables_.back()->mask + 1));
+      for (Id known = 0; known < id; ++known) larger->place(hashes_[known], known);
+      tables_.push_back(std::move(larger));
+    }
+    tables_.back()->place(hashes_[id], id);
+    current_.store(tables_.back().get(), std::memory_order_release);
+  }
+
   std::array<std::unique_ptr<std::array<T, kBlock>>, kBlocks> blocks_;
-  Id size_ = 0;
+  std::atomic<const Slots*> current_{nullptr};
+  std::mutex mutex_;  // guards what follows
+  std::vector<uint64_t> hashes_;
+  std::vector<std::unique_ptr<Slots>> tables_;  // those outgrown may still be read by somebody
 };
 
 }  // namespace ltc

@@ -14,12 +14,14 @@ HostRunner host_runner() {
   return g_runner;
 }
 
+// Aligned here: the system's aligned memory costs several times its plain one.
 HostValue allocate_host_value(TypeId type) {
   constexpr size_t kAlignment = 64;  // a cache line, and what vectorised kernels like
-  const size_t size = (std::max<size_t>(type_of(type).size_bytes(), 1) + kAlignment - 1) / kAlignment * kAlignment;
-  void* data = std::aligned_alloc(kAlignment, size);
-  if (!data) fail(Code::kResourceExhausted, "out of host memory for a value of ", type_of(type).size_bytes(), " bytes");
-  return {type, std::shared_ptr<void>(data, std::free)};
+  const size_t size = type_of(type).size_bytes();
+  const std::shared_ptr<void> memory(std::malloc(size + kAlignment), std::free);
+  if (!memory) fail(Code::kResourceExhausted, "out of host memory for a value of ", size, " bytes");
+  const auto address = reinterpret_cast<uintptr_t>(memory.get());
+  return {type, {memory, reinterpret_cast<void*>(address / kAlignment * kAlignment + kAlignment)}};
 }
 
 }  // namespace ltc

@@ -6,6 +6,7 @@
 #include "core/torch/generator.h"
 #include "core/torch/infer.h"
 #include "core/torch/map_tensors.h"
+#include "core/torch/number.h"
 #include "core/torch/transfer.h"
 
 namespace ltc {
@@ -15,15 +16,6 @@ namespace {
 at::Tensor wrap(const HostValue& value) {
   const Type& type = type_of(value.type);
   return at::from_blob(value.data.get(), type.sizes, at::TensorOptions().dtype(to_scalar_type(type.dtype)).device(at::kCPU));
-}
-
-c10::Scalar to_scalar(const Type& type, const Scalar& value) {
-  switch (type.dtype) {
-    case DType::kF64: return value.f;
-    case DType::kC128: return c10::complex<double>(value.c[0], value.c[1]);
-    case DType::kBool: return value.i != 0;
-    default: return value.i;
-  }
 }
 
 c10::IValue constant_value(const Attr& attr, const c10::Argument& arg) {
@@ -51,8 +43,9 @@ class HostSegment {
   HostSegment(const Graph& graph, std::span<const HostValue> inputs, std::span<const Scalar> scalars)
       : graph_(graph), values_(graph.types.size()) {
     for (const Param& param : graph.params) {
-      values_[param.value] = param.scalar ? c10::IValue(to_scalar(graph.type(param.value), scalars[scalar_count_++]))
-                                          : c10::IValue(wrap(inputs[input_count_++]));
+      values_[param.value] = param.scalar
+                                 ? c10::IValue(to_scalar(Number{graph.type(param.value).dtype, scalars[scalar_count_++]}))
+                                 : c10::IValue(wrap(inputs[input_count_++]));
     }
   }
 

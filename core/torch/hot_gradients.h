@@ -14,6 +14,19 @@ namespace ltc::gradients {
 using at::Tensor;
 using torch::autograd::SavedVariable;
 
+inline torch::autograd::Edge edge_of(const Tensor& tensor) { return torch::autograd::impl::gradient_edge(tensor); }
+inline torch::autograd::Edge edge_of(const std::optional<Tensor>& tensor) {
+  return tensor && tensor->defined() ? edge_of(*tensor) : torch::autograd::Edge();
+}
+// PyTorch's collect_next_edges() asks for memory operand by operand.
+template <typename... Tensors>
+torch::autograd::edge_list next_edges(const Tensors&... tensors) {
+  torch::autograd::edge_list edges;
+  edges.reserve(sizeof...(tensors));
+  (edges.push_back(edge_of(tensors)), ...);
+  return edges;
+}
+
 struct FromOperands {
   template <typename N>
   static void finish(N&, const Tensor&) {}
@@ -24,7 +37,7 @@ template <typename N>
 struct OfSum : FromOperands {
   using Node = N;
   static void fill(Node& node, const Tensor& self, const Tensor& other, const at::Scalar& alpha) {
-    node.set_next_edges(torch::autograd::collect_next_edges(self, other));
+    node.set_next_edges(next_edges(self, other));
     node.alpha = alpha;
     node.self_scalar_type = self.scalar_type();
     node.other_scalar_type = other.scalar_type();
@@ -34,7 +47,7 @@ struct OfSum : FromOperands {
 struct OfProduct : FromOperands {
   using Node = torch::autograd::generated::MulBackward0;
   static void fill(Node& node, const Tensor& self, const Tensor& other) {
-    node.set_next_edges(torch::autograd::collect_next_edges(self, other));
+    node.set_next_edges(next_edges(self, other));
     if (node.should_compute_output(0)) node.other_ = SavedVariable(other, /*is_output=*/false);
     if (node.should_compute_output(1)) node.self_ = SavedVariable(self, /*is_output=*/false);
     node.self_scalar_type = self.scalar_type();
@@ -45,7 +58,7 @@ struct OfProduct : FromOperands {
 struct OfQuotient : FromOperands {
   using Node = torch::autograd::generated::DivBackward0;
   static void fill(Node& node, const Tensor& self, const Tensor& other) {
-    node.set_next_edges(torch::autograd::collect_next_edges(self, other));
+    node.set_next_edges(next_edges(self, other));
     node.other_ = SavedVariable(other, /*is_output=*/false);
     if (node.should_compute_output(1)) node.self_ = SavedVariable(self, /*is_output=*/false);
     node.self_scalar_type = self.scalar_type();
@@ -56,7 +69,7 @@ struct OfQuotient : FromOperands {
 template <typename N>
 struct OfResult {
   using Node = N;
-  static void fill(Node& node, const Tensor& self) { node.set_next_edges(torch::autograd::collect_next_edges(self)); }
+  static void fill(Node& node, const Tensor& self) { node.set_next_edges(next_edges(self)); }
   static void finish(Node& node, const Tensor& result) { node.result_ = SavedVariable(result, /*is_output=*/true); }
 };
 

@@ -204,6 +204,20 @@ at::Tensor finish(Recording& recording, Operator op) {
   return record_if_usual(recording);
 }
 
+// What `record` gives, remembered by autograd.
+template <typename Record>
+at::Tensor remember(Operator op, const Record& record, const at::Tensor& a, const at::Tensor& b) {
+  const auto scaled = [&](const at::Tensor& a, const at::Tensor& b, const at::Scalar&) { return record(a, b); };
+  using namespace torch::autograd::generated;
+  switch (op) {
+    case Operator::kAdd: return gradients::remember<gradients::OfSum<AddBackward0>>(scaled, a, b, at::Scalar(1));
+    case Operator::kSub: return gradients::remember<gradients::OfSum<SubBackward0>>(scaled, a, b, at::Scalar(1));
+    case Operator::kMul: return gradients::remember<gradients::OfProduct>(record, a, b);
+    case Operator::kDiv: return gradients::remember<gradients::OfQuotient>(record, a, b);
+  }
+  return {};
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { add_all<At::kDevice>(m); }
 TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { add_all<At::kAutograd>(m); }
 
@@ -211,31 +225,27 @@ TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { add_all<At::kAutograd>(m); }
 
 at::Tensor record_operator(Operator op, const at::Tensor& a, const at::Tensor& b) {
   if (has_forward_gradient(a) || has_forward_gradient(b) || !is_plain(a.key_set() | b.key_set())) return {};
-  const auto product = [op](const at::Tensor& a, const at::Tensor& b) {
+  const auto record = [op](const at::Tensor& a, const at::Tensor& b) {
     Recording recording(entry_of(op));
     recording.add_tensor(a.unsafeGetTensorImpl());
     recording.add_tensor(b.unsafeGetTensorImpl());
     return finish(recording, op);
   };
   const bool grad_mode = c10::GradMode::is_enabled();
-  if (needs_no_gradient(a, grad_mode) && needs_no_gradient(b, grad_mode)) return product(a, b);
-  const auto sum = [&](const at::Tensor& a, const at::Tensor& b, const at::Scalar&) { return product(a, b); };
-  using namespace torch::autograd::generated;
-  switch (op) {
-    case Operator::kAdd: return gradients::remember<gradients::OfSum<AddBackward0>>(sum, a, b, at::Scalar(1));
-    case Operator::kSub: return gradients::remember<gradients::OfSum<SubBackward0>>(sum, a, b, at::Scalar(1));
-    case Operator::kMul: return gradients::remember<gradients::OfProduct>(product, a, b);
-    case Operator::kDiv: return gradients::remember<gradients::OfQuotient>(product, a, b);
-  }
-  return {};
+  const bool is_constant = needs_no_gradient(a, grad_mode) && needs_no_gradient(b, grad_mode);
+  return is_constant ? record(a, b) : remember(op, record, a, b);
 }
 
 at::Tensor record_operator(Operator op, const at::Tensor& a, const Number& number) {
-  if (!needs_no_gradient(a, c10::GradMode::is_enabled()) || !is_plain(a.key_set())) return {};
-  Recording recording(entry_of(op));
-  recording.add_tensor(a.unsafeGetTensorImpl());
-  recording.add_number_tensor(number);
-  return finish(recording, op);
+  if (has_forward_gradient(a) || !is_plain(a.key_set())) return {};
+  const auto record = [&](const at::Tensor& a, const at::Tensor&) {
+    Recording recording(entry_of(op));
+    recording.add_tensor(a.unsafeGetTensorImpl());
+    recording.add_number_tensor(number);
+    return finish(recording, op);
+  };
+  if (needs_no_gradient(a, c10::GradMode::is_enabled())) return record(a, a);
+  return remember(op, record, a, at::native::wrapped_scalar_tensor(to_scalar(number)));
 }
 
 }  // namespace ltc

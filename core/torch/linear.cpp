@@ -110,7 +110,7 @@ Tensor linear_autograd(c10::DispatchKeySet keys, const Tensor& input, const Tens
   decltype(make_node<torch::autograd::generated::LinearBackward0>()) node;
   if (torch::autograd::compute_requires_grad(input, weight, bias)) {
     node = make_node<torch::autograd::generated::LinearBackward0>();
-    node->set_next_edges(torch::autograd::collect_next_edges(input, weight, bias));
+    node->set_next_edges(gradients::next_edges(input, weight, bias));
     node->input_ = SavedVariable(input, /*is_output=*/false);
     node->weight_ = SavedVariable(weight, /*is_output=*/false);
   }

@@ -32,6 +32,15 @@ inline Number to_number(const c10::Scalar& number) {
   return number.isComplex() ? to_number(number.toComplexDouble()) : to_number(number.toLong());
 }
 
+inline c10::Scalar to_scalar(const Number& number) {
+  switch (number.dtype) {
+    case DType::kF64: return number.value.f;
+    case DType::kC128: return c10::complex<double>(number.value.c[0], number.value.c[1]);
+    case DType::kBool: return number.value.i != 0;
+    default: return number.value.i;
+  }
+}
+
 // None for what is no number.
 inline Number to_number(const c10::IValue& value) {
   if (value.isDouble()) return to_number(value.toDouble());

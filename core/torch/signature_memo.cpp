@@ -1,7 +1,5 @@
 #include "core/torch/signature_memo.h"
 
-#include "core/torch/device.h"
-
 namespace ltc {
 
 void CallKey::add_constant(const c10::IValue& value) {
@@ -36,17 +34,12 @@ void CallKey::add_constant(const c10::IValue& value) {
   }
 }
 
-SignatureMemo& SignatureMemo::of(const LazyDevice& device) {
-  static auto* memos = new std::array<SignatureMemo, kMaxDevices>();  // leaked: used by deleters at exit
-  return (*memos)[device.ordinal()];
-}
-
-const Signature* SignatureMemo::find(const CallKey& key) const {
+const SignatureMemo::Entry* SignatureMemo::look_up(const CallKey& key) const {
   const uint64_t hash = key.hash();
   for (size_t i = hash;; ++i) {
     const Slot& slot = slots_[i & (slots_.size() - 1)];
     if (!slot.entry) return nullptr;
-    if (slot.hash == hash && slot.entry->key == key) return &slot.entry->signature;
+    if (slot.hash == hash && slot.entry->key == key) return slot.entry;
   }
 }
 

@@ -3,9 +3,11 @@
 
 #include <c10/util/SmallVector.h>
 
+#include <array>
 #include <bit>
 #include <deque>
 
+#include "core/torch/device.h"
 #include "core/torch/infer.h"
 
 namespace ltc {
@@ -14,7 +16,8 @@ namespace ltc {
 class CallKey {
  public:
   void clear() { words_.clear(); }
-  void add_op(OpId op) { words_.push_back(op); }
+  void add_op(OpId op) { words_.push_back(op); }  // first
+  OpId op() const { return static_cast<OpId>(words_[0]); }
   void add_absent() { words_.push_back(kAbsent); }
   void add_number(uint64_t kind) { words_.push_back(kNumber | kind); }
   void add_list(size_t size) { words_.push_back(kList | size); }
@@ -49,9 +52,20 @@ class CallKey {
 // A hash table that only grows: what it answers stays valid. One per device, guarded by the device's recorder.
 class SignatureMemo {
  public:
-  static SignatureMemo& of(const LazyDevice& device);
+  static SignatureMemo& of(const LazyDevice& device) {
+    static auto* memos = new std::array<SignatureMemo, kMaxDevices>();  // leaked: used by deleters at exit
+    return (*memos)[device.ordinal()];
+  }
 
-  const Signature* find(const CallKey& key) const;
+  const Signature* find(const CallKey& key) {  // inline: most calls are as the last of that op was
+    const Entry*& recent = recent_[key.op() % kRecent];
+    if (!recent || !(recent->key == key)) {
+      const Entry* const found = look_up(key);
+      if (!found) return nullptr;
+      recent = found;
+    }
+    return &recent->signature;
+  }
   const Signature* insert(const CallKey& key, Signature signature);
 
  private:
@@ -64,8 +78,11 @@ class SignatureMemo {
     uint64_t hash;
     const Entry* entry = nullptr;
   };
+  static constexpr size_t kRecent = 256;
+  const Entry* look_up(const CallKey& key) const;
   void place(const Entry* entry);
 
+  std::array<const Entry*, kRecent> recent_{};         // by op
   std::deque<Entry> entries_;                          // never move
   std::vector<Slot> slots_ = std::vector<Slot>(1024);  // open addressing, a power of two, at most half full
 };

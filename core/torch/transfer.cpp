@@ -78,8 +78,10 @@ at::Tensor to_cpu(const at::Tensor& tensor, std::string_view reason) {
   return result;
 }
 
-BufferRef upload(LazyDevice& device, const at::Tensor& cpu) {
-  const TypeId type = intern_contiguous(to_dtype(cpu.scalar_type()), as_span(cpu.sizes()));
+namespace {
+
+// A copy of a CPU tensor on its way to the device: the caller's tensor may change at once. `type` is contiguous.
+BufferRef upload(LazyDevice& device, const at::Tensor& cpu, TypeId type) {
   HostValue value = allocate_host_value(type);
   if (cpu.is_contiguous() && !cpu.is_conj() && !cpu.is_neg()) {
     std::memcpy(value.data.get(), cpu.const_data_ptr(), cpu.nbytes());
@@ -92,6 +94,8 @@ BufferRef upload(LazyDevice& device, const at::Tensor& cpu) {
   staging.copy_(cpu);
   return device.queue().upload(std::move(value));
 }
+
+}  // namespace
 
 at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu) {
   TORCH_CHECK(cpu.layout() == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", cpu.layout());
@@ -106,13 +110,15 @@ void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
   if (lazy.numel() == 0) return;
   auto* target = lazy.unsafeGetTensorImpl();
   LazyStorage& storage = lazy_storage(target);
-  BufferRef buffer = upload(storage.device(), cpu);
-  const TypeId type = buffer->type;
+  const TypeId declared = geometry_of(target);
+  const Type& geometry = type_of(declared);
+  const TypeId sent = geometry.contiguous_strides ? declared : intern_contiguous(geometry.dtype, geometry.sizes);
+  BufferRef buffer = upload(storage.device(), cpu, sent);
   Recorder recorder(storage.device());
-  if (lazy.is_non_overlapping_and_dense() && lazy.storage_offset() == 0 && lazy.nbytes() == lazy.storage().nbytes()) {
-    return recorder.bind(storage, std::move(buffer), geometry_of(target));
+  if (geometry.dense && lazy.storage_offset() == 0 && geometry.size_bytes() == lazy.storage().nbytes()) {
+    return recorder.bind(storage, std::move(buffer), declared);
   }
-  write(recorder, target, recorder.input(std::move(buffer), type));
+  write(recorder, target, recorder.input(std::move(buffer), sent));
 }
 
 namespace {
@@ -128,6 +134,12 @@ at::Tensor fetch(const at::Tensor& from, const at::Tensor& to) {
   const c10::Storage storage = new_storage(lazy_device(to), from.storage().nbytes());
   Recorder(lazy_device(to)).bind(lazy_storage(storage.unsafeGetStorageImpl()), std::move(buffer), declared);
   return TensorGeometry(*from.unsafeGetTensorImpl()).over(storage);
+}
+
+// The same for one of any dtype, and of sizes that broadcast. A copy of the reference would lock Python's.
+void write_any_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
+  if (cpu.scalar_type() == lazy.scalar_type() && cpu.sizes() == lazy.sizes()) return write_cpu(lazy, cpu);
+  write_cpu(lazy, cpu.to(lazy.scalar_type()).expand(lazy.sizes()));
 }
 
 // What PyTorch's own copy checks first.
@@ -153,10 +165,10 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
   } else if (!is_lazy(to)) {
     at::Tensor target = to;
     target.copy_(to_cpu(from, metrics::kReadBarrier));
-  } else if (!is_lazy(from) || &lazy_device(from) != &lazy_device(to)) {
-    const at::Tensor cpu = is_lazy(from) ? to_cpu(from, metrics::kReadBarrier) : from;
-    const bool fits = cpu.scalar_type() == to.scalar_type() && cpu.sizes() == to.sizes();
-    write_cpu(to, fits ? cpu : cpu.to(to.scalar_type()).expand(to.sizes()));
+  } else if (!is_lazy(from)) {
+    write_any_cpu(to, from);
+  } else if (&lazy_device(from) != &lazy_device(to)) {
+    write_any_cpu(to, to_cpu(from, metrics::kReadBarrier));
   } else {
     copy_on_device(from, to);
   }

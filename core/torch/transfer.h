@@ -8,9 +8,6 @@ namespace ltc {
 // The tensor's contents on the CPU, with its geometry. Waits. `reason` is the counter of the barrier that it may need.
 at::Tensor to_cpu(const at::Tensor& tensor, std::string_view reason);
 
-// A copy of a CPU tensor on its way to the device: the caller's tensor may change at once.
-BufferRef upload(LazyDevice& device, const at::Tensor& cpu);
-
 // A new lazy tensor with the contents and the geometry of a CPU tensor.
 at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu);
 

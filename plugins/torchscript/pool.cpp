@@ -1,5 +1,6 @@
 #include "pool.h"
 
+#include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 #include <sys/mman.h>
 
@@ -9,6 +10,8 @@
 #include <mutex>
 #include <unordered_map>
 #include <vector>
+
+#include "small_blocks.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -30,7 +33,7 @@ class Pool final : public c10::Allocator {
   explicit Pool(c10::Allocator* system) : system_(system) {}
 
   c10::DataPtr allocate(size_t bytes) override {
-    if (!t_pooling || bytes < kPooledBytes) return system_->allocate(bytes);
+    if (bytes < kPooledBytes || !t_pooling) return is_kept_small(bytes) ? allocate_small() : system_->allocate(bytes);
     void* const block = take(rounded(bytes));
     return {block, block, &free_block, c10::Device(c10::kCPU)};
   }
@@ -67,6 +70,20 @@ class Pool final : public c10::Allocator {
     void* data;
     uint64_t freed;  // in this run; the longest unused come first
   };
+
+  // PyTorch's memory profiler hears of what the system's allocator gives and gets.
+  static bool is_kept_small(size_t bytes) { return bytes > 0 && bytes <= kSmallBytes && !c10::memoryProfilingEnabled(); }
+
+  c10::DataPtr allocate_small() {
+    void* block = take_small_block();
+    if (!block) block = system_->raw_allocate(kSmallBytes);
+    return {block, block, &free_small, c10::Device(c10::kCPU)};
+  }
+
+  static void free_small(void* block) {
+    if (!keep_small_block(block, &release)) release(block);
+  }
+  static void release(void* block) { instance().system_->raw_deallocate(block); }
 
   // Whoever frees memory through an allocator's deleter may have it from before there was a pool.
   static void free_block(void* data) {
