@@ -160,11 +160,11 @@ void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t byt
 #endif
 }
 
-PoolScope::PoolScope() : outer_(t_pooling) { t_pooling = true; }
+PoolScope::PoolScope(Use use) : outer_(t_pooling), ends_run_(use == kRun && !outer_) { t_pooling = true; }
 
 PoolScope::~PoolScope() {
   t_pooling = outer_;
-  if (!outer_) Pool::instance().end_run();
+  if (ends_run_) Pool::instance().end_run();
 }
 
 }  // namespace ltc::torchscript

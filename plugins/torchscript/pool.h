@@ -1,5 +1,5 @@
-// Memory of a run, kept for the next one: fresh pages from the operating system cost a training step a tenth of its time and
-// more.
+// Memory of runs and of what is sent, kept for the next ones: fresh pages from the operating system cost a training step a tenth
+// of its time and more.
 #pragma once
 #include <cstddef>
 
@@ -14,13 +14,15 @@ void install_pool();
 // The pool stands before the CPU allocator that libtorch had, which keeps serving everybody else.
 class PoolScope {
  public:
-  PoolScope();
+  enum Use { kRun, kTransfer };  // the end of a run makes what lies unused older
+
+  explicit PoolScope(Use use = kRun);
   ~PoolScope();
   PoolScope(const PoolScope&) = delete;
   PoolScope& operator=(const PoolScope&) = delete;
 
  private:
-  const bool outer_;
+  const bool outer_, ends_run_;
 };
 
 // Large pages for what of this fresh memory fills them, where the system has them: fewer page faults, and processors fetch ahead
