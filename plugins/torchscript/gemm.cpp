@@ -71,7 +71,7 @@ bool has_onednn() {
 // shows as much.
 constexpr int64_t kSmall = 1 << 20;
 constexpr int64_t kEnough = 1 << 26;
-constexpr int64_t kNarrow = 16;  // a side: products with vectors are the BLAS's
+constexpr int64_t kNarrow = 4;  // a side: products with vectors are the BLAS's
 
 constexpr int kRounds = 3;
 constexpr double kClearly = 0.85;
