@@ -13,7 +13,7 @@ namespace {
 
 // About what handing work to a sleeping thread costs both sides: what is shorter is done by who brings it.
 constexpr int64_t kShortRun = 30'000;       // ns
-constexpr int64_t kTinyRun = 2'000;         // ns: the same for a thread that is awake
+constexpr int64_t kTinyRun = 7'000;         // ns: the same for a thread that is awake
 constexpr size_t kShortUpload = 256 << 10;  // bytes
 constexpr size_t kStagedBytes = 256 << 20;
 
@@ -49,8 +49,9 @@ template <typename HasRoom>
 void DeviceQueue::await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room) {
   if (has_room()) return;
   host::Waiting waiting(*device_);
+  const uint32_t done = done_;
   lock.unlock();
-  stay_awake(kAwaitResult, [&] { return std::lock_guard(mutex_), has_room() || stopping_; });
+  stay_awake(kAwaitResult, [&] { return done_ != done || stopping_; });
   lock.lock();
   room_.wait(lock, [&] { return has_room() || stopping_; });
 }
@@ -108,6 +109,7 @@ void DeviceQueue::work() {
     {
       std::lock_guard lock(mutex_);
       runs_ -= task.is_run;
+      ++done_;
       running_ = false;
       if (tasks_.empty()) pace_.note_dry(timeline::now_ns());
       room_.notify_all();

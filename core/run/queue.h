@@ -137,6 +137,7 @@ class DeviceQueue {
   size_t sending_bytes_ = 0;
   std::shared_ptr<Completion> newest_;  // submitted, a run or a transfer; null: all is done
   size_t runs_ = 0;                     // queued or running
+  std::atomic<uint32_t> done_{0};       // pieces of work, counted round; changed under the mutex
   size_t staged_bytes_ = 0;             // of long values queued
   Pace pace_;
   std::atomic<bool> wanted_{false};  // there is a reason not to sleep
