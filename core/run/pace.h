@@ -39,8 +39,7 @@ inline constexpr uint64_t kAwaitResult = 50'000;  // ns for which who needs a re
 // returns whether one took it.
 template <typename Done>
 bool stay_awake(uint64_t patience, Done done) {
-  constexpr uint64_t kTurn =
-      50'000;  // ns: longer than a system call and an interrupt take, shorter than a turn of another thread
+  constexpr uint64_t kTurn = 50'000;  // ns: more than a system call and an interrupt, less than a turn of another thread
   const uint64_t begin = timeline::now_ns();
   for (uint64_t before = begin; !done();) {
     std::this_thread::yield();

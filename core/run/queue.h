@@ -5,9 +5,8 @@
 // Short work is done at once by who submits it, if the queue is idle: waking the thread would cost more than the work. Where it
 // comes at the pace of small steps the thread stays awake instead and does it beside what the program does next.
 // Threads: all members from any thread, except where stated.
-// Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read such
-// a
-//   buffer fails with the same error without running; later work goes on.
+// Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read
+//   such a buffer fails with the same error without running; later work goes on.
 #pragma once
 
 #include <atomic>

@@ -293,43 +293,46 @@ TEST_F(QueueTest, ThePluginSeesThatSomebodyWaits) {
 
 // ---- short programs
 
-TEST_F(QueueTest, AShortProgramRunsWhereItIsSubmitted) {
-  set_runs_here([] { return true; });
-  open("watched");
-  const ProgramRef neg = program(kNeg);
-  const BufferRef input = upload({1, 2});
-  queue().drain();
+class ShortProgramsTest : public QueueTest {
+ protected:
+  ShortProgramsTest() {
+    set_runs_here([] { return true; });
+    open("watched");
+    neg = program(kNeg);
+    input = upload({1, 2});
+    queue().drain();
+    watch.on_execute = [&]() -> const char* { return ran_on = std::this_thread::get_id(), nullptr; };
+  }
+  bool ran_here() const { return ran_on == std::this_thread::get_id(); }
+
+  ProgramRef neg;
+  BufferRef input;
   std::thread::id ran_on;
-  watch.on_execute = [&]() -> const char* { return ran_on = std::this_thread::get_id(), nullptr; };
+};
+
+TEST_F(ShortProgramsTest, RunWhereTheyAreSubmitted) {
   run(neg, input);  // how long it takes is not known yet
   queue().drain();
-  EXPECT_NE(ran_on, std::this_thread::get_id());
+  EXPECT_FALSE(ran_here());
   BufferRef output;
-  for (int attempt = 0; attempt < 1000 && ran_on != std::this_thread::get_id(); ++attempt) {
+  for (int attempt = 0; attempt < 1000 && !ran_here(); ++attempt) {
     neg->typical_ns = 0;
     output = run(neg, input);
     queue().drain();  // returns a moment before the queue is idle
   }
-  EXPECT_EQ(ran_on, std::this_thread::get_id());
+  EXPECT_TRUE(ran_here());
   EXPECT_THAT(download(output), ElementsAre(-1, -2));
   queue().stop();
   EXPECT_EQ(error_of([&] { run(neg, input); }).code(), Code::kCancelled);
 }
 
-TEST_F(QueueTest, ShortProgramsThatFollowEachOtherRunBesideWhoSubmitsThem) {
-  set_runs_here([] { return true; });
-  open("watched");
-  const ProgramRef neg = program(kNeg);
-  const BufferRef input = upload({1, 2});
-  queue().drain();
-  std::thread::id ran_on;
-  watch.on_execute = [&]() -> const char* { return ran_on = std::this_thread::get_id(), nullptr; };
+TEST_F(ShortProgramsTest, ThatFollowEachOtherRunBesideWhoSubmitsThem) {
   const auto submit = [&](bool is_awaited) {
     neg->typical_ns = 10'000;
     const BufferRef output = std::make_shared<Buffer>(queue(), input->type);
     queue().execute({neg, {input}, {}, {output}, 1, is_awaited});
     EXPECT_THAT(download(output), ElementsAre(-1, -2));
-    return ran_on == std::this_thread::get_id();
+    return ran_here();
   };
   int here = 0, beside = 0;
   for (int i = 0; i < 1000; ++i) submit(false) ? ++here : ++beside;

@@ -120,7 +120,6 @@ ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args) {
   const OnQueue on(device->queue);
   const PoolScope pooled(PoolScope::kTransfer);  // what a program has let go of, perhaps to load it anew
   buffer->hold(dense({type.sizes, type.rank}, to_torch(type.dtype), device->queue.device()));
-  if (device->queue.device().is_cpu()) prefer_large_pages(buffer->tensor.mutable_data_ptr(), buffer->tensor.nbytes());
   return buffer.release();
 }
 

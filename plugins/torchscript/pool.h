@@ -25,8 +25,4 @@ class PoolScope {
   const bool outer_, ends_run_;
 };
 
-// Large pages for what of this fresh memory fills them, where the system has them: fewer page faults, and processors fetch ahead
-// within a page only.
-void prefer_large_pages(void* data, size_t bytes);
-
 }  // namespace ltc::torchscript
