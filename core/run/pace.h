@@ -35,18 +35,36 @@ class Pace {
 
 inline constexpr uint64_t kAwaitResult = 50'000;  // ns for which who needs a result at once stays awake for it
 
-// Waits, awake, until done() or for `patience` ns. It yields meanwhile, so that a thread with work to do gets the processor;
-// returns whether one took it.
+// Leaves the processor's units to the thread beside it for a moment, if they share one.
+inline void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Waits, awake, until done() or for `patience` ns. It yields now and then, so that a thread with work to do gets the processor;
+// returns whether one took it. Not all the time: system calls one after the other made a program on the processor beside take
+// 1.4 times as long (a virtual machine on AMD's Zen 3).
 template <typename Done>
 bool stay_awake(uint64_t patience, Done done) {
-  constexpr uint64_t kTurn = 50'000;  // ns: more than a system call and an interrupt, less than a turn of another thread
+  constexpr uint64_t kGiveWay = 10'000;  // ns between yields
+  constexpr uint64_t kTurn = 50'000;     // ns: more than a system call and an interrupt, less than a turn of another thread
+  constexpr int kLooks = 8;              // between those at the clock: 0.1 to 0.4 us
   const uint64_t begin = timeline::now_ns();
-  for (uint64_t before = begin; !done();) {
-    std::this_thread::yield();
-    const uint64_t now = timeline::now_ns();
+  for (uint64_t now = begin, yielded = 0; now - begin <= patience;) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (done()) return false;
+      relax();
+    }
+    const uint64_t before = now;
+    if (now - yielded >= kGiveWay) {
+      std::this_thread::yield();
+      yielded = now;
+    }
+    now = timeline::now_ns();
     if (now - before > kTurn) return true;
-    if (now - begin > patience) break;
-    before = now;
   }
   return false;
 }
