@@ -74,21 +74,23 @@ def test_recording_overlaps_running(matrix):
 
 
 def test_window_bounds_the_queue(matrix):
-    """At most two steps are on their way: the barrier of step k ends only after step k - 2 has run."""
+    """What is on its way when a barrier ends takes no more than the 0.1 s that a program may be ahead, and is two steps at least."""
     kept = []
 
     def run():
-        for _ in range(8):
-            kept.append(heavy_chain(matrix, 4))
+        for _ in range(16):
+            kept.append(heavy_chain(matrix, 16))
             ltc.mark_step()
 
-    spans_of(run)
+    first = spans_of(run)
     spans = spans_of(run)
     barriers, executions = named(spans, "barrier"), named(spans, "execute")
-    runs = sorted(executions)
-    assert len(runs) == 8
-    for before, later in zip(runs, runs[2:]):
-        assert barriers[later]["end_ns"] > executions[before]["end_ns"]
+    assert len(executions) == 16
+    shortest = min(span["end_ns"] - span["begin_ns"] for span in [*named(first, "execute").values(), *executions.values()])
+    most = max(2, 1 + 100_000_000 // shortest)
+    on_their_way = [sum(span["end_ns"] > barrier["end_ns"] for number, span in executions.items() if number <= step)
+                    for step, barrier in barriers.items()]  # fmt: skip
+    assert 2 <= max(on_their_way) <= most < 16
 
 
 def test_runs_keep_their_order(matrix):

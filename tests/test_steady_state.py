@@ -47,4 +47,4 @@ def test_10_000_queued_steps_stay_in_the_window():
     start = ltc.metrics.counter_value("ProgramRuns")
     for number in range(1, 10_001):
         step(number)
-        assert number - (ltc.metrics.counter_value("ProgramRuns") - start) <= 3  # two in the window, one being handed over
+        assert number - (ltc.metrics.counter_value("ProgramRuns") - start) <= 33  # 32 in the window, one being handed over

@@ -210,12 +210,13 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   }
   forget_donated();  // gone with the submission
 
+  if (event) is_asynchronous_ = true;
   std::shared_ptr<Completion> completion;
   if (event || !parents.empty()) {
     const std::shared_ptr<const Step> submitted(run.program, &step);
     completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted);
     pending_.push_back(newest_ = completion);
-    limit_pending(window_);
+    limit_pending(pending_limit_);
     limit_sending(kSendingBytes);
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) {

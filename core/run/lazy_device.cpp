@@ -24,7 +24,7 @@ LTC_THREAD_LOCAL constinit Capture* t_capture = nullptr;
 
 namespace {
 
-constexpr size_t kRunWindow = 2;          // steps queued or running before a barrier waits
+constexpr size_t kRunWindow = 2;          // steps of any length queued or running before a barrier waits
 constexpr size_t kCachedPrograms = 1024;  // per device
 constexpr size_t kSymbolicPrograms = 256;
 

@@ -37,7 +37,7 @@ void throw_to_reader(const std::exception_ptr& error) {
 }
 
 DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
-    : device_(std::move(device)), narrowing_(Narrowing::of(*device_)), window_(window) {}
+    : device_(std::move(device)), narrowing_(Narrowing::of(*device_)), pending_limit_(window), window_(window) {}
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
@@ -49,21 +49,17 @@ template <typename HasRoom>
 void DeviceQueue::await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room) {
   if (has_room()) return;
   host::Waiting waiting(*device_);
-  const uint32_t done = done_;
-  lock.unlock();
-  stay_awake(kAwaitResult, [&] { return done_ != done || stopping_; });
-  lock.lock();
   room_.wait(lock, [&] { return has_room() || stopping_; });
 }
 
 void DeviceQueue::submit(Task task) {
   refuse_after_fork();
   std::unique_lock lock(mutex_);
-  if (task.is_run) await_room(lock, [&] { return runs_ < window_; });
+  if (task.is_run && !window_.has_room()) await_room(lock, [&] { return window_.is_half_free(); });
   refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   if (tasks_.empty() && !running_) pace_.note_arrival(timeline::now_ns());
-  runs_ += task.is_run;
+  if (task.is_run) task.expected_ns = window_.add(task.expected_ns);
   tasks_.push_back(std::move(task));
   wanted_ = true;
   const bool wake = std::exchange(sleeping_, false);
@@ -108,11 +104,10 @@ void DeviceQueue::work() {
     task.work = nullptr;  // its references go before anybody is told that it is done
     {
       std::lock_guard lock(mutex_);
-      runs_ -= task.is_run;
-      ++done_;
+      if (task.is_run) window_.remove(task.expected_ns);
       running_ = false;
       if (tasks_.empty()) pace_.note_dry(timeline::now_ns());
-      room_.notify_all();
+      if (window_.is_half_free()) room_.notify_all();
     }
     if (task.announce) task.announce();
   }
@@ -158,7 +153,7 @@ std::shared_ptr<Marker> DeviceQueue::mark(bool timed) {
     if (timed && newest_) newest_->wait_until_over();
     marker->arrive(newest_);
   };
-  submit({arrive, false, [marker] { marker->announce(); }});
+  submit({.work = arrive, .announce = [marker] { marker->announce(); }});
   return marker;
 }
 
@@ -274,9 +269,11 @@ bool DeviceQueue::runs_beside(const Run& run) const {
 void DeviceQueue::execute(Run run) {
   refuse_after_fork();
   if (!runs_beside(run) && try_here([&] { run_program(run); })) return;
+  // How long an asynchronous device takes is not known.
+  const int64_t expected_ns = is_asynchronous_ ? INT64_MAX : run.program->typical_ns.load(std::memory_order_relaxed);
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
   try {
-    submit({[this, shared] { run_program(*shared); }, true});
+    submit({[this, shared] { run_program(*shared); }, true, expected_ns});
   } catch (...) {
     for (const BufferRef& output : shared->outputs) output->error = std::current_exception();
     throw;
@@ -302,7 +299,7 @@ void DeviceQueue::download(const BufferRef& buffer, void* to) {
   };
   if (!try_here(copy)) {
     host::Waiting waiting(*device_);
-    submit({copy, false, announce});
+    submit({.work = copy, .announce = announce});
     stay_awake(kAwaitResult, [&] { return finished.load(); });
     std::unique_lock lock(mutex);  // even if it has finished: the announcement must have ended
     done.wait(lock, [&] { return finished.load(); });

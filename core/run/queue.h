@@ -23,6 +23,7 @@
 #include "core/run/memory_account.h"
 #include "core/run/metrics.h"
 #include "core/run/pace.h"
+#include "core/run/window.h"
 
 namespace ltc {
 
@@ -48,7 +49,7 @@ struct Run {
 
 class DeviceQueue {
  public:
-  // `window`: runs that may be queued or running before execute() blocks.
+  // `window`: runs of any length that may be queued or running before execute() blocks; short ones may be more.
   DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window);
   ~DeviceQueue();
 
@@ -88,6 +89,7 @@ class DeviceQueue {
   struct Task {
     std::function<void()> work;
     bool is_run = false;
+    int64_t expected_ns = 0;              // of a run; once queued, as the window counts it
     std::function<void()> announce = {};  // that it is done; called when the queue no longer counts as busy with it
   };
 
@@ -124,7 +126,7 @@ class DeviceQueue {
 
   std::unique_ptr<host::PluginDevice> device_;
   const Narrowing narrowing_;
-  const size_t window_;
+  const size_t pending_limit_;  // runs that an asynchronous device may have before it
   MemoryAccount memory_;
 
   std::mutex mutex_;
@@ -135,12 +137,12 @@ class DeviceQueue {
   std::deque<std::pair<std::shared_ptr<Completion>, size_t>> sending_;  // and how many bytes
   size_t sending_bytes_ = 0;
   std::shared_ptr<Completion> newest_;  // submitted, a run or a transfer; null: all is done
-  size_t runs_ = 0;                     // queued or running
-  std::atomic<uint32_t> done_{0};       // pieces of work, counted round; changed under the mutex
+  Window window_;                       // of runs queued or running
   size_t staged_bytes_ = 0;             // of long values queued
   Pace pace_;
-  std::atomic<bool> wanted_{false};  // there is a reason not to sleep
-  bool running_ = false;             // the queue's thread runs a task, or somebody does in its place
+  std::atomic<bool> is_asynchronous_{false};  // the device: it has said of a run that it goes on
+  std::atomic<bool> wanted_{false};           // there is a reason not to sleep
+  bool running_ = false;                      // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false;
   std::atomic<bool> stopping_{false};  // set under the mutex
   std::thread thread_;
