@@ -21,7 +21,8 @@ def compare(made, expected, inner):
     off = (made.cpu() - expected).abs().max()
     assert off.isfinite()
     worst = max(worst, (off / (inner**0.5 * 2**-22)).item())
-for rows, inner, columns in [(64, 2048, 128), (256, 256, 256), (1, 4096, 512), (130, 70, 1030), (300, 80, 1), (3, 5, 7)]:
+for rows, inner, columns in [(64, 2048, 128), (256, 256, 256), (1, 4096, 512), (130, 70, 1030), (300, 80, 1), (3, 5, 7),
+                              (4, 1000, 130), (8, 33, 9), (7, 100, 40), (90, 6, 70), (2000, 64, 5), (11, 2, 500), (4, 9000, 20)]:
     for turn_a in (False, True):
         for turn_b in (False, True):
             a = torch.randn(inner, rows).t() if turn_a else torch.randn(rows, inner)

@@ -165,13 +165,6 @@ inline Vec exponential(const Vec& x) {
   return Vec::loadu(lanes);
 }
 
-template <typename Combine>
-inline float fold(const Vec& x, Combine combine) {
-  float __attribute__((vector_size(kWidth * sizeof(float)))) lanes;
-  memcpy(&lanes, &x, sizeof lanes);
-  return fold(lanes, combine);
-}
-
 // The scores of a query and a block of keys, of which it sees all or the first of them.
 struct ScoreRow {
   float* scores;
@@ -203,7 +196,7 @@ struct ScoreRow {
   float largest() const {
     Vec most(-kInfinity);
     for (int64_t i = 0; i < padded; i += kWidth) most = at::vec::clamp_min(Vec::loadu(scores + i), most);
-    return fold(most, Larger{});
+    return fold_vector(most, Larger{});
   }
 };
 
@@ -251,7 +244,7 @@ struct Softmax {
         return weight;
       });
     }
-    sum += fold(total, Sum{});
+    sum += fold_vector(total);
   }
 
   // A query that sees nothing has the result 0.
@@ -361,7 +354,7 @@ inline float inner_product(const float* a, const float* b, int64_t size) {
   for (; i + kWidth <= size; i += kWidth) sum = at::vec::fmadd(Vec::loadu(a + i), Vec::loadu(b + i), sum);
   float rest = 0;
   for (; i < size; ++i) rest += a[i] * b[i];
-  return fold(sum, Sum{}) + rest;
+  return fold_vector(sum) + rest;
 }
 
 inline void clear(const WritableRows& rows, int64_t count, int64_t size) {

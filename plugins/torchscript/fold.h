@@ -41,5 +41,13 @@ inline float fold(const SixteenLanes& x, Combine combine = {}) {
       combine);
 }
 
+// Of one of ATen's vectors.
+template <typename Vector, typename Combine = Sum>
+inline float fold_vector(const Vector& x, Combine combine = {}) {
+  float __attribute__((vector_size(sizeof(Vector)))) lanes;
+  __builtin_memcpy(&lanes, &x, sizeof lanes);
+  return fold(lanes, combine);
+}
+
 }  // namespace
 }  // namespace ltc::torchscript

@@ -14,6 +14,7 @@
 #include <unordered_map>
 
 #include "errors.h"
+#include "skinny_kernels.h"
 #include "threads.h"
 
 // Exported by libtorch, in a header that it does not ship: weak, since another version may lack it.
@@ -25,7 +26,7 @@ __attribute__((weak)) void mkldnn_matmul(const at::Tensor& a, const at::Tensor& 
 namespace ltc::torchscript {
 namespace {
 
-enum class Choice : uint8_t { kTimed, kBlas, kOneDnn };
+enum class Choice : uint8_t { kTimed, kBlas, kOneDnn, kBlasForAll };
 
 // MKL keeps its fastest kernels for Intel's processors. To time both costs a first step tens of milliseconds.
 Choice usual_choice() {
@@ -40,7 +41,7 @@ Choice read_choice() {
   const std::string_view value = text ? text : "";
   if (value.empty()) return usual_choice();
   if (value == "timed") return Choice::kTimed;
-  if (value == "blas") return Choice::kBlas;
+  if (value == "blas") return Choice::kBlasForAll;
   if (value == "onednn") return Choice::kOneDnn;
   throw Failure(LTC_INVALID_ARGUMENT, "LTC_TS_GEMM is \"" + std::string(value) + "\", not timed, blas or onednn");
 }
@@ -72,6 +73,7 @@ bool has_onednn() {
 constexpr int64_t kSmall = 1 << 20;
 constexpr int64_t kEnough = 1 << 26;
 constexpr int64_t kNarrow = 4;  // a side: products with vectors are the BLAS's
+constexpr int64_t kFew = 8;     // rows, columns or terms of a skinny product
 
 constexpr int kRounds = 3;
 constexpr double kClearly = 0.85;
@@ -107,14 +109,66 @@ uint64_t key_of(const at::Tensor& a, const at::Tensor& b) {
   return key;
 }
 
+// ---- skinny products
+
+enum class Form : uint8_t { kNone, kDot, kTurnedDot, kAddRows };
+
+bool is_by_rows(const at::Tensor& x) { return x.stride(1) == 1 || x.size(1) == 1; }
+bool is_by_columns(const at::Tensor& x) { return x.stride(0) == 1 || x.size(0) == 1; }
+
+// A turned dot computes the transposed result: its rows are those of b's transposed form.
+Form form_of(const at::Tensor& a, const at::Tensor& b) {
+  const int64_t rows = a.size(0), inner = a.size(1), columns = b.size(1);
+  if (inner > 1 && std::min(rows, columns) <= kFew && is_by_rows(a) && is_by_columns(b)) {
+    return rows <= kFew ? Form::kDot : Form::kTurnedDot;
+  }
+  const bool adds_rows = std::min(rows, inner) <= kFew && inner <= kMostTerms && columns >= kFew && is_by_rows(b);
+  return adds_rows ? Form::kAddRows : Form::kNone;
+}
+
+ConstMatrixView view_of(const at::Tensor& x) { return {x.const_data_ptr<float>(), x.stride(0), x.stride(1)}; }
+
+template <typename View>
+View turned(const View& view) {
+  return {view.data, view.column_stride, view.row_stride};
+}
+
+// As it broadcasts to a matrix.
+ConstMatrixView addend_view(const at::Tensor& x) {
+  const auto stride = [&](int64_t dim) { return dim >= 0 && x.size(dim) > 1 ? x.stride(dim) : 0; };
+  return {x.const_data_ptr<float>(), stride(x.dim() - 2), stride(x.dim() - 1)};
+}
+
+void multiply_skinny(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const ConstMatrixView& addend) {
+  const SkinnyProduct product{a.size(0),
+                              a.size(1),
+                              b.size(1),
+                              view_of(a),
+                              view_of(b),
+                              addend,
+                              {out.mutable_data_ptr<float>(), out.stride(0), out.stride(1)}};
+  switch (form_of(a, b)) {
+    case Form::kDot: return skinny_kernels().dot(product);
+    case Form::kTurnedDot:
+      return skinny_kernels().dot({product.columns, product.inner, product.rows, turned(product.b), turned(product.a),
+                                   turned(product.addend), turned(product.out)});
+    default: return skinny_kernels().add_rows(product);
+  }
+}
+
 }  // namespace
 
 void check_gemm_choice() { read_choice(); }
 
+bool is_skinny(const at::Tensor& a, const at::Tensor& b) {
+  return choice() != Choice::kBlasForAll && form_of(a, b) != Form::kNone;
+}
+
 Gemm gemm_for(const at::Tensor& a, const at::Tensor& b) {
   static std::mutex mutex;
   static auto& known = *new std::unordered_map<uint64_t, Gemm>();  // leaked: work may be left at the end of the process
-  if (choice() == Choice::kBlas || std::min(a.size(0), b.size(1)) < kNarrow) return Gemm::kBlas;
+  if (choice() == Choice::kBlas || choice() == Choice::kBlasForAll) return Gemm::kBlas;
+  if (std::min(a.size(0), b.size(1)) < kNarrow) return Gemm::kBlas;
   if (a.size(0) * a.size(1) * b.size(1) < kSmall) return Gemm::kBlas;
   const bool timed = choice() == Choice::kTimed;
   if ((timed && at::globalContext().deterministicAlgorithms()) || !has_onednn()) return Gemm::kBlas;
@@ -127,12 +181,19 @@ Gemm gemm_for(const at::Tensor& a, const at::Tensor& b) {
 }
 
 void multiply(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
-  gemm == Gemm::kBlas ? void(at::cpu::mm_out(out, a, b)) : at::native::mkldnn_matmul(a, b, out, 0, 1);
+  switch (gemm) {
+    case Gemm::kBlas: return void(at::cpu::mm_out(out, a, b));
+    case Gemm::kOneDnn: return at::native::mkldnn_matmul(a, b, out, 0, 1);
+    case Gemm::kSkinny: return multiply_skinny(out, a, b, {});
+  }
 }
 
 void multiply_and_add(Gemm gemm, at::Tensor& out, const at::Tensor& addend, const at::Tensor& a, const at::Tensor& b,
                       const at::Scalar& beta, const at::Scalar& alpha) {
   if (gemm == Gemm::kBlas || !beta.equal(1) || !alpha.equal(1)) return void(at::cpu::addmm_out(out, addend, a, b, beta, alpha));
+  if (const ConstMatrixView view = addend_view(addend); gemm == Gemm::kSkinny && view.column_stride <= 1) {
+    return multiply_skinny(out, a, b, view);
+  }
   // Not added by oneDNN, which writes beyond its memory where one row is multiplied so (with PyTorch 2.13).
   multiply(gemm, out, a, b);
   out.add_(addend);

@@ -1,5 +1,6 @@
-// One product of two matrices of F32 in the calling thread, by the library that is faster at its shape: the BLAS of libtorch, or
-// its oneDNN, which is up to twice as fast on processors that MKL was not made for, and here and there on those it was.
+// One product of two matrices of F32 in the calling thread, by what is fastest at its shape: loops of our own where a side is
+// short (skinny_kernels.h), the BLAS of libtorch, or its oneDNN, which is up to twice as fast on processors that MKL was not made
+// for, and here and there on those it was.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>
@@ -8,22 +9,27 @@
 
 namespace ltc::torchscript {
 
-enum class Gemm : uint8_t { kBlas, kOneDnn };
+enum class Gemm : uint8_t { kBlas, kOneDnn, kSkinny };
 
-// LTC_TS_GEMM: onednn (default on AMD's processors), where libtorch has that for the processor, blas (on others) or timed. Throws
-// Failure(LTC_INVALID_ARGUMENT) for others.
+// LTC_TS_GEMM, for large products: onednn (default on AMD's processors), where libtorch has that for the processor, or timed;
+// blas for all, skinny ones too. Throws Failure(LTC_INVALID_ARGUMENT) for other words.
 void check_gemm_choice();
 
-// For (rows x inner) times (inner x columns). Small products are the BLAS's. Where the library is chosen by timing, it is once in
-// a process for each way in which the operands lie and each power of two that their sizes reach, on a part of them where they are
-// large; oneDNN has to be clearly ahead, so that chance decides little. A shape's results are the same bits throughout a process,
-// and in all of them too unless they were timed, which torch.use_deterministic_algorithms leaves to the BLAS. Any thread.
+// Whether a x b has few rows or columns, or sums of few terms, and lies as our loops want it. Parts of it, by rows or columns, do
+// too.
+bool is_skinny(const at::Tensor& a, const at::Tensor& b);
+
+// For (rows x inner) times (inner x columns) that is not skinny. Small products are the BLAS's. Where the library is chosen by
+// timing, it is once in a process for each way in which the operands lie and each power of two that their sizes reach, on a part
+// of them where they are large; oneDNN has to be clearly ahead, so that chance decides little. A shape's results are the same
+// bits throughout a process, and in all of them too unless they were timed, which torch.use_deterministic_algorithms leaves to
+// the BLAS. Any thread.
 Gemm gemm_for(const at::Tensor& a, const at::Tensor& b);
 
 // out = a b. `out` is of the right shape; its rows may lie apart.
 void multiply(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b);
 
-// out = beta addend + alpha a b; `addend` broadcasts to it. oneDNN's only where both are 1.
+// out = beta addend + alpha a b; `addend` broadcasts to it. The BLAS's unless both numbers are 1.
 void multiply_and_add(Gemm gemm, at::Tensor& out, const at::Tensor& addend, const at::Tensor& a, const at::Tensor& b,
                       const at::Scalar& beta, const at::Scalar& alpha);
 
