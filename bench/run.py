@@ -11,6 +11,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from sides import SIDES
@@ -19,6 +20,7 @@ from workloads import ONCE, RECORDED, WORKLOADS
 HERE = Path(__file__).parent
 STEADY = [(row, "ms") for row in WORKLOADS] + [(row, "ns") for row in RECORDED]
 ROWS = WORKLOADS + RECORDED + ONCE
+QUIET_SECONDS = 0.02  # between two sides' blocks: OpenMP's threads go on spinning for some ms after their work
 LARGE = [row for row in WORKLOADS if row.large]
 
 
@@ -131,6 +133,7 @@ def measure(row, unit, workers, rounds):
             result.errors[worker.side.name] = str(error)
     for _ in range(rounds):
         for worker, _ in ready:
+            time.sleep(QUIET_SECONDS)
             result.seconds.setdefault(worker.side.name, []).append(worker.ask("block"))
     for worker, before in ready:
         after = worker.ask("disturbances")

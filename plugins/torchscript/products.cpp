@@ -17,8 +17,10 @@ constexpr int64_t kPieceWork = 1 << 21;   // multiplications worth being a piece
 constexpr int64_t kPieceMoved = 1 << 19;  // the same of a skinny product, in elements read or written
 constexpr int64_t kPieceStep = 16;        // rows or columns; a vector and a cache line of them
 
-// A matrix that lies by columns, as weights do, is laid out anew for each piece of rows: in 4 pieces of rows the products of a
-// transformer's layer (512 x 128 by 384, ...) take 1.13 to 1.19 of their time in one, in 4 of columns 1.04.
+// Products are divided by columns where an operand lies by columns, unless there are few: a left one, as in gradients of weights,
+// by rows makes oneDNN take twice its time in one piece (512 x 512 x 128: 324 us whole, 645 in halves by rows, 367 by columns), a
+// right one, as weights, is laid out anew for each piece of rows by MKL (4 pieces of rows of 512 x 128 x 384: 1.13 to 1.19 of the
+// time in one, of columns 1.04).
 constexpr int64_t kManyColumns = 128;
 
 // As the kernels behind the dispatcher want it.
@@ -49,12 +51,14 @@ at::Tensor addend(const at::Tensor& self, Part part) {
 template <typename Compute>
 at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, Compute compute) {
   at::Tensor out(at::detail::empty_cpu({a.size(0), b.size(1)}, at::kFloat));
-  const int64_t rows = a.size(0), columns = b.size(1), dim = columns > rows || (b.stride(0) == 1 && columns >= kManyColumns);
+  const int64_t rows = a.size(0), columns = b.size(1);
+  const int64_t dim = columns > rows || (columns >= kManyColumns && (b.stride(0) == 1 || a.stride(1) != 1));
   const int64_t size = dim == 0 ? rows : columns;
   const bool skinny = is_skinny(a, b);
   const int64_t most = std::max<int64_t>(
       1, skinny ? (a.numel() + b.numel() + out.numel()) / kPieceMoved : rows * columns * a.size(1) / kPieceWork);
-  const int64_t pieces = most_threads() == 1 ? 1 : std::min<int64_t>(most, kPiecesEach * most_threads());
+  // Each piece of a large product costs some: of oneDNN's, four take 1.1 to 1.4 of one's time, two 1.04 to 1.15.
+  const int64_t pieces = most_threads() == 1 ? 1 : std::min<int64_t>(most, (skinny ? kPiecesEach : 1) * most_threads());
   const int64_t width = ((size + pieces - 1) / pieces + kPieceStep - 1) / kPieceStep * kPieceStep;
   const auto operands = [&](Part part) { return dim == 0 ? std::pair(part.of(a), b) : std::pair(a, part.of(b)); };
   const auto [first_a, first_b] = operands({dim, 0, std::min(width, size)});
