@@ -14,6 +14,17 @@ namespace {
 
 // How long a helper stays awake for more, while somebody waits for the device: to wake it takes 50 us and more.
 constexpr std::chrono::microseconds kLinger{100};
+constexpr std::chrono::microseconds kGiveWay{10};  // between yields meanwhile
+constexpr int kLooks = 8;                          // between those at the clock
+
+// Leaves the processor's units to the thread beside it for a moment, if they share one.
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 }  // namespace
 
@@ -91,10 +102,21 @@ void Team::help(int number) {
   }
 }
 
-// Until there was another call than the last one seen. It yields meanwhile, so that a thread with work to do gets the processor.
+// Until there was another call than the last one seen. It yields now and then meanwhile, so that a thread with work to do gets
+// the processor; system calls one after the other would slow down the one beside.
 void Team::await_call(uint32_t last) const {
   const auto end = std::chrono::steady_clock::now() + kLinger;
-  while (calls_ == last && host_->is_awaited(host_->host) && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  for (auto now = end - kLinger, yielded = now - kGiveWay; now < end && host_->is_awaited(host_->host);) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (calls_ != last) return;
+      relax();
+    }
+    if (now - yielded >= kGiveWay) {
+      std::this_thread::yield();
+      yielded = now;
+    }
+    now = std::chrono::steady_clock::now();
+  }
   calls_.wait(last);
 }
 
