@@ -55,11 +55,11 @@ void DeviceQueue::await_room(std::unique_lock<std::mutex>& lock, HasRoom has_roo
 void DeviceQueue::submit(Task task) {
   refuse_after_fork();
   std::unique_lock lock(mutex_);
-  if (task.is_run && !window_.has_room()) await_room(lock, [&] { return window_.is_half_free(); });
+  if (task.run_ns && !window_.has_room()) await_room(lock, [&] { return window_.is_half_free(); });
   refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   if (tasks_.empty() && !running_) pace_.note_arrival(timeline::now_ns());
-  if (task.is_run) task.expected_ns = window_.add(task.expected_ns);
+  if (task.run_ns) task.run_ns = window_.add(*task.run_ns);
   tasks_.push_back(std::move(task));
   wanted_ = true;
   const bool wake = std::exchange(sleeping_, false);
@@ -104,7 +104,7 @@ void DeviceQueue::work() {
     task.work = nullptr;  // its references go before anybody is told that it is done
     {
       std::lock_guard lock(mutex_);
-      if (task.is_run) window_.remove(task.expected_ns);
+      if (task.run_ns) window_.remove(*task.run_ns);
       running_ = false;
       if (tasks_.empty()) pace_.note_dry(timeline::now_ns());
       if (window_.is_half_free()) room_.notify_all();
@@ -273,7 +273,7 @@ void DeviceQueue::execute(Run run) {
   const int64_t expected_ns = is_asynchronous_ ? INT64_MAX : run.program->typical_ns.load(std::memory_order_relaxed);
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
   try {
-    submit({[this, shared] { run_program(*shared); }, true, expected_ns});
+    submit({[this, shared] { run_program(*shared); }, expected_ns});
   } catch (...) {
     for (const BufferRef& output : shared->outputs) output->error = std::current_exception();
     throw;

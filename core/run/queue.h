@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <thread>
 
 #include "core/compile/narrowing.h"
@@ -88,8 +89,7 @@ class DeviceQueue {
  private:
   struct Task {
     std::function<void()> work;
-    bool is_run = false;
-    int64_t expected_ns = 0;              // of a run; once queued, as the window counts it
+    std::optional<int64_t> run_ns = {};   // of a run: how long it is expected to take; once queued, as the window counts it
     std::function<void()> announce = {};  // that it is done; called when the queue no longer counts as busy with it
   };
 

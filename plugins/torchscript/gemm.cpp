@@ -100,8 +100,10 @@ Gemm faster(at::Tensor a, at::Tensor b) {
   return best[1] < kClearly * best[0] ? Gemm::kOneDnn : Gemm::kBlas;
 }
 
-// 0: by rows, 1: by columns, 2: neither.
-uint64_t order_of(const at::Tensor& matrix) { return matrix.stride(1) == 1 ? 0 : matrix.stride(0) == 1 ? 1 : 2; }
+bool is_by_rows(const at::Tensor& x) { return x.stride(1) == 1 || x.size(1) == 1; }
+bool is_by_columns(const at::Tensor& x) { return x.stride(0) == 1 || x.size(0) == 1; }
+
+uint64_t order_of(const at::Tensor& matrix) { return is_by_rows(matrix) ? 0 : is_by_columns(matrix) ? 1 : 2; }
 
 uint64_t key_of(const at::Tensor& a, const at::Tensor& b) {
   uint64_t key = order_of(a) << 2 | order_of(b);
@@ -110,21 +112,6 @@ uint64_t key_of(const at::Tensor& a, const at::Tensor& b) {
 }
 
 // ---- skinny products
-
-enum class Form : uint8_t { kNone, kDot, kTurnedDot, kAddRows };
-
-bool is_by_rows(const at::Tensor& x) { return x.stride(1) == 1 || x.size(1) == 1; }
-bool is_by_columns(const at::Tensor& x) { return x.stride(0) == 1 || x.size(0) == 1; }
-
-// A turned dot computes the transposed result: its rows are those of b's transposed form.
-Form form_of(const at::Tensor& a, const at::Tensor& b) {
-  const int64_t rows = a.size(0), inner = a.size(1), columns = b.size(1);
-  if (inner > 1 && std::min(rows, columns) <= kFew && is_by_rows(a) && is_by_columns(b)) {
-    return rows <= kFew ? Form::kDot : Form::kTurnedDot;
-  }
-  const bool adds_rows = std::min(rows, inner) <= kFew && inner <= kMostTerms && columns >= kFew && is_by_rows(b);
-  return adds_rows ? Form::kAddRows : Form::kNone;
-}
 
 ConstMatrixView view_of(const at::Tensor& x) { return {x.const_data_ptr<float>(), x.stride(0), x.stride(1)}; }
 
@@ -139,7 +126,7 @@ ConstMatrixView addend_view(const at::Tensor& x) {
   return {x.const_data_ptr<float>(), stride(x.dim() - 2), stride(x.dim() - 1)};
 }
 
-void multiply_skinny(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const ConstMatrixView& addend) {
+void multiply_skinny(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const ConstMatrixView& addend) {
   const SkinnyProduct product{a.size(0),
                               a.size(1),
                               b.size(1),
@@ -147,21 +134,24 @@ void multiply_skinny(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, 
                               view_of(b),
                               addend,
                               {out.mutable_data_ptr<float>(), out.stride(0), out.stride(1)}};
-  switch (form_of(a, b)) {
-    case Form::kDot: return skinny_kernels().dot(product);
-    case Form::kTurnedDot:
-      return skinny_kernels().dot({product.columns, product.inner, product.rows, turned(product.b), turned(product.a),
-                                   turned(product.addend), turned(product.out)});
-    default: return skinny_kernels().add_rows(product);
-  }
+  if (gemm == Gemm::kAddRows) return skinny_kernels().add_rows(product);
+  if (gemm == Gemm::kDot) return skinny_kernels().dot(product);
+  skinny_kernels().dot({product.columns, product.inner, product.rows, turned(product.b), turned(product.a),
+                        turned(product.addend), turned(product.out)});
 }
 
 }  // namespace
 
 void check_gemm_choice() { read_choice(); }
 
-bool is_skinny(const at::Tensor& a, const at::Tensor& b) {
-  return choice() != Choice::kBlasForAll && form_of(a, b) != Form::kNone;
+std::optional<Gemm> skinny_gemm_for(const at::Tensor& a, const at::Tensor& b) {
+  if (choice() == Choice::kBlasForAll) return std::nullopt;
+  const int64_t rows = a.size(0), inner = a.size(1), columns = b.size(1);
+  if (inner > 1 && std::min(rows, columns) <= kFew && is_by_rows(a) && is_by_columns(b)) {
+    return rows <= kFew ? Gemm::kDot : Gemm::kTurnedDot;
+  }
+  const bool adds_rows = std::min(rows, inner) <= kFew && inner <= kMostTerms && columns >= kFew && is_by_rows(b);
+  return adds_rows ? std::optional(Gemm::kAddRows) : std::nullopt;
 }
 
 Gemm gemm_for(const at::Tensor& a, const at::Tensor& b) {
@@ -184,15 +174,15 @@ void multiply(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor&
   switch (gemm) {
     case Gemm::kBlas: return void(at::cpu::mm_out(out, a, b));
     case Gemm::kOneDnn: return at::native::mkldnn_matmul(a, b, out, 0, 1);
-    case Gemm::kSkinny: return multiply_skinny(out, a, b, {});
+    default: return multiply_skinny(gemm, out, a, b, {});
   }
 }
 
 void multiply_and_add(Gemm gemm, at::Tensor& out, const at::Tensor& addend, const at::Tensor& a, const at::Tensor& b,
                       const at::Scalar& beta, const at::Scalar& alpha) {
   if (gemm == Gemm::kBlas || !beta.equal(1) || !alpha.equal(1)) return void(at::cpu::addmm_out(out, addend, a, b, beta, alpha));
-  if (const ConstMatrixView view = addend_view(addend); gemm == Gemm::kSkinny && view.column_stride <= 1) {
-    return multiply_skinny(out, a, b, view);
+  if (const ConstMatrixView view = addend_view(addend); gemm != Gemm::kOneDnn && view.column_stride <= 1) {
+    return multiply_skinny(gemm, out, a, b, view);
   }
   // Not added by oneDNN, which writes beyond its memory where one row is multiplied so (with PyTorch 2.13).
   multiply(gemm, out, a, b);

@@ -6,18 +6,20 @@
 #include <c10/core/Scalar.h>
 
 #include <cstdint>
+#include <optional>
 
 namespace ltc::torchscript {
 
-enum class Gemm : uint8_t { kBlas, kOneDnn, kSkinny };
+// The last three are forms of skinny products; a turned dot makes the transposed result.
+enum class Gemm : uint8_t { kBlas, kOneDnn, kDot, kTurnedDot, kAddRows };
 
 // LTC_TS_GEMM, for large products: onednn (default on AMD's processors), where libtorch has that for the processor, or timed;
 // blas for all, skinny ones too. Throws Failure(LTC_INVALID_ARGUMENT) for other words.
 void check_gemm_choice();
 
-// Whether a x b has few rows or columns, or sums of few terms, and lies as our loops want it. Parts of it, by rows or columns, do
-// too.
-bool is_skinny(const at::Tensor& a, const at::Tensor& b);
+// For a x b that has few rows or columns, or sums of few terms, and lies as our loops want it; null for others. Holds for parts
+// of it, by rows or columns, too.
+std::optional<Gemm> skinny_gemm_for(const at::Tensor& a, const at::Tensor& b);
 
 // For (rows x inner) times (inner x columns) that is not skinny. Small products are the BLAS's. Where the library is chosen by
 // timing, it is once in a process for each way in which the operands lie and each power of two that their sizes reach, on a part

@@ -54,7 +54,7 @@ at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, Compute compute) {
   const int64_t rows = a.size(0), columns = b.size(1);
   const int64_t dim = columns > rows || (columns >= kManyColumns && (b.stride(0) == 1 || a.stride(1) != 1));
   const int64_t size = dim == 0 ? rows : columns;
-  const bool skinny = is_skinny(a, b);
+  const std::optional<Gemm> skinny = skinny_gemm_for(a, b);
   const int64_t most = std::max<int64_t>(
       1, skinny ? (a.numel() + b.numel() + out.numel()) / kPieceMoved : rows * columns * a.size(1) / kPieceWork);
   // Each piece of a large product costs some: of oneDNN's, four take 1.1 to 1.4 of one's time, two 1.04 to 1.15.
@@ -62,7 +62,7 @@ at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, Compute compute) {
   const int64_t width = ((size + pieces - 1) / pieces + kPieceStep - 1) / kPieceStep * kPieceStep;
   const auto operands = [&](Part part) { return dim == 0 ? std::pair(part.of(a), b) : std::pair(a, part.of(b)); };
   const auto [first_a, first_b] = operands({dim, 0, std::min(width, size)});
-  const Gemm gemm = skinny ? Gemm::kSkinny : gemm_for(first_a, first_b);
+  const Gemm gemm = skinny ? *skinny : gemm_for(first_a, first_b);
   divide_pieces((size + width - 1) / width, [&](int64_t i) {
     const Part part{dim, i * width, std::min(width, size - i * width)};
     const auto [part_a, part_b] = operands(part);
