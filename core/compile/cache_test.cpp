@@ -14,7 +14,7 @@ const std::vector<Root> kRoots = {{1}};
 // A param and one node.
 Trace trace_of(std::string_view op) {
   Trace trace;
-  trace.add({kOpParam, kType});
+  trace.add_param(kOpParam, kType);
   trace.add_node(intern_op(op), kType, kNoAttrs, std::vector<ValueId>{0});
   return trace;
 }

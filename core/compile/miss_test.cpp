@@ -16,7 +16,7 @@ struct Step {
 
   Step(std::vector<std::string> ops, std::vector<int64_t> sizes, AttrList attrs = {}) {
     const TypeId type = intern_contiguous(DType::kF32, sizes);
-    ValueId value = trace.add({kOpParam, type});
+    ValueId value = trace.add_param(kOpParam, type);
     for (const std::string& op : ops) {
       value = trace.add_node(intern_op(op), type, intern_attrs(attrs), {&value, 1});
       locations.push_back(intern_location("step.py:" + std::to_string(value)));

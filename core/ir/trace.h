@@ -35,27 +35,20 @@ struct Trace {
   std::vector<uint32_t> operands;  // of records with more than kInlineOperands
   uint64_t hash = 0;
 
-  ValueId add(const Record& record) {
-    const auto value = static_cast<ValueId>(records.size());
-    records.push_back(record);
-    hash = hash_mix(hash, digest(record));
-    return value;
-  }
+  ValueId add_param(OpId op, TypeId type) { return add(op, type, kNoAttrs, 0, 0, 0, 0, 0); }
 
   ValueId add_node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs) {
-    Record record{op, type, attrs, static_cast<uint32_t>(inputs.size())};
-    if (inputs.size() <= kInlineOperands) {
-      std::copy(inputs.begin(), inputs.end(), record.in);
-    } else {
-      record.in[0] = static_cast<uint32_t>(operands.size());
-      operands.insert(operands.end(), inputs.begin(), inputs.end());
-      for (const ValueId input : inputs) hash = hash_mix(hash, input);
-    }
-    return add(record);
+    const auto count = static_cast<uint32_t>(inputs.size());
+    const auto in = [&](uint32_t i) { return i < count ? inputs[i] : 0; };
+    if (count <= kInlineOperands) return add(op, type, attrs, count, in(0), in(1), in(2), in(3));
+    const auto begin = static_cast<uint32_t>(operands.size());
+    operands.insert(operands.end(), inputs.begin(), inputs.end());
+    for (const ValueId input : inputs) hash = hash_mix(hash, input);
+    return add(op, type, attrs, count, begin, 0, 0, 0);
   }
 
   // A further result of `node`, whose records must be the last ones.
-  ValueId add_result(ValueId node, uint32_t index, TypeId type) { return add({kOpResult, type, kNoAttrs, 2, {node, index}}); }
+  ValueId add_result(ValueId node, uint32_t index, TypeId type) { return add(kOpResult, type, kNoAttrs, 2, node, index, 0, 0); }
 
   std::span<const ValueId> inputs(const Record& record) const {
     if (record.count <= kInlineOperands) return {record.in, record.count};
@@ -69,11 +62,21 @@ struct Trace {
   void clear() { records.clear(), operands.clear(), hash = 0; }
 
  private:
-  // A multilinear hash: the products wait for nothing, least of all for the record before. Any odd constants do.
-  static uint64_t digest(const Record& record) {
-    const auto words = std::bit_cast<std::array<uint64_t, 4>>(record);
-    return words[0] * 0x9e3779b97f4a7c15 + words[1] * 0xbf58476d1ce4e5b9 + words[2] * 0x94d049bb133111eb +
-           words[3] * 0xd6e8feb86659fd93;
+  // The record's fields as the words of its memory, made in registers: a record that is put together in memory by its fields and
+  // then read by words makes the processor wait for the stores.
+  ValueId add(OpId op, TypeId type, AttrsId attrs, uint32_t count, ValueId a, ValueId b, ValueId c, ValueId d) {
+    const auto value = static_cast<ValueId>(records.size());
+    const uint64_t first = word(op, type), second = word(attrs, count), third = word(a, b), fourth = word(c, d);
+    char* const record = reinterpret_cast<char*>(&records.emplace_back());
+    std::memcpy(record, &first, 8), std::memcpy(record + 8, &second, 8);
+    std::memcpy(record + 16, &third, 8), std::memcpy(record + 24, &fourth, 8);
+    // A multilinear hash: the products wait for nothing, least of all for the record before. Any odd constants do.
+    hash = hash_mix(hash, first * 0x9e3779b97f4a7c15 + second * 0xbf58476d1ce4e5b9 + third * 0x94d049bb133111eb +
+                              fourth * 0xd6e8feb86659fd93);
+    return value;
+  }
+  static uint64_t word(uint32_t first, uint32_t second) {
+    return std::endian::native == std::endian::little ? first | uint64_t{second} << 32 : second | uint64_t{first} << 32;
   }
 };
 

@@ -15,8 +15,8 @@ using ::testing::IsEmpty;
 TypeId f32(std::vector<int64_t> sizes) { return intern_contiguous(DType::kF32, sizes); }
 const TypeId kF2 = f32({2});
 
-ValueId param(Trace& trace, TypeId type = kF2) { return trace.add({kOpParam, type}); }
-ValueId scalar(Trace& trace) { return trace.add({kOpScalar, scalar_type(DType::kF64)}); }
+ValueId param(Trace& trace, TypeId type = kF2) { return trace.add_param(kOpParam, type); }
+ValueId scalar(Trace& trace) { return trace.add_param(kOpScalar, scalar_type(DType::kF64)); }
 ValueId node(Trace& trace, std::string_view op, std::vector<ValueId> inputs, TypeId type = kF2) {
   return trace.add_node(intern_op(op), type, kNoAttrs, inputs);
 }

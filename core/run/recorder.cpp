@@ -36,7 +36,7 @@ ValueId Recorder::input(BufferRef buffer, TypeId type) {
   if (tape_.is_capture) tape_.readable.insert(buffer);
   tape_.owners.push_back(nullptr);
   tape_.inputs.push_back(std::move(buffer));
-  return tape_.trace.add({kOpParam, type});
+  return tape_.trace.add_param(kOpParam, type);
 }
 
 ValueId Recorder::scalar(DType dtype, Scalar value) {
@@ -45,7 +45,7 @@ ValueId Recorder::scalar(DType dtype, Scalar value) {
   const int index = dtype == DType::kI64 ? 0 : dtype == DType::kF64 ? 1 : dtype == DType::kBool ? 2 : 3;
   tape_.scalars.push_back(value);
   tape_.owners.push_back(nullptr);
-  return tape_.trace.add({kOpScalar, types[index]});
+  return tape_.trace.add_param(kOpScalar, types[index]);
 }
 
 ValueId Recorder::result(ValueId node, uint32_t index, TypeId type) {

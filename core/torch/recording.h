@@ -17,7 +17,9 @@ class Recording {
     if (!tensor || !tensor->has_storage() || tensor->device_type() != kLtc) [[unlikely]]
       return add_no_lazy_tensor(tensor);
     LazyStorage& storage = lazy_storage(tensor);
-    operands_.push_back({.kind = Operand::kTensor, .key_word = key_.add_tensor(), .lazy = {tensor, &storage}});
+    Operand& operand = operands_.emplace_back(Operand::kTensor);
+    operand.key_word = key_.add_tensor();
+    operand.lazy = {tensor, &storage};
     set_device(storage.device());
   }
   void add_view(const c10::TensorImpl* tensor, TypeId geometry) {  // a lazy tensor through another geometry; see read_as()
@@ -86,7 +88,9 @@ class Recording {
   void add_no_lazy_tensor(const c10::TensorImpl* tensor);
   void add_operand(const Number& number, uint64_t apart) {
     key_.add_number(apart + static_cast<uint64_t>(number.dtype));
-    operands_.push_back({.kind = Operand::kNumber, .dtype = number.dtype, .number = number.value});
+    Operand& operand = operands_.emplace_back(Operand::kNumber);
+    operand.dtype = number.dtype;
+    operand.number = number.value;
   }
   [[noreturn]] void refuse_second_device(const LazyDevice& device) const;
   static ValueId emit_operand(Recorder& recorder, const Operand& operand);
