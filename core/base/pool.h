@@ -27,9 +27,8 @@ class Pooled {
   static void operator delete(void* memory) {
     List& list = list_;
     if (list.count >= kKept) return ::operator delete(memory);
-    if (!list.head) [[unlikely]] {
-      thread_local const Cleaner cleaner;  // made once per thread
-    }
+    if (!list.has_cleaner) [[unlikely]]
+      clean_at_end(list);
     list.head = new (memory) Piece{list.head};
     ++list.count;
   }
@@ -42,6 +41,7 @@ class Pooled {
   struct List {
     Piece* head = nullptr;
     size_t count = 0;
+    bool has_cleaner = false;
   };
   // Frees the list at the end of the thread; what the thread deletes after that goes past it.
   struct Cleaner {
@@ -51,6 +51,10 @@ class Pooled {
       while (list_.head) ::operator delete(std::exchange(list_.head, list_.head->next));
     }
   };
+  [[gnu::noinline]] static void clean_at_end(List& list) {
+    thread_local const Cleaner cleaner;
+    list.has_cleaner = true;
+  }
   static inline LTC_THREAD_LOCAL constinit List list_;
 };
 

@@ -2,13 +2,13 @@
 // the products are recorded here as they would be then, without tensors for the views and without gradient nodes for them.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/linear_native.h>
-#include <c10/core/GradMode.h>
 #include <torch/library.h>
 
 #include "core/torch/geometry.h"
 #include "core/torch/hot_gradients.h"
 #include "core/torch/record.h"
 #include "core/torch/recording.h"
+#include "core/torch/thread_state.h"
 
 namespace ltc {
 namespace {
@@ -169,7 +169,7 @@ Gradients backward_kernel(const Tensor& input, const Tensor& grad, const Tensor&
 
 Gradients backward_autograd(c10::DispatchKeySet keys, const Tensor& input, const Tensor& grad, const Tensor& weight,
                             std::array<bool, 3> wanted) {
-  const bool grad_mode = c10::GradMode::is_enabled();
+  const bool grad_mode = autograd_state().get_grad_mode();
   const auto is_constant = [&](const Tensor& tensor) { return needs_no_gradient(tensor, grad_mode); };
   if (!reaches_device(keys) || !is_constant(input) || !is_constant(grad) || !is_constant(weight)) {
     return compose_backward(input, grad, weight, wanted);
