@@ -283,6 +283,18 @@ void LazyDevice::forget(LazyStorage& storage) {
   unlink(storage);
 }
 
-LazyStorage::~LazyStorage() { device_.forget(*this); }
+bool LazyDevice::forget_record(LazyStorage& storage) {
+  if (forked()) return false;
+  std::lock_guard lock(mutex_);
+  if (storage.buffer_) return false;
+  unlink(storage);
+  return true;
+}
+
+bool LazyStorage::forget_record() { return is_forgotten_ = device_.forget_record(*this); }
+
+LazyStorage::~LazyStorage() {
+  if (!is_forgotten_) device_.forget(*this);
+}
 
 }  // namespace ltc

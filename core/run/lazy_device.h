@@ -116,6 +116,7 @@ class LTC_API LazyDevice {
   }
   void unlink(LazyStorage& storage);
   void forget(LazyStorage& storage);  // it is being destroyed
+  bool forget_record(LazyStorage& storage);
 
   const uint32_t ordinal_;
   const bool is_eager_;

@@ -24,6 +24,10 @@ class LazyStorage final : public Pooled<LazyStorage> {
   LazyDevice& device() const { return device_; }
   const BufferRef& buffer() const { return buffer_; }  // under the device's mutex
 
+  // For the last owner, who is about to destroy the storage: true if that will wait for nothing. False of one with a buffer,
+  // whose memory goes back to the plugin.
+  bool forget_record();
+
  private:
   friend class Capture;
   friend class LazyDevice;
@@ -41,6 +45,7 @@ class LazyStorage final : public Pooled<LazyStorage> {
   ValueId entry_ = kNone;
   uint32_t stamp_index_ = 0;  // where the storage stood first in the list that got this stamp
   uint64_t stamp_ = 0;
+  bool is_forgotten_ = false;  // by the device; its last owner's
   LazyStorage* next_owner_ = nullptr;  // another storage that holds the same value
   BufferRef buffer_;
 };

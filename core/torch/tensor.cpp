@@ -187,6 +187,15 @@ void refuse_foreign_storage() {
               "an ltc tensor whose storage was not made by ltc (an external pointer): copy the data with .to(\"ltc\") instead");
 }
 
+bool forget_record(const c10::TensorImpl& tensor) {
+  if (tensor.key_set() != (kInferenceKeys | kAutogradKeys) && tensor.key_set() != kInferenceKeys) return false;
+  const c10::Storage& storage = tensor.unsafe_storage();
+  if (!storage) return false;
+  if (storage.use_count() > 1) return true;
+  const c10::DataPtr& data = storage.unsafeGetStorageImpl()->data_ptr();
+  return data.get_deleter() == &delete_lazy_storage && static_cast<LazyStorage*>(data.get_context())->forget_record();
+}
+
 c10::Storage new_storage(LazyDevice& device, size_t size_bytes) {
   keep_backward_in_this_thread();
   return c10::Storage(c10::make_intrusive<PooledStorage>(c10::StorageImpl::use_byte_size_t(), size_bytes,

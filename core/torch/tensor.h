@@ -65,6 +65,10 @@ inline LazyStorage& lazy_storage(const c10::TensorImpl* tensor) {
   return lazy_storage(tensor->unsafe_storage().unsafeGetStorageImpl());
 }
 
+// For the last owner of a tensor: true if to destroy it waits for nothing, as it shares its storage or that held only a record,
+// which is forgotten at once. False for what is not simply a tensor of ours: of a subclass, Python says where and what it is.
+LTC_API bool forget_record(const c10::TensorImpl& tensor);
+
 // A tensor over a fresh, empty storage of exactly its size.
 at::Tensor new_tensor(LazyDevice& device, c10::ScalarType dtype, c10::IntArrayRef sizes, c10::IntArrayRef strides);
 at::Tensor new_tensor(LazyDevice& device, const Type& type);
