@@ -45,7 +45,7 @@ class LazyStorage final : public Pooled<LazyStorage> {
   ValueId entry_ = kNone;
   uint32_t stamp_index_ = 0;  // where the storage stood first in the list that got this stamp
   uint64_t stamp_ = 0;
-  bool is_forgotten_ = false;  // by the device; its last owner's
+  bool is_forgotten_ = false;          // by the device; its last owner's
   LazyStorage* next_owner_ = nullptr;  // another storage that holds the same value
   BufferRef buffer_;
 };

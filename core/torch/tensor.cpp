@@ -73,8 +73,8 @@ class PooledStorage final : public c10::StorageImpl, public Pooled<PooledStorage
   using Pooled<PooledStorage>::operator delete;
 };
 
-// Version counters of tensors that are gone, for those to come: each is an allocation of its own, which took a fifth of the time of
-// recording a+a. One list per thread.
+// Version counters of tensors that are gone, for those to come: each is an allocation of its own, which took a fifth of the time
+// of recording a+a. One list per thread.
 class SpareCounters {
  public:
   static c10::VariableVersion take() {
@@ -110,7 +110,7 @@ class SpareCounters {
 };
 
 const c10::DispatchKeySet kInferenceKeys = c10::DispatchKeySet(c10::DispatchKey::PrivateUse1) |
-                                          c10::getAutocastRelatedKeySetFromBackend(c10::BackendComponent::PrivateUse1Bit);
+                                           c10::getAutocastRelatedKeySetFromBackend(c10::BackendComponent::PrivateUse1Bit);
 const c10::DispatchKeySet kAutogradKeys = c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::PrivateUse1Bit);
 
 class PooledTensor final : public c10::TensorImpl, public Pooled<PooledTensor> {
