@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "convolutions.h"
 #include "errors.h"
 #include "fusion/clusters.h"
 #include "schema.h"
@@ -87,6 +88,9 @@ class Executable::Compiler {
       if (on_host) instruction.threads = threads_for(node, origin.op);
       if (on_host && (instruction.product = find_product(origin.op))) {
         instruction.kind = Kind::kProduct;
+      } else if (instruction.threads != Threads::kOne && (instruction.product = find_divided_convolution(node))) {
+        instruction.kind = Kind::kProduct;
+        instruction.threads = Threads::kAny;
       } else if (writes(origin.op.schema())) {
         instruction.kind = Kind::kWritingCall;
       } else {

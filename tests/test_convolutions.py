@@ -1,0 +1,51 @@
+"""Convolutions of few images, which the torchscript plugin divides among its threads."""
+
+import re
+
+import pytest
+import torch
+
+from comparing import output_of
+
+# Convolutions of the CPU and of the device side by side, with and without a bias, row-major and channels-last.
+PROGRAM = """
+import torch, ltc
+import torch.nn.functional as F
+torch.set_num_threads({threads})
+for count, channels, outputs, side, options in [
+    (4, 32, 64, 26, dict()), (5, 32, 64, 20, dict(padding=1, stride=2)), (2, 64, 64, 24, dict(groups=4, padding=2)),
+    (3, 32, 48, 26, dict(dilation=2)), (1, 32, 64, 26, dict()), (40, 32, 64, 26, dict()),
+]:
+    for dtype in (torch.float32, torch.float64):
+        for to in (torch.contiguous_format, torch.channels_last):
+            images = torch.randn(count, channels, side, side, dtype=dtype).contiguous(memory_format=to)
+            weight = torch.randn(outputs, channels // options.get("groups", 1), 3, 3, dtype=dtype)
+            for bias in (None, torch.randn(outputs, dtype=dtype)):
+                made = F.conv2d(images.to("ltc"), weight.to("ltc"), bias if bias is None else bias.to("ltc"), **options)
+                expected = F.conv2d(images, weight, bias, **options)
+                torch.testing.assert_close(made.cpu(), expected, rtol=1e-4, atol=1e-3)
+                assert (2 * made).sum(1).cpu().isfinite().all()
+print("right")
+"""
+
+
+def images_per_call(program_output):
+    """Of oneDNN's convolutions with 32 channels into 64: how many images each computed."""
+    return [int(n) for n in re.findall(r"onednn_verbose,.*,exec,cpu,convolution,.*,mb(\d+)_ic32oc64_ih26", program_output)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_divided_convolutions_are_right(threads):
+    assert output_of(PROGRAM.format(threads=threads), LTC_TS_KERNELS="wait").splitlines()[-1] == "right"
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this libtorch has no oneDNN")
+@pytest.mark.parametrize("threads, count, pieces", [(1, 4, [4]), (2, 4, [2, 2]), (2, 3, [1, 2]), (3, 8, [8]), (2, 1, [1])])
+def test_images_are_divided(threads, count, pieces):
+    """Eight images of this size are too large a result to be joined."""
+    program = f"""
+import torch, ltc
+torch.set_num_threads({threads})
+torch.conv2d(torch.ones({count}, 32, 26, 26, device="ltc"), torch.ones(64, 32, 3, 3, device="ltc")).cpu()
+"""
+    assert sorted(images_per_call(output_of(program, ONEDNN_VERBOSE="1"))) == pieces
