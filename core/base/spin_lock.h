@@ -4,9 +4,13 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <thread>
 
 namespace ltc {
+
+// Apart by so many bytes, what one thread writes often does not slow down another that reads something else.
+inline constexpr size_t kCacheLine = 64;
 
 class SpinLock {
  public:

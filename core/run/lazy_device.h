@@ -123,7 +123,9 @@ class LTC_API LazyDevice {
   const size_t trace_limit_;
   DeviceQueue queue_;
 
-  SpinLock mutex_;  // guards what follows, and the fields of this device's storages
+  // Guards what follows, and the fields of this device's storages. Every op writes it: apart from what the queue's thread looks
+  // at while it stays awake.
+  alignas(kCacheLine) SpinLock mutex_;
   uint32_t last_epoch_ = 1;
   Tape tape_{.epoch = 1};
   std::vector<Tape*> captures_;

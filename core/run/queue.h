@@ -16,6 +16,7 @@
 #include <optional>
 #include <thread>
 
+#include "core/base/spin_lock.h"
 #include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 #include "core/run/buffer.h"
@@ -140,9 +141,9 @@ class DeviceQueue {
   Window window_;                       // of runs queued or running
   size_t staged_bytes_ = 0;             // of long values queued
   Pace pace_;
-  std::atomic<bool> is_asynchronous_{false};  // the device: it has said of a run that it goes on
-  std::atomic<bool> wanted_{false};           // there is a reason not to sleep
-  bool running_ = false;                      // the queue's thread runs a task, or somebody does in its place
+  std::atomic<bool> is_asynchronous_{false};             // the device: it has said of a run that it goes on
+  alignas(kCacheLine) std::atomic<bool> wanted_{false};  // there is a reason not to sleep
+  bool running_ = false;                                 // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false;
   std::atomic<bool> stopping_{false};  // set under the mutex
   std::thread thread_;
