@@ -28,6 +28,23 @@ std::vector<T> as(DType dtype, const HostValue& value) {
   return {begin, begin + type_of(converted.type).element_count};
 }
 
+TEST(HostMemoryTest, IsUsedAgainByValuesThatFit) {
+  const auto address = [](const HostValue& value) { return reinterpret_cast<uintptr_t>(value.data.get()); };
+  const int64_t large[] = {3000}, small[] = {2049}, other[] = {2048}, none[] = {0}, huge[] = {1 << 20};
+  HostValue first = allocate_host_value(intern_contiguous(DType::kF32, large));
+  const uintptr_t was = address(first);
+  HostValue second = allocate_host_value(intern_contiguous(DType::kF32, large));
+  EXPECT_NE(address(second), was);
+  first = {};
+  EXPECT_NE(address(allocate_host_value(intern_contiguous(DType::kF32, other))), was);  // 8 KB exactly
+  EXPECT_EQ(address(allocate_host_value(intern_contiguous(DType::kF32, small))), was);
+  for (const auto& sizes : {large, small, other, none, huge}) {
+    const HostValue value = allocate_host_value(intern_contiguous(DType::kF32, std::span(sizes, 1)));
+    EXPECT_EQ(address(value) % 64, 0u);
+    std::memset(value.data.get(), 1, type_of(value.type).size_bytes());
+  }
+}
+
 TEST(Convert, EqualTypesShareTheBytes) {
   const HostValue value = value_of<float>(DType::kF32, {1, 2});
   EXPECT_EQ(convert(value, value.type).data, value.data);
