@@ -127,6 +127,7 @@ for name, (ending, code) in list({EXITS!r}.items()) * 5:
 else:
     print("wrong:", wrong, file=sys.stderr)
     os._exit(bool(wrong))
+torch.ones(1, requires_grad=True).sum().backward()  # PyTorch makes its engine anew after a fork, which is safe in one thread only
 exec(ending)
 """, PYTHONUNBUFFERED=None)  # with it, Python writes a line in pieces, and other threads' lines come between
     assert run.returncode == 0, run.stderr[-3000:]
