@@ -6,7 +6,15 @@
 
 #include "core/torch/tensor.h"
 
+// PyTorch 2.13's release of an object, of which this one leaves nothing out that a tensor without gradients and hooks needs.
+#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 13 && !defined(Py_GIL_DISABLED)
+#define LTC_KNOWS_RELEASE 1
+#endif
+
 namespace ltc {
+
+#ifdef LTC_KNOWS_RELEASE
+
 namespace {
 
 destructor g_original = nullptr;
@@ -39,11 +47,15 @@ void release(PyObject* self) {
 }  // namespace
 
 void make_releases_fast() {
-#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 13 && !defined(Py_GIL_DISABLED)
   PyTypeObject* const base = reinterpret_cast<PyTypeObject*>(THPVariableClass)->tp_base;
   if (g_original || base->tp_basicsize != sizeof(THPVariable)) return;
   g_original = std::exchange(base->tp_dealloc, &release);
-#endif
 }
+
+#else
+
+void make_releases_fast() {}
+
+#endif
 
 }  // namespace ltc
