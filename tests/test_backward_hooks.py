@@ -49,6 +49,21 @@ def test_hooks(name):
     assert 3 <= on_both(run) <= 10
 
 
+def test_nodes_that_wait_are_handed_over():
+    """When the hooked node's turn comes, others have some of their gradients, in one case of two inputs."""
+
+    def run(device, log):
+        x = torch.arange(1.0, 7.0).to(device).requires_grad_()
+        a = x.sin()
+        first, second = (a * 2).reshape(2, 3).split([1, 1])
+        hooked = first.exp()
+        hooked.register_hook(lambda g: log(g.shape) or g * 3)
+        (hooked * second.tanh() + first * 1e3 + a[:3] * 1e-3 + a[3:].cos()).sum().backward()
+        return x.grad
+
+    assert 3 <= on_both(run) <= 30
+
+
 class Twice(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, log):

@@ -2,6 +2,7 @@
 
 #include <ATen/record_function.h>
 #include <c10/core/AutogradState.h>
+#include <c10/core/StreamGuard.h>
 #include <c10/util/ScopeExit.h>
 #include <torch/csrc/autograd/engine.h>
 
@@ -10,56 +11,21 @@
 #include <optional>
 #include <string_view>
 #include <typeinfo>
+#include <unordered_map>
 
+#include "core/base/error.h"
 #include "core/run/metrics.h"
 #include "core/torch/gradient_node.h"
 
 namespace ltc {
 namespace {
 
+using torch::autograd::Edge;
 using torch::autograd::Engine;
 using torch::autograd::GraphTask;
 using torch::autograd::InputBuffer;
 using torch::autograd::Node;
-using torch::autograd::NodeTask;
-using torch::autograd::ReadyQueue;
 using torch::autograd::variable_list;
-
-// ---- PyTorch's queue of ready nodes. Its pop() is not exported, and would wait.
-
-std::vector<NodeTask>& heap_of(ReadyQueue& queue);
-std::mutex& mutex_of(ReadyQueue& queue);
-
-template <typename Queue>
-std::vector<NodeTask>& container(Queue& queue) {
-  struct Opened : Queue {
-    static auto member() { return &Opened::c; }
-  };
-  return queue.*Opened::member();
-}
-
-// An explicit instantiation may name what is private.
-template <auto kHeap, auto kMutex>
-struct OpenQueue {
-  friend std::vector<NodeTask>& heap_of(ReadyQueue& queue) { return container(queue.*kHeap); }
-  friend std::mutex& mutex_of(ReadyQueue& queue) { return queue.*kMutex; }
-};
-template struct OpenQueue<&ReadyQueue::heap_, &ReadyQueue::mutex_>;
-
-int depth_of(const NodeTask& task) {
-  const auto graph_task = task.base_.lock();
-  return graph_task ? graph_task->reentrant_depth_ : 0;
-}
-
-// The order of PyTorch's queue.
-bool is_after(const NodeTask& a, const NodeTask& b) {
-  if (b.isShutdownTask_) return true;
-  if (!a.fn_ || a.isShutdownTask_) return false;
-  if (!b.fn_) return true;
-  const bool same = !a.base_.owner_before(b.base_) && !b.base_.owner_before(a.base_);
-  const int depth_a = same ? 0 : depth_of(a), depth_b = same ? 0 : depth_of(b);
-  return depth_a == depth_b ? a.fn_->sequence_nr() < b.fn_->sequence_nr() : depth_a < depth_b;
-}
 
 // ---- Nodes that need nothing around them
 
@@ -92,75 +58,157 @@ struct State {
 
 // ---- The nodes of a backward as one node
 
+// PyTorch makes the thread wait for leaves on other streams at the end of a backward.
+bool is_of_caller(const GraphTask& graph_task, const c10::Stream& stream) {
+  return graph_task.caller_current_streams_[static_cast<size_t>(stream.device_index())] == stream;
+}
+
+// Evaluates the nodes of a backward in the order in which PyTorch's queue would give them, as long as they are plain, and leaves
+// the others to it. It needs none of the locks and events of a queue for several threads and streams.
+class Evaluation {
+ public:
+  Evaluation(const std::shared_ptr<GraphTask>& graph_task, Node& root, variable_list&& gradients) : graph_task_(graph_task) {
+    ready_.push_back({&root, std::move(gradients)});
+  }
+
+  // The next node, if it is plain.
+  Node* next() const { return ready_.empty() || !is_plain(*ready_.front().node) ? nullptr : ready_.front().node; }
+
+  void evaluate_next() {
+    std::pop_heap(ready_.begin(), ready_.end(), &is_after);
+    Ready task = std::move(ready_.back());
+    ready_.pop_back();
+    Node& node = *task.node;
+    const std::optional<c10::Stream> stream = node.stream();
+    const c10::OptionalStreamGuard guard(stream);
+    variable_list results = call(node, std::move(task.gradients));
+    if (results.empty() && stream && !is_of_caller(*graph_task_, *stream)) graph_task_->leaf_streams.insert(*stream);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (node.next_edge(i).is_valid()) pass_on(node.next_edge(i), std::move(results[i]));
+    }
+  }
+
+  // What is left, as `from`'s edges and what goes along them: PyTorch's loop goes on from there.
+  variable_list leave(Node& from) {
+    variable_list results;
+    const auto add = [&](Node& node, variable_list& gradients) {
+      graph_task_->dependencies_[&node] += static_cast<int>(gradients.size());
+      for (uint32_t i = 0; i < gradients.size(); ++i) {
+        from.add_next_edge(Edge(node.getptr(), i));
+        results.push_back(std::move(gradients[i]));
+      }
+    };
+    for (Ready& task : ready_) add(*task.node, task.gradients);
+    for (auto& [node, gradients] : waiting_) add(*node, gradients);
+    return results;
+  }
+
+ private:
+  struct Ready {
+    Node* node;  // alive as long as the root
+    variable_list gradients;
+  };
+  static bool is_after(const Ready& a, const Ready& b) { return a.node->sequence_nr() < b.node->sequence_nr(); }
+
+  variable_list call(Node& node, variable_list&& gradients) const {
+    if (!graph_task_->keep_graph_) node.will_release_variables();
+    variable_list results = node(std::move(gradients));
+    torch::autograd::validate_outputs(node.next_edges(), results, [&](const std::string& message) {
+      return cat("Function ", node.name(), " returned an ", message);
+    });
+    if (!graph_task_->keep_graph_) node.release_variables();
+    return results;
+  }
+
+  void pass_on(const Edge& edge, at::Tensor&& gradient) {
+    Node& node = *edge.function;
+    const auto dependency = graph_task_->dependencies_.find(&node);
+    ensure(dependency != graph_task_->dependencies_.end(), "a node of a backward is not of its graph");
+    const bool is_ready = --dependency->second == 0;
+    if (is_ready) graph_task_->dependencies_.erase(dependency);
+
+    const auto waiting = waiting_.find(&node);
+    variable_list gradients = waiting == waiting_.end() ? variable_list(node.num_inputs()) : std::move(waiting->second);
+    add(node, gradients[edge.input_nr], std::move(gradient));
+    if (!is_ready) {
+      waiting_.insert_or_assign(&node, std::move(gradients));
+      return;
+    }
+    if (waiting != waiting_.end()) waiting_.erase(waiting);
+    ready_.push_back({&node, std::move(gradients)});
+    std::push_heap(ready_.begin(), ready_.end(), &is_after);
+  }
+
+  static void add(Node& node, at::Tensor& sum, at::Tensor&& gradient) {
+    if (!sum.defined() || !gradient.defined()) {
+      if (gradient.defined()) sum = std::move(gradient);
+      return;
+    }
+    InputBuffer buffer(size_t{1});  // PyTorch has rules of when to add in place
+    const std::optional<c10::Stream> stream = node.stream();
+    buffer.add(0, std::move(sum), stream, stream, &node);
+    buffer.add(0, std::move(gradient), stream, stream, &node);
+    sum = std::move(buffer.buffer[0]);
+  }
+
+  const std::shared_ptr<GraphTask>& graph_task_;
+  std::vector<Ready> ready_;                          // a heap
+  std::unordered_map<Node*, variable_list> waiting_;  // for more gradients
+};
+
 class AllNodes : public Node {
  public:
   AllNodes(std::shared_ptr<GraphTask> graph_task, GradientNode root, InputBuffer&& gradients)
       : Node(/*sequence_nr=*/UINT64_MAX),
         graph_task_(std::move(graph_task)),
         root_(std::move(root)),
-        gradients_(std::move(gradients)) {}
+        gradients_(std::move(gradients.buffer)) {}
 
   // Who asks for the node that is being evaluated finds this one.
   std::string name() const override { return current_ ? current_->name() : Node::name(); }
 
  protected:
   variable_list apply(variable_list&&) override {
-    auto graph_task = std::move(graph_task_);
+    const auto graph_task = std::move(graph_task_);
     if (!graph_task) return {};  // called by somebody who found it
-    int64_t count = 1;
-    const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
-    const State state = State::of_this_thread(autograd);
+    const GradientNode root = std::move(root_);
     const auto end = c10::make_scope_exit([&] { current_ = nullptr; });
-    evaluate(graph_task, *std::exchange(root_, nullptr), gradients_);
-    for (; State::of_this_thread(autograd) == state && !graph_task->has_error_; ++count) {
-      std::optional<NodeTask> task = pop(graph_task);
-      if (!task) break;
-      const auto done = c10::make_scope_exit([&] { --graph_task->outstanding_tasks_; });
-      evaluate(graph_task, *task->fn_, task->inputs_);
-    }
-    static metrics::Counter& nodes = metrics::counter(metrics::kStraightNodes);
-    nodes += count;
-    complete(*graph_task);
-    return {};
+    Evaluation evaluation(graph_task, *root, std::move(gradients_));
+    evaluate(evaluation, *graph_task);
+    variable_list left = evaluation.leave(*this);
+    if (left.empty()) complete(*graph_task);
+    return left;
   }
 
  private:
-  void evaluate(std::shared_ptr<GraphTask>& graph_task, Node& node, InputBuffer& gradients) {
-    current_ = &node;
-    sequence_nr_ = node.sequence_nr();
-    thread_id_ = node.thread_id();
-    Engine::get_default_engine().evaluate_function(graph_task, &node, gradients, graph_task->cpu_ready_queue_);
-  }
-
-  // The next node, if it is a plain one of this backward: inside another's, the queue has that one's nodes too, and after an
-  // error in one those that were left.
-  static std::optional<NodeTask> pop(const std::shared_ptr<GraphTask>& graph_task) {
-    ReadyQueue& queue = *graph_task->cpu_ready_queue_;
-    std::vector<NodeTask>& heap = heap_of(queue);
-    const std::lock_guard lock(mutex_of(queue));
-    if (heap.empty()) return {};
-    const NodeTask& next = heap.front();
-    const bool is_own = !next.base_.owner_before(graph_task) && !graph_task.owner_before(next.base_);
-    if (!is_own || !next.fn_ || !is_plain(*next.fn_)) return {};
-    std::pop_heap(heap.begin(), heap.end(), &is_after);
-    std::optional<NodeTask> result = std::move(heap.back());
-    heap.pop_back();
-    return result;
+  void evaluate(Evaluation& evaluation, const GraphTask& graph_task) {
+    const c10::AutogradState& autograd = c10::AutogradState::get_tls_state();
+    const State state = State::of_this_thread(autograd);
+    int64_t count = 0;
+    while ((current_ = evaluation.next()) && !graph_task.has_error_) {
+      sequence_nr_ = current_->sequence_nr();
+      thread_id_ = current_->thread_id();
+      evaluation.evaluate_next();
+      ++count;
+      if (State::of_this_thread(autograd) != state) break;
+    }
+    static metrics::Counter& nodes = metrics::counter(metrics::kStraightNodes);
+    nodes += count;
   }
 
   // PyTorch swaps the thread's state once more to run the callbacks of a backward. Done here where there are none.
   static void complete(GraphTask& graph_task) {
     const bool is_last = graph_task.outstanding_tasks_ == 1;  // this one
-    if (!is_last || graph_task.has_error_ || !graph_task.not_ready_.empty() || !graph_task.final_callbacks_.empty()) return;
+    if (!is_last || graph_task.has_error_ || !graph_task.final_callbacks_.empty()) return;
     for (const c10::Stream& stream : graph_task.leaf_streams)
-      if (graph_task.caller_current_streams_[static_cast<size_t>(stream.device_index())] != stream) return;
+      if (!is_of_caller(graph_task, stream)) return;
     if (graph_task.future_completed_.exchange(true)) return;
     graph_task.future_result_->markCompleted(std::exchange(graph_task.captured_vars_, {}));
   }
 
   std::shared_ptr<GraphTask> graph_task_;  // until it is evaluated
   GradientNode root_;
-  InputBuffer gradients_;
+  variable_list gradients_;
   Node* current_ = nullptr;
 };
 
