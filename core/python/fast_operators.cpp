@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "core/base/env.h"
+#include "core/python/methods.h"
 #include "core/torch/hot_ops.h"
 #include "core/torch/tensor.h"
 
@@ -50,9 +51,7 @@ struct Method {
   // Both operands of a reflected method may change places, or there is no such method here.
   static void install(const char* name) {
     static_assert(!kReflected || kOp == Operator::kAdd || kOp == Operator::kMul);
-    PyObject* const method = PyObject_GetAttrString(reinterpret_cast<PyObject*>(g_tensor_type), name);  // kept for ever
-    if (!method || !Py_IS_TYPE(method, &PyMethodDescr_Type)) return PyErr_Clear();  // somebody has put his own there
-    original = std::exchange(reinterpret_cast<PyMethodDescrObject*>(method)->vectorcall, &call);
+    original = replace_method(name, &call);
   }
 };
 

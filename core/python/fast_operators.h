@@ -4,8 +4,7 @@
 namespace ltc {
 
 // Records at once, behind the methods that the operators stand for (torch.Tensor.__add__ and its like), what needs no
-// dispatching; everything else goes where it went before: tensors of other devices, subclasses, modes, gradients. The methods
-// stay the objects that they are, so nobody who compares or overrides them sees a difference.
+// dispatching; everything else goes where it went before: tensors of other devices, subclasses, modes, gradients.
 //
 // Nothing without LTC_FAST_OPERATORS. Once per process; needs the GIL and torch.Tensor.
 void make_operators_fast();

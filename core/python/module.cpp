@@ -10,6 +10,7 @@
 #include "core/python/fast_operators.h"
 #include "core/python/release.h"
 #include "core/python/run_backward.h"
+#include "core/python/send.h"
 #include "core/python/source_lines.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
@@ -122,6 +123,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
   m.def("make_operators_fast", &ltc::make_operators_fast);
   m.def("make_releases_fast", &ltc::make_releases_fast);
+  m.def("make_sends_fast", &ltc::make_sends_fast);
   m.def("around_run_backward", [](py::handle original) {
     PyObject* const function = ltc::around_run_backward(original.ptr());
     return function ? py::reinterpret_steal<py::object>(function) : throw py::error_already_set();

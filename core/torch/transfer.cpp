@@ -2,6 +2,7 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
+#include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_conj_physical.h>
@@ -13,6 +14,7 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/neg.h>
 #include <ATen/ops/resize_native.h>
+#include <ATen/record_function.h>
 
 #include "core/torch/captured_function.h"
 #include "core/torch/geometry.h"
@@ -104,6 +106,19 @@ at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu) {
       new_tensor(device, cpu.scalar_type(), cpu.sizes(), dense ? cpu.strides().vec() : contiguous_strides(as_span(cpu.sizes())));
   write_cpu(result, cpu);
   return result;
+}
+
+at::Tensor send_if_usual(const at::Tensor& cpu, c10::Device device) {
+  constexpr size_t kSmall = 16 << 10;  // bytes
+  static const c10::DispatchKeySet keys = c10::DispatchKeySet(c10::DispatchKey::CPU) |
+                                          c10::getAutocastRelatedKeySetFromBackend(c10::BackendComponent::CPUBit) |
+                                          c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
+  const auto local = c10::impl::tls_local_dispatch_key_set();
+  const bool is_plain = cpu.key_set() == keys && local.included_ == c10::default_included_set &&
+                        local.excluded_ == c10::default_excluded_set && !at::hasCallbacks() &&
+                        at::impl::PythonTorchFunctionTLS::stack_len() == 0;
+  if (!is_plain || cpu.unsafeGetTensorImpl()->autograd_meta() || !cpu.is_contiguous() || cpu.nbytes() > kSmall) return {};
+  return to_lazy(lazy_device(device), cpu);
 }
 
 void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
