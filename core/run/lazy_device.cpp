@@ -81,6 +81,12 @@ LazyDevice& LazyDevice::get(uint32_t ordinal) {
   return *all.by_ordinal[ordinal];
 }
 
+LazyDevice* LazyDevice::find(uint32_t ordinal) {
+  Devices& all = devices();
+  const std::unique_lock lock(all.mutex, std::try_to_lock);
+  return lock && ordinal < all.by_ordinal.size() ? all.by_ordinal[ordinal].get() : nullptr;
+}
+
 uint32_t LazyDevice::count() { return host::Registry::instance().device_count(); }
 
 void LazyDevice::for_each(void (*visit)(LazyDevice&)) {

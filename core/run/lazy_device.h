@@ -30,6 +30,7 @@ class LTC_API LazyDevice {
   // The device of that ordinal; the first use of any loads the plugins that LTC_BACKEND names. Throws what that throws, and
   // Error(kInvalidArgument) with both numbers for an ordinal that no plugin has.
   static LazyDevice& get(uint32_t ordinal);
+  static LazyDevice* find(uint32_t ordinal);         // null if it is not in use yet, or somebody is just opening one; never waits
   static uint32_t count();                           // loads the plugins too
   static void for_each(void (*visit)(LazyDevice&));  // those in use
   static void shut_down();                           // drains and stops the queues; for the end of the process

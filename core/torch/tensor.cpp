@@ -174,9 +174,9 @@ DType to_dtype(c10::ScalarType type) {
   return dtype;
 }
 
-LazyDevice& lazy_device(c10::Device device) {
-  return LazyDevice::get(static_cast<uint32_t>(device.has_index() ? device.index() : current_device()));
-}
+uint32_t ordinal_of(c10::Device device) { return static_cast<uint32_t>(device.has_index() ? device.index() : current_device()); }
+
+LazyDevice& lazy_device(c10::Device device) { return LazyDevice::get(ordinal_of(device)); }
 
 LazyDevice& lazy_device(const at::TensorBase& tensor) { return lazy_storage(tensor.unsafeGetTensorImpl()).device(); }
 

@@ -46,6 +46,7 @@ inline c10::ScalarType to_scalar_type(DType dtype) { return kScalarTypes[static_
 c10::Allocator* lazy_allocator();
 
 // The device that a c10::Device of type ltc names; index -1 is the current one.
+uint32_t ordinal_of(c10::Device device);  // the current one's without an index
 LazyDevice& lazy_device(c10::Device device);
 LazyDevice& lazy_device(const at::TensorBase& tensor);
 

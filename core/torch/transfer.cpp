@@ -118,7 +118,8 @@ at::Tensor send_if_usual(const at::Tensor& cpu, c10::Device device) {
                         local.excluded_ == c10::default_excluded_set && !at::hasCallbacks() &&
                         at::impl::PythonTorchFunctionTLS::stack_len() == 0;
   if (!is_plain || cpu.unsafeGetTensorImpl()->autograd_meta() || !cpu.is_contiguous() || cpu.nbytes() > kSmall) return {};
-  return to_lazy(lazy_device(device), cpu);
+  LazyDevice* const used = LazyDevice::find(ordinal_of(device));
+  return used ? to_lazy(*used, cpu) : at::Tensor();
 }
 
 void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
