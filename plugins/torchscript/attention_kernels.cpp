@@ -5,26 +5,15 @@
 // in panels of two vectors' width, its last columns filled up with zeros.
 #include "attention_kernels.h"
 
-#include <ATen/cpu/vec/vec.h>
 #include <math.h>
 #include <string.h>
 
 #include "fold.h"
 #include "kernels/maths.h"
+#include "product_tile.h"
 
 namespace ltc::torchscript {
 namespace {
-
-using Vec = at::vec::Vectorized<float>;
-
-constexpr int64_t kWidth = Vec::size();
-constexpr int64_t kPanel = 2 * kWidth;
-// Rows of a tile, whose sums fill the registers.
-#if defined(CPU_CAPABILITY_AVX512) || defined(__aarch64__)
-constexpr int kTileRows = 12;
-#else
-constexpr int kTileRows = 6;
-#endif
 
 constexpr int64_t kKeys = 128;          // of a block
 constexpr int64_t kQueries = 32;        // of a block
@@ -35,60 +24,6 @@ constexpr float kInfinity = __builtin_inff();
 
 inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 inline int64_t padded(int64_t count) { return (count + kWidth - 1) / kWidth * kWidth; }
-
-struct LeftOperand {
-  const float* data;
-  int64_t row_stride, column_stride;
-};
-
-template <int kRows, int kVectors>
-void multiply_tile(const LeftOperand& a, const float* b, int64_t depth, float* to, int64_t to_stride, bool add) {
-  Vec sums[kRows][kVectors];
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-    for (int j = 0; j < kVectors; ++j) sums[i][j] = add ? Vec::loadu(to + i * to_stride + j * kWidth) : Vec(0.f);
-  }
-  const float* left = a.data;
-  for (int64_t k = 0; k < depth; ++k, left += a.column_stride, b += kVectors * kWidth) {
-    Vec right[kVectors];
-#pragma GCC unroll 2
-    for (int j = 0; j < kVectors; ++j) right[j] = Vec::loadu(b + j * kWidth);
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      const Vec one(left[i * a.row_stride]);
-#pragma GCC unroll 2
-      for (int j = 0; j < kVectors; ++j) sums[i][j] = at::vec::fmadd(one, right[j], sums[i][j]);
-    }
-  }
-#pragma GCC unroll 16
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-    for (int j = 0; j < kVectors; ++j) sums[i][j].store(to + i * to_stride + j * kWidth);
-  }
-}
-
-using Tile = void (*)(const LeftOperand&, const float*, int64_t, float*, int64_t, bool);
-
-template <int kVectors>
-inline Tile tile_of(int64_t rows) {
-  switch (rows) {
-    case 1: return multiply_tile<1, kVectors>;
-    case 2: return multiply_tile<2, kVectors>;
-    case 3: return multiply_tile<3, kVectors>;
-    case 4: return multiply_tile<4, kVectors>;
-    case 5: return multiply_tile<5, kVectors>;
-#if defined(CPU_CAPABILITY_AVX512) || defined(__aarch64__)
-    case 6: return multiply_tile<6, kVectors>;
-    case 7: return multiply_tile<7, kVectors>;
-    case 8: return multiply_tile<8, kVectors>;
-    case 9: return multiply_tile<9, kVectors>;
-    case 10: return multiply_tile<10, kVectors>;
-    case 11: return multiply_tile<11, kVectors>;
-#endif
-    default: return multiply_tile<kTileRows, kVectors>;
-  }
-}
 
 // The right operand of a product, laid out anew: panels one after the other, each with all its rows.
 struct Panels {
@@ -103,14 +38,9 @@ struct Panels {
 // to (+)= a b, of b the first `depth` rows and the first columns.
 void multiply(const LeftOperand& a, int64_t rows, int64_t depth, const Panels& b, int64_t columns, const WritableRows& to,
               bool add = false) {
-  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
   for (int64_t column = 0; column < columns; column += kPanel) {
-    for (int64_t i = 0; i < tiles; ++i) {
-      const int64_t row = rows * i / tiles, count = rows * (i + 1) / tiles - row;
-      const Tile tile = b.is_wide(column) ? tile_of<2>(count) : tile_of<1>(count);
-      tile({a.data + row * a.row_stride, a.row_stride, a.column_stride}, b.panel(column), depth, to.row(row) + column, to.stride,
-           add);
-    }
+    const bool is_wide = b.is_wide(column);
+    multiply_panel(a, rows, depth, {b.panel(column), is_wide ? kPanel : kWidth}, is_wide, to.data + column, to.stride, add);
   }
 }
 
