@@ -1,4 +1,4 @@
-"""Convolutions of few images, which the torchscript plugin divides among its threads."""
+"""Convolutions that the torchscript plugin computes in its own ways: divided among its threads, or by Winograd's."""
 
 import re
 
@@ -46,6 +46,38 @@ def test_images_are_divided(threads, count, pieces):
     program = f"""
 import torch, ltc
 torch.set_num_threads({threads})
-torch.conv2d(torch.ones({count}, 32, 26, 26, device="ltc"), torch.ones(64, 32, 3, 3, device="ltc")).cpu()
+torch.conv2d(torch.ones({count}, 32, 26, 26, device="ltc"), torch.ones(64, 32, 5, 5, device="ltc"), padding=2).cpu()
 """
     assert sorted(images_per_call(output_of(program, ONEDNN_VERBOSE="1"))) == pieces
+
+
+WINOGRAD = [((4, 32, 26, 26), 64, 0), ((2, 64, 15, 17), 32, 1), ((3, 16, 20, 9), 48, (2, 1)), ((1, 160, 16, 16), 80, "same")]
+
+
+def gradients(device, shape, results, padding, dtype):
+    """A convolution's result and gradients on the device, of the same numbers for every type."""
+    torch.manual_seed(0)
+    images, layer = torch.randn(shape), torch.nn.Conv2d(shape[1], results, 3, padding=padding)
+    images, layer = images.to(device, dtype).requires_grad_(), layer.to(device, dtype)
+    result = layer(images)
+    result.backward(torch.linspace(-1, 1, result.numel()).view(result.shape).to(device, dtype))
+    return [tensor.detach().cpu() for tensor in (result, images.grad, layer.weight.grad, layer.bias.grad)]
+
+
+@pytest.mark.parametrize("shape, results, padding", WINOGRAD)
+def test_winograd_is_exact(shape, results, padding):
+    """Beside double precision, no farther than twice what the CPU's float32 is."""
+    exact = gradients("cpu", shape, results, padding, torch.float64)
+    cpu = gradients("cpu", shape, results, padding, torch.float32)
+    made = gradients("ltc", shape, results, padding, torch.float32)
+    for expected, theirs, ours in zip(exact, cpu, made):
+        assert ours.shape == expected.shape and ours.dtype == torch.float32
+        error = lambda found: (found - expected).norm() / expected.norm()  # noqa: E731
+        assert error(ours) <= 2 * error(theirs) + 1e-7
+
+
+def test_winograd_keeps_nan_where_it_belongs():
+    images, weight = torch.randn(2, 16, 20, 20), torch.randn(32, 16, 3, 3)
+    images[0, 3, 7, 8] = images[1, 0, 0, 19] = float("nan")
+    made = torch.conv2d(images.to("ltc"), weight.to("ltc"), padding=1).cpu()
+    assert torch.equal(made.isnan(), torch.conv2d(images, weight, padding=1).isnan())

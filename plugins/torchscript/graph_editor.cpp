@@ -42,6 +42,19 @@ void GraphEditor::replace(Node& node, Value& by) {
   }
 }
 
+void GraphEditor::rename(Node& node, const c10::OperatorName& name) {
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
+  const torch::jit::WithInsertPoint before(&node);
+  Node* const renamed = program_.graph->insertNode(
+      program_.graph->create(torch::jit::Symbol::fromQualString(name.name), node.inputs(), node.outputs().size()));
+  renamed->copyMetadata(&node);
+  for (size_t i = 0; i < node.outputs().size(); ++i) renamed->output(i)->setType(node.output(i)->type());
+  node.replaceAllUsesWith(renamed);
+  program_.origins.emplace(renamed, Origin{op, program_.origins.at(&node).node});
+  program_.origins.erase(&node);
+  node.destroy();
+}
+
 bool GraphEditor::is_sum(const Node& node) const {
   if (!is(node, "aten::add", "Tensor") || spec_of(*node.input(0)) != spec_of(*node.output()) ||
       spec_of(*node.input(1)) != spec_of(*node.output())) {

@@ -25,6 +25,9 @@ class GraphEditor {
   // The node goes, with all that only it needed.
   void replace(torch::jit::Node& node, torch::jit::Value& by);
 
+  // The node becomes one of an operator with the same arguments and results.
+  void rename(torch::jit::Node& node, const c10::OperatorName& name);
+
   // a + b, both of the result's size.
   bool is_sum(const torch::jit::Node& node) const;
   // Whether a sum is only added to others.

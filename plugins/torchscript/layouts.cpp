@@ -20,10 +20,12 @@ constexpr auto kRowMajor = at::MemoryFormat::Contiguous, kChannelsLast = at::Mem
 constexpr int64_t kLeastPixels = 1024;
 constexpr int64_t kLeastWork = 1 << 18;
 
+constexpr size_t kAlways = SIZE_MAX;
+
 // An operator of images. Positions are those of its schema's arguments and results.
 struct ImageOp {
   const char* name;
-  size_t image;                  // what decides: it lies channels-last already, or this is a convolution
+  size_t image;                  // what decides: it lies channels-last already, or this is a convolution or kAlways
   std::vector<size_t> operands;  // those that have to lie likewise
   std::vector<size_t> results;   // those that come so
   std::optional<size_t> weight;  // of a convolution: what it multiplies with
@@ -37,6 +39,8 @@ const std::vector<ImageOp>& image_ops() {
       {"aten::_native_batch_norm_legit_functional", 0, {}, {0}, {}},
       {"aten::_native_batch_norm_legit_no_training", 0, {}, {0}, {}},
       {"aten::native_batch_norm_backward", 1, {0}, {0}, {}},
+      {"ltc_torchscript::winograd_convolution", kAlways, {0}, {0}, {}},
+      {"ltc_torchscript::winograd_convolution_backward", kAlways, {0, 1}, {0}, {}},
       {"ltc_torchscript::max_pool2d_with_indices", 0, {}, {0, 1}, {}},
       {"aten::max_pool2d_with_indices_backward", 1, {0, 7}, {0}, {}},
       {"aten::threshold_backward", 1, {0}, {0}, {}},
@@ -62,7 +66,7 @@ class LayoutChoice {
       const auto row = std::ranges::find(image_ops(), name, &ImageOp::name);
       if (row == image_ops().end()) {
         if (keeps_layout(*node, origin->second)) images_.insert(node->output());
-      } else if (row->weight ? is_large_convolution(*node, *row) : images_.contains(node->input(row->image))) {
+      } else if (is_of_images(*node, *row)) {
         convert(*node, *row, origin->second.node);
       } else if (row->weight && !images_.empty()) {
         restore(*node, *row, origin->second.node);
@@ -71,6 +75,11 @@ class LayoutChoice {
   }
 
  private:
+  bool is_of_images(const Node& node, const ImageOp& row) const {
+    if (row.weight) return is_large_convolution(node, row);
+    return row.image == kAlways || images_.contains(node.input(row.image));
+  }
+
   // An element-wise operator whose operands of the result's size all are images.
   bool keeps_layout(const Node& node, const Origin& origin) const {
     if (node.outputs().size() != 1 || !is_image(spec_of(*node.output())) || !origin.op.hasTag(at::Tag::pointwise)) return false;

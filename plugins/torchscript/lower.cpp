@@ -13,6 +13,7 @@
 #include "rewrites.h"
 #include "schema.h"
 #include "types.h"
+#include "winograd.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -210,6 +211,7 @@ Program lower(const ltc_graph& graph, c10::Device device) {
   join_parts(program);
   join_products(program);
   fold_relus(program);
+  choose_winograd(program);
   choose_layouts(program);
   program.groups = find_groups(program);
   return program;

@@ -21,6 +21,7 @@
 #include "rows.h"
 #include "target.h"
 #include "threads.h"
+#include "winograd.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -150,6 +151,13 @@ class Registration {
     add("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
         "ceil_mode=False, bool relu=False, bool indices=True) -> (Tensor, Tensor)",
         &max_pool2d_with_indices);
+    add("winograd_convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, bool "
+        "transposed, int[] output_padding, int groups) -> Tensor",
+        &winograd_convolution);
+    add("winograd_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] "
+        "padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, "
+        "Tensor)",
+        &winograd_convolution_backward);
     add("sum(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &sum);
     add("mean(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &mean);
     add("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "

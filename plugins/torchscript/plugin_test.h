@@ -40,4 +40,25 @@ class TorchscriptTest : public ::testing::Test {
   Device device;
 };
 
+// A convolution of sides without holes, and its gradients.
+struct Convolution {
+  Convolution(const std::vector<int64_t>& images, const std::vector<int64_t>& weights, int64_t stride, int64_t padding) {
+    const auto both = [](int64_t value) { return std::vector<int64_t>{value, value}; };
+    std::vector<Attr> attrs = {{"stride", both(stride)},           {"padding", both(padding)},  {"dilation", both(1)},
+                               {"transposed", LTC_ATTR_BOOL, {0}}, {"output_padding", both(0)}, {"groups", int64_t{1}}};
+    const auto side = [&](size_t i) { return (images[i] + 2 * padding - weights[i]) / stride + 1; };
+    const std::vector<int64_t> sizes = {images[0], weights[0], side(2), side(3)}, vector = {weights[0]};
+    const uint32_t x = g.param(LTC_F32, images), w = g.param(LTC_F32, weights), b = g.param(LTC_F32, vector);
+    const uint32_t gradient = g.param(LTC_F32, sizes);
+    const uint32_t y = g.node("aten::convolution", {x, w, b}, attrs, LTC_F32, sizes);
+    const uint32_t dx = g.value(LTC_F32, images), dw = g.value(LTC_F32, weights), db = g.value(LTC_F32, vector);
+    attrs.push_back({"output_mask", std::vector<int64_t>{1, 1, 1}});
+    attrs.push_back({"bias_sizes", vector});
+    g.node("aten::convolution_backward", {gradient, x, w}, attrs, {dx, dw, db});
+    graph = &g.finish({y, dx, dw, db});
+  }
+  GraphBuilder g;
+  const ltc_graph* graph;
+};
+
 }  // namespace ltc::testing

@@ -294,5 +294,24 @@ TEST_F(RewritesTest, AnEmptyWindowOfARelusPoolStaysEmpty) {
   EXPECT_THAT(run_and_free(graph, {filled({1, 1, 4, 4}, 3)})[0], ElementsAre(-std::numeric_limits<float>::infinity()));
 }
 
+TEST_F(RewritesTest, ConvolutionsThatWinogradSuits) {
+  const auto text_for = [&](const std::vector<int64_t>& images, const std::vector<int64_t>& weights, int64_t stride) {
+    return text_of(*Convolution(images, weights, stride, 1).graph);
+  };
+  const std::string text = text_for({2, 16, 20, 20}, {32, 16, 3, 3}, 1);
+  EXPECT_EQ(count(text, "ltc_torchscript::winograd_convolution("), 1) << text;
+  EXPECT_EQ(count(text, "ltc_torchscript::winograd_convolution_backward("), 1) << text;
+  EXPECT_EQ(count(text, "aten::convolution"), 0) << text;
+  EXPECT_EQ(count(text, "ltc_torchscript::in_format("), 2) << text;  // of images only
+  for (const std::string& other : {
+           text_for({2, 16, 20, 20}, {32, 16, 3, 3}, 2), text_for({2, 16, 20, 20}, {32, 16, 5, 5}, 1),
+           text_for({2, 12, 20, 20}, {32, 12, 3, 3}, 1), text_for({2, 16, 20, 20}, {20, 16, 3, 3}, 1),
+           text_for({2, 16, 6, 6}, {32, 16, 3, 3}, 1),  // few tiles
+       }) {
+    EXPECT_EQ(count(other, "winograd"), 0) << other;
+    EXPECT_EQ(count(other, "aten::convolution"), 2) << other;
+  }
+}
+
 }  // namespace
 }  // namespace ltc::testing

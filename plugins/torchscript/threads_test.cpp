@@ -107,6 +107,13 @@ TEST_F(ThreadsTest, AttentionAndReductions) {
   run_both_ways(g.finish({seen, sums, total, rows, shares}));
 }
 
+TEST_F(ThreadsTest, Winograd) {
+  for (const int64_t channels : {32, 144}) {  // whose gradients of weights are in parts by results, and by both
+    const Convolution convolution({2, channels, 26, 27}, {48, channels, 3, 3}, 1, 1);
+    run_both_ways(*convolution.graph);
+  }
+}
+
 // Sequences are pieces of the work; a mask, which is ATen's to deal with, is not given.
 TEST_F(ThreadsTest, EncoderLayer) {
   const std::vector<int64_t> sizes = {5, 64, 64};

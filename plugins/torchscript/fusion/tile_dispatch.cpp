@@ -4,21 +4,26 @@
 #include "../image_kernels.h"
 #include "../row_kernels.h"
 #include "../skinny_kernels.h"
+#include "../winograd_kernels.h"
 #include "primitives.h"
 
 namespace ltc::torchscript {
 
-extern const TileKernels tile_kernels_DEFAULT;
-extern const RowKernels row_kernels_DEFAULT;
-extern const ImageKernels image_kernels_DEFAULT;
-extern const AttentionKernels attention_kernels_DEFAULT;
-extern const SkinnyKernels skinny_kernels_DEFAULT;
+#define LTC_DECLARE_KERNELS(capability)                         \
+  extern const TileKernels tile_kernels_##capability;           \
+  extern const RowKernels row_kernels_##capability;             \
+  extern const ImageKernels image_kernels_##capability;         \
+  extern const AttentionKernels attention_kernels_##capability; \
+  extern const SkinnyKernels skinny_kernels_##capability;       \
+  extern const WinogradKernels winograd_kernels_##capability;
+#define LTC_KERNELS(capability)                                                                                    \
+  tile_kernels_##capability, row_kernels_##capability, image_kernels_##capability, attention_kernels_##capability, \
+      skinny_kernels_##capability, winograd_kernels_##capability
+
+LTC_DECLARE_KERNELS(DEFAULT)
 #if defined(__x86_64__)
-extern const TileKernels tile_kernels_AVX2, tile_kernels_AVX512;
-extern const RowKernels row_kernels_AVX2, row_kernels_AVX512;
-extern const ImageKernels image_kernels_AVX2, image_kernels_AVX512;
-extern const AttentionKernels attention_kernels_AVX2, attention_kernels_AVX512;
-extern const SkinnyKernels skinny_kernels_AVX2, skinny_kernels_AVX512;
+LTC_DECLARE_KERNELS(AVX2)
+LTC_DECLARE_KERNELS(AVX512)
 #endif
 
 namespace {
@@ -29,6 +34,7 @@ struct InstructionSet {
   const ImageKernels& images;
   const AttentionKernels& attention;
   const SkinnyKernels& skinny;
+  const WinogradKernels& winograd;
   const char* cpu;
 };
 
@@ -36,16 +42,11 @@ const InstructionSet& chosen() {
   static const InstructionSet chosen = []() -> InstructionSet {
 #if defined(__x86_64__)
     const std::string capability = at::get_cpu_capability();
-    if (capability == "AVX512")
-      return {tile_kernels_AVX512,      row_kernels_AVX512,    image_kernels_AVX512,
-              attention_kernels_AVX512, skinny_kernels_AVX512, "native"};
-    if (capability == "AVX2")
-      return {tile_kernels_AVX2, row_kernels_AVX2, image_kernels_AVX2, attention_kernels_AVX2, skinny_kernels_AVX2, "x86-64-v3"};
-    return {tile_kernels_DEFAULT,      row_kernels_DEFAULT,    image_kernels_DEFAULT,
-            attention_kernels_DEFAULT, skinny_kernels_DEFAULT, "x86-64"};
+    if (capability == "AVX512") return {LTC_KERNELS(AVX512), "native"};
+    if (capability == "AVX2") return {LTC_KERNELS(AVX2), "x86-64-v3"};
+    return {LTC_KERNELS(DEFAULT), "x86-64"};
 #else
-    return {tile_kernels_DEFAULT,      row_kernels_DEFAULT,    image_kernels_DEFAULT,
-            attention_kernels_DEFAULT, skinny_kernels_DEFAULT, "native"};
+    return {LTC_KERNELS(DEFAULT), "native"};
 #endif
   }();
   return chosen;
@@ -58,6 +59,7 @@ const RowKernels& row_kernels() { return chosen().rows; }
 const ImageKernels& image_kernels() { return chosen().images; }
 const AttentionKernels& attention_kernels() { return chosen().attention; }
 const SkinnyKernels& skinny_kernels() { return chosen().skinny; }
+const WinogradKernels& winograd_kernels() { return chosen().winograd; }
 const char* tile_cpu() { return chosen().cpu; }
 
 }  // namespace ltc::torchscript
