@@ -3,9 +3,9 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu_backward.h>
-#include <ATen/ops/empty_like.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "attention_kernels.h"
@@ -44,14 +44,16 @@ bool has_rows(const at::Tensor& tensor) { return tensor.stride(3) == 1 || tensor
 
 at::Tensor with_rows(const at::Tensor& tensor) { return has_rows(tensor) ? tensor : tensor.contiguous(); }
 
-// Laid out as the tensor is, if that has rows.
+// Laid out anew in the order of the tensor's dims in memory, but for the last, which has rows: what is made of a query is read as
+// the query was written, often through the same views.
 at::Tensor rows_like(const at::Tensor& tensor) {
-  at::Tensor made = at::empty_like(tensor);
-  return has_rows(made) ? made : at::empty_like(tensor, at::MemoryFormat::Contiguous);
-}
-
-at::Tensor by_steps(at::IntArrayRef sizes) {
-  return at::Tensor(at::detail::empty_cpu({sizes[0], sizes[2], sizes[1], sizes[3]}, at::kFloat)).transpose(1, 2);
+  std::array<int64_t, 4> order = {0, 1, 2, 3}, back{}, sizes{};
+  std::stable_sort(order.begin(), order.end() - 1, [&](int64_t a, int64_t b) { return tensor.stride(a) > tensor.stride(b); });
+  for (size_t i = 0; i < order.size(); ++i) {
+    back[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
+    sizes[i] = tensor.size(order[i]);
+  }
+  return at::Tensor(at::detail::empty_cpu(sizes, at::kFloat)).permute(back);
 }
 
 // A tensor [batch, heads, steps, size] of which one head is asked for at a time.
@@ -168,7 +170,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> attention_backward(const at::Tens
   }
   const Attention all(query, key, value, is_causal, attn_mask, scale);
   const at::Tensor of_out = with_rows(grad_out), own_out = with_rows(out);
-  at::Tensor of_query = by_steps(query.sizes()), of_key = by_steps(key.sizes()), of_value = by_steps(value.sizes());
+  at::Tensor of_query = rows_like(query), of_key = rows_like(key), of_value = rows_like(value);
   const auto of_outs = heads_of(of_out), outs = heads_of(own_out);
   const auto log_sums = numbers_of(logsumexp);
   const auto of_queries = writable_heads_of(of_query), of_keys = writable_heads_of(of_key),

@@ -207,9 +207,11 @@ Program lower(const ltc_graph& graph, c10::Device device) {
     for (const Node* node : program.graph->nodes()) program.groups.push_back({{node}, false});
     return program;
   }
+  slice_stacks(program);
   hoist_views(program);
   join_parts(program);
   join_products(program);
+  split_biases(program);
   fold_relus(program);
   choose_winograd(program);
   choose_layouts(program);

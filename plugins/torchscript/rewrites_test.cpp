@@ -294,6 +294,58 @@ TEST_F(RewritesTest, AnEmptyWindowOfARelusPoolStaysEmpty) {
   EXPECT_THAT(run_and_free(graph, {filled({1, 1, 4, 4}, 3)})[0], ElementsAre(-std::numeric_limits<float>::infinity()));
 }
 
+// Three matrices computed at once, told apart as an attention layer does it: [3, 4] of them, the latter joined with what follows.
+TEST_F(RewritesTest, PartsOfAStackAreViews) {
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {4, 2, 3, 5});
+  const uint32_t stack = g.node("aten::permute", {x}, {{"dims", std::vector<int64_t>{2, 0, 1, 3}}}, LTC_F32, {3, 4, 2, 5});
+  const uint32_t joined = g.node("aten::reshape", {stack}, {{"shape", std::vector<int64_t>{24, 5}}}, LTC_F32, {24, 5});
+  const auto part = [&](int64_t begin, int64_t end) {
+    const std::vector<Attr> attrs = {{"dim", int64_t{0}}, {"start", begin}, {"end", end}, {"step", int64_t{1}}};
+    return g.node("aten::slice.Tensor", {joined}, attrs, LTC_F32, {end - begin, 5});
+  };
+  const std::vector<uint32_t> parts = {part(0, 8), part(8, 16), part(8, 24), part(4, 12)};
+  const ltc_graph& graph = g.finish(parts);
+  const std::string text = text_of(graph);
+  EXPECT_EQ(count(text, "= aten::slice(%"), 4) << text;
+  EXPECT_EQ(count(text, "Float(1, 4, 2, 5, device=cpu) = aten::slice("), 2) << text;
+  EXPECT_EQ(count(text, "Float(2, 4, 2, 5, device=cpu) = aten::slice("), 1) << text;
+  EXPECT_EQ(count(text, "Float(8, 5, device=cpu) = aten::slice("), 1) << text;  // of two matrices, half of each
+  std::vector<float> values(4 * 2 * 3 * 5);
+  std::iota(values.begin(), values.end(), 0.f);
+  const auto results = run_and_free(graph, {floats({4, 2, 3, 5}, values)});
+  const int64_t firsts[] = {0, 8, 8, 4};
+  for (size_t i = 0; i < results.size(); ++i) {
+    for (size_t k = 0; k < results[i].size(); ++k) {
+      const auto row = firsts[i] + static_cast<int64_t>(k) / 5, column = static_cast<int64_t>(k) % 5;
+      ASSERT_EQ(results[i][k], static_cast<float>((row % 8 * 3 + row / 8) * 5 + column)) << i << ", " << k;
+    }
+  }
+}
+
+TEST_F(RewritesTest, BiasesOfLargeProductsAreAddedInTheNextLoop) {
+  const auto graph_of = [](GraphBuilder& g, int64_t rows, int64_t columns, double beta) -> const ltc_graph& {
+    const int64_t inner = 128;
+    const uint32_t bias = g.param(LTC_F32, {columns}), a = g.param(LTC_F32, {rows, inner}),
+                   b = g.param(LTC_F32, {inner, columns});
+    const uint32_t made = g.node("aten::addmm", {bias, a, b}, {{"beta", beta}, {"alpha", 1.0}}, LTC_F32, {rows, columns});
+    const std::vector<int64_t> sizes = {rows / 2, 2, columns};
+    const uint32_t form = g.node("aten::reshape", {made}, {{"shape", sizes}}, LTC_F32, sizes);
+    return g.finish({g.node("aten::relu", {form}, {}, LTC_F32, sizes)});
+  };
+  GraphBuilder large, small, scaled;
+  const ltc_graph& graph = graph_of(large, 64, 256, 1);
+  const std::string text = text_of(graph);
+  EXPECT_EQ(count(text, "aten::addmm("), 0) << text;
+  EXPECT_EQ(count(text, "one loop over [32, 2, 256]"), 1) << text;
+  EXPECT_EQ(count(text_of(graph_of(small, 8, 256, 1)), "= aten::addmm("), 1);
+  EXPECT_EQ(count(text_of(graph_of(scaled, 64, 256, 0.5)), "= aten::addmm("), 1);
+  std::vector<float> bias(256);
+  std::iota(bias.begin(), bias.end(), -150.f);
+  const auto results = run_and_free(graph, {floats({256}, bias), filled({64, 128}, 0.5f), filled({128, 256}, 0.25f)});
+  for (size_t i = 0; i < results[0].size(); ++i) ASSERT_EQ(results[0][i], std::max(0.f, 16 + bias[i % 256])) << i;
+}
+
 TEST_F(RewritesTest, ConvolutionsThatWinogradSuits) {
   const auto text_for = [&](const std::vector<int64_t>& images, const std::vector<int64_t>& weights, int64_t stride) {
     return text_of(*Convolution(images, weights, stride, 1).graph);
