@@ -132,3 +132,12 @@ def test_max_pooling(sizes, kernel, stride, padding, dilation, ceil):
     result, index = torch.nn.functional.max_pool2d(x.to(LTC), *args, return_indices=True)
     assert_close(result.cpu(), expected, rtol=0, atol=0)
     assert torch.equal(index.cpu(), where)
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 0.5, 3, -1, -0.5, -2, 2.5, -3, 4])
+def test_powers_are_those_of_the_cpu(exponent):
+    """Between other ops, with whole vectors and a rest, of zeros, infinities and NaN too."""
+    x = torch.randn(1031, generator=torch.Generator().manual_seed(0))
+    x[:6] = torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 1.0])
+    expected = (x * 2) ** exponent + 1
+    torch.testing.assert_close(((x.to(LTC) * 2) ** exponent + 1).cpu(), expected, equal_nan=True, rtol=1e-6, atol=0)

@@ -38,7 +38,7 @@
   X(le, 2, a.le(b), "$0 <= $1 ? (T)1 : (T)0")                            \
   X(gt, 2, a.gt(b), "$0 > $1 ? (T)1 : (T)0")                             \
   X(ge, 2, a.ge(b), "$0 >= $1 ? (T)1 : (T)0")                            \
-  X(pow, 2, power(a, b), "")                                             \
+  X(pow, 2, a.pow(b), "")                                                \
   X(fma, 3, at::vec::fmadd(a, b, c), "@fma($0, $1, $2)")                 \
   X(where, 3, Vec::blendv(c, b, a != Vec(0.f)), "$0 != 0 ? $1 : $2")
 

@@ -10,26 +10,6 @@ namespace {
 
 using Vec = at::vec::Vectorized<float>;
 
-// As ATen's pow of a tensor and a number, which has the common exponents apart.
-inline Vec power(const Vec& base, const Vec& exponent) {
-  float exponents[Vec::size()];
-  exponent.store(exponents);
-  bool uniform = true;
-  for (const float one : exponents) uniform &= one == exponents[0];
-  if (uniform) {
-    const float first = exponents[0];
-    if (first == 0.f) return Vec(1.f);
-    if (first == 1.f) return base;
-    if (first == 2.f) return base * base;
-    if (first == 0.5f) return base.sqrt();
-    if (first == 3.f) return base * base * base;
-    if (first == -1.f) return base.reciprocal();
-    if (first == -0.5f) return base.rsqrt();
-    if (first == -2.f) return (base * base).reciprocal();
-  }
-  return base.pow(exponent);
-}
-
 // A function of maths.h.
 inline Vec each(float (*function)(float), const Vec& a) {
   float lanes[Vec::size()];
@@ -68,6 +48,32 @@ inline void run(float* out, const float* const* in, int64_t count, Function func
   }
 LTC_TILE_PRIMITIVES(X)
 #undef X
+
+// As ATen's pow of a tensor and a number, which has the common exponents apart.
+template <bool kA>
+void pow_by_number(float* out, const float* const* in, int64_t count) {
+  const auto each_is = [&](auto function) {
+    run<kA, true, false, 2>(out, in, count, [&](const Vec& a, const Vec& b, const Vec&) { return function(a, b); });
+  };
+  const float exponent = *in[1];
+  if (exponent == 0.f) return each_is([](const Vec&, const Vec&) { return Vec(1.f); });
+  if (exponent == 1.f) return each_is([](const Vec& a, const Vec&) { return a; });
+  if (exponent == 2.f) return each_is([](const Vec& a, const Vec&) { return a * a; });
+  if (exponent == 0.5f) return each_is([](const Vec& a, const Vec&) { return a.sqrt(); });
+  if (exponent == 3.f) return each_is([](const Vec& a, const Vec&) { return a * a * a; });
+  if (exponent == -1.f) return each_is([](const Vec& a, const Vec&) { return a.reciprocal(); });
+  if (exponent == -0.5f) return each_is([](const Vec& a, const Vec&) { return a.rsqrt(); });
+  if (exponent == -2.f) return each_is([](const Vec& a, const Vec&) { return (a * a).reciprocal(); });
+  each_is([](const Vec& a, const Vec& b) { return a.pow(b); });
+}
+template <>
+void pow_kernel<false, true, false>(float* out, const float* const* in, int64_t count) {
+  pow_by_number<false>(out, in, count);
+}
+template <>
+void pow_kernel<true, true, false>(float* out, const float* const* in, int64_t count) {
+  pow_by_number<true>(out, in, count);
+}
 
 #define VARIANTS(name)                                                                                       \
   {name##_kernel<false, false, false>, name##_kernel<true, false, false>, name##_kernel<false, true, false>, \
