@@ -8,6 +8,7 @@
 #include "core/ops/op_table.h"
 #include "core/python/captures.h"
 #include "core/python/fast_operators.h"
+#include "core/python/labels.h"
 #include "core/python/release.h"
 #include "core/python/run_backward.h"
 #include "core/python/send.h"
@@ -121,6 +122,7 @@ py::object with_rows(py::handle tensor, int64_t rows) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
+  m.def("make_labels_fast", [](py::handle enter, py::handle exit) { ltc::make_labels_fast(enter.ptr(), exit.ptr()); });
   m.def("make_operators_fast", &ltc::make_operators_fast);
   m.def("make_releases_fast", &ltc::make_releases_fast);
   m.def("make_sends_fast", &ltc::make_sends_fast);

@@ -1,7 +1,10 @@
 // PyTorch's state of the calling thread, found without a call once a thread has asked: at every recorded op some of it is read.
 #pragma once
 
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/record_function.h>
 #include <c10/core/AutogradState.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 #include "core/base/api.h"
 
@@ -13,6 +16,13 @@ inline const c10::AutogradState& autograd_state() {
   if (!state) [[unlikely]]
     state = &c10::AutogradState::get_tls_state();
   return *state;
+}
+
+// Whether nobody wants to see a call that has only plain arguments: no mode, transform, autocast, tracer or profiler.
+inline bool is_unwatched() {
+  const auto local = c10::impl::tls_local_dispatch_key_set();
+  return local.included_ == c10::default_included_set && local.excluded_ == c10::default_excluded_set && !at::hasCallbacks() &&
+         at::impl::PythonTorchFunctionTLS::stack_len() == 0;
 }
 
 }  // namespace ltc

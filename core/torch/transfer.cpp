@@ -2,7 +2,6 @@
 
 #include <ATen/ExpandUtils.h>
 #include <ATen/MemoryOverlap.h>
-#include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/_conj_physical.h>
@@ -14,10 +13,10 @@
 #include <ATen/ops/from_blob.h>
 #include <ATen/ops/neg.h>
 #include <ATen/ops/resize_native.h>
-#include <ATen/record_function.h>
 
 #include "core/torch/captured_function.h"
 #include "core/torch/geometry.h"
+#include "core/torch/thread_state.h"
 
 namespace ltc {
 namespace {
@@ -113,11 +112,8 @@ at::Tensor send_if_usual(const at::Tensor& cpu, c10::Device device) {
   static const c10::DispatchKeySet keys = c10::DispatchKeySet(c10::DispatchKey::CPU) |
                                           c10::getAutocastRelatedKeySetFromBackend(c10::BackendComponent::CPUBit) |
                                           c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
-  const auto local = c10::impl::tls_local_dispatch_key_set();
-  const bool is_plain = cpu.key_set() == keys && local.included_ == c10::default_included_set &&
-                        local.excluded_ == c10::default_excluded_set && !at::hasCallbacks() &&
-                        at::impl::PythonTorchFunctionTLS::stack_len() == 0;
-  if (!is_plain || cpu.unsafeGetTensorImpl()->autograd_meta() || !cpu.is_contiguous() || cpu.nbytes() > kSmall) return {};
+  if (cpu.key_set() != keys || !is_unwatched()) return {};
+  if (cpu.unsafeGetTensorImpl()->autograd_meta() || !cpu.is_contiguous() || cpu.nbytes() > kSmall) return {};
   LazyDevice* const used = LazyDevice::find(ordinal_of(device));
   return used ? to_lazy(*used, cpu) : at::Tensor();
 }

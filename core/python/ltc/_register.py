@@ -25,6 +25,7 @@ def register() -> None:
     _name_backend_of_compile()
     _accumulate_as_the_cpu()
     _run_backward_straight()
+    _make_labels_fast()
     atexit.register(_C.end_process)
 
 
@@ -67,3 +68,12 @@ def _run_backward_straight() -> None:
         run_backward = _C.around_run_backward(engine.run_backward)
 
     variable._execution_engine = Engine()
+
+
+def _make_labels_fast() -> None:
+    """``record_function``, which every optimizer puts around its steps, costs little where no profiler sees it."""
+    ops = torch.ops.profiler
+    enter, leave = getattr(ops, "_record_function_enter_new", None), getattr(ops, "_record_function_exit", None)
+    leave = getattr(leave, "_RecordFunction", None)
+    if enter is not None and leave is not None:
+        _C.make_labels_fast(enter._op, leave._op)
