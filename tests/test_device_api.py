@@ -327,3 +327,15 @@ def test_pinned_memory():
     assert pinned.to(LTC, non_blocking=True).cpu().equal(x)
     with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
         x.to(LTC).pin_memory()
+
+
+def test_type_of_device():
+    for device in (LTC, torch.device("ltc"), torch.ones(1, device=LTC).device):
+        assert device.type == "ltc" and type(device.type) is str
+    assert [torch.device(name).type for name in ("cpu", "meta", "cuda:1")] == ["cpu", "meta", "cuda"]
+    attribute = torch.device.type
+    assert attribute.__name__ == "type" and attribute.__objclass__ is torch.device
+    with pytest.raises(TypeError):
+        attribute.__get__(1)
+    with pytest.raises(AttributeError):
+        LTC.type = "cpu"

@@ -7,6 +7,7 @@
 #include "core/base/env.h"
 #include "core/ops/op_table.h"
 #include "core/python/captures.h"
+#include "core/python/device_type.h"
 #include "core/python/fast_operators.h"
 #include "core/python/labels.h"
 #include "core/python/release.h"
@@ -122,6 +123,7 @@ py::object with_rows(py::handle tensor, int64_t rows) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
+  m.def("make_device_type_fast", &ltc::make_device_type_fast);
   m.def("make_labels_fast", [](py::handle enter, py::handle exit) { ltc::make_labels_fast(enter.ptr(), exit.ptr()); });
   m.def("make_operators_fast", &ltc::make_operators_fast);
   m.def("make_releases_fast", &ltc::make_releases_fast);

@@ -15,6 +15,7 @@ def register() -> None:
         return
     torch.utils.rename_privateuse1_backend("ltc")
     _C.register_device()
+    _C.make_device_type_fast()
     _C.make_operators_fast()
     _C.make_releases_fast()
     _C.make_sends_fast()
