@@ -17,6 +17,10 @@ bool GraphEditor::is(const Node& node, std::string_view name, std::string_view o
          origin->second.op.operator_name().overload_name == overload;
 }
 
+bool GraphEditor::is_reshape(const Node& node) const {
+  return is(node, "ltc_torchscript::reshape") || is(node, "ltc_torchscript::view");
+}
+
 Value* GraphEditor::call(const c10::OperatorName& name, c10::ArrayRef<Value*> inputs, std::vector<int64_t> sizes,
                          const Value& like) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());

@@ -16,6 +16,9 @@ class GraphEditor {
 
   bool is(const torch::jit::Node& node, std::string_view name, std::string_view overload = {}) const;
 
+  // Another form of the same row-major contents.
+  bool is_reshape(const torch::jit::Node& node) const;
+
   // A node where the graph's insertion point is. What fails there is the fault of the node of `like`, whose dtype the result has.
   torch::jit::Value* call(const c10::OperatorName& name, c10::ArrayRef<torch::jit::Value*> inputs, std::vector<int64_t> sizes,
                           const torch::jit::Value& like);

@@ -14,16 +14,12 @@ class Slices {
   void run() {
     std::vector<Node*> slices;
     for (Node* node : program_.graph->nodes()) {
-      if (editor_.is(*node, "aten::slice", "Tensor") && is_reshape(*node->input(0)->node())) slices.push_back(node);
+      if (editor_.is(*node, "aten::slice", "Tensor") && editor_.is_reshape(*node->input(0)->node())) slices.push_back(node);
     }
     for (Node* slice : slices) turn(*slice);
   }
 
  private:
-  bool is_reshape(const Node& node) const {
-    return editor_.is(node, "ltc_torchscript::reshape") || editor_.is(node, "ltc_torchscript::view");
-  }
-
   void turn(Node& slice) {
     Node& reshape = *slice.input(0)->node();
     Value& stack = *reshape.input(0);

@@ -43,7 +43,7 @@ class Split {
   Node* form_of_rows(const Value& value) const {
     if (value.uses().size() != 1) return nullptr;
     Node* const user = value.uses()[0].user;
-    if (!editor_.is(*user, "ltc_torchscript::reshape") && !editor_.is(*user, "ltc_torchscript::view")) return nullptr;
+    if (!editor_.is_reshape(*user)) return nullptr;
     const auto sizes = spec_of(*user->output()).sizes;
     return !sizes.empty() && sizes.back() == spec_of(value).sizes.back() ? user : nullptr;
   }
