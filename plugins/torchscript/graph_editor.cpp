@@ -64,8 +64,7 @@ bool GraphEditor::is_sum(const Node& node) const {
       spec_of(*node.input(1)) != spec_of(*node.output())) {
     return false;
   }
-  const auto alpha = torch::jit::toIValue(node.input(2));
-  return alpha && alpha->isScalar() && alpha->toScalar().equal(1);
+  return is_one(*node.input(2));
 }
 
 std::vector<Node*> GraphEditor::whole_sums(const IsTerm& is_term) const {
@@ -100,6 +99,11 @@ std::optional<std::vector<int64_t>> constant_ints(const Value& value) {
 std::optional<int64_t> constant_int(const Value& value) {
   const auto constant = torch::jit::toIValue(&value);
   return constant && constant->isInt() ? std::optional(constant->toInt()) : std::nullopt;
+}
+
+bool is_one(const Value& value) {
+  const auto constant = torch::jit::toIValue(&value);
+  return constant && constant->isScalar() && constant->toScalar().equal(1);
 }
 
 }  // namespace ltc::torchscript

@@ -48,5 +48,7 @@ class GraphEditor {
 // The integers of a constant list; nothing else has any.
 std::optional<std::vector<int64_t>> constant_ints(const torch::jit::Value& value);
 std::optional<int64_t> constant_int(const torch::jit::Value& value);
+// Whether it is a constant number of that value.
+bool is_one(const torch::jit::Value& value);
 
 }  // namespace ltc::torchscript

@@ -27,7 +27,7 @@ class Slices {
     if (constant_int(*slice.input(1)) != 0 || constant_int(*slice.input(4)) != 1 || !begin || *begin < 0) return;
     std::vector<int64_t> sizes = spec_of(stack).sizes;
     const auto reshaped = spec_of(*reshape.output()).sizes, part = spec_of(*slice.output()).sizes;
-    if (sizes.empty() || c10::multiply_integers(reshaped) == 0) return;
+    if (sizes.empty() || c10::multiply_integers(part) == 0) return;
     const int64_t row = c10::multiply_integers(reshaped) / reshaped[0], each = c10::multiply_integers(sizes) / sizes[0];
     const int64_t first = *begin * row, count = part[0] * row;  // elements
     if (first % each != 0 || count % each != 0) return;

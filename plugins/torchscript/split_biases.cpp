@@ -34,11 +34,6 @@ class Split {
            is_one(*node.input(4));
   }
 
-  static bool is_one(const Value& value) {
-    const auto constant = torch::jit::toIValue(&value);
-    return constant && constant->isScalar() && constant->toScalar().equal(1);
-  }
-
   // The only reader, if it is another form of the same rows.
   Node* form_of_rows(const Value& value) const {
     if (value.uses().size() != 1) return nullptr;
