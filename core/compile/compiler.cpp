@@ -44,16 +44,22 @@ std::shared_ptr<ltc_program> lower(const Graph& graph, const Target& target, con
           [&device](ltc_program* gone) { device.destroy_program(gone); }};
 }
 
-// Null if the plugin refuses a node, whose claim is then withdrawn.
+// Null if the plugin refuses a node, whose claim is then withdrawn, or the segment: then all of its claims are.
 std::shared_ptr<ltc_program> lower_as_it_is(const Segment& segment, const NarrowedGraph& narrowed, Claims& claims,
                                             const Target& target) {
   return blaming(narrowed.graph, {}, [&]() -> std::shared_ptr<ltc_program> {
     try {
       return lower(narrowed.graph, target);
-    } catch (const host::UnsupportedNode& refusal) {
-      if (refusal.node() >= narrowed.origin.size()) throw;
+    } catch (const Error& refusal) {
+      if (refusal.code() != Code::kUnsupported) throw;
       log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
-      withdraw(claims, segment.nodes[narrowed.origin[refusal.node()]], cat("claimed, but not lowered: ", refusal.what()));
+      const std::string reason = cat("claimed, but not lowered: ", refusal.what());
+      const auto* about_node = dynamic_cast<const host::UnsupportedNode*>(&refusal);
+      if (about_node && about_node->node() < narrowed.origin.size()) {
+        withdraw(claims, segment.nodes[narrowed.origin[about_node->node()]], reason);
+      } else {
+        for (const uint32_t node : segment.nodes) withdraw(claims, node, reason);
+      }
       return nullptr;
     }
   });

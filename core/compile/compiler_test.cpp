@@ -197,6 +197,29 @@ bool enter_refusing(ltc_entry_args* args) {
   return true;
 }
 
+TEST(Compile, ASegmentThatIsRefusedAsAWholeRunsOnTheHost) {
+  static ltc_plugin_api table;
+  static uint32_t node;
+  const auto enter = [](ltc_entry_args* args) {
+    if (!enter_claiming(args)) return false;
+    table = *args->api;
+    refusing_host = args->host;
+    table.lower = [](ltc_device*, const ltc_lower_args*, ltc_program**) {
+      return refusing_host->status_create(refusing_host->host, LTC_UNSUPPORTED, node, "too many dims", 13);
+    };
+    args->api = &table;
+    return true;
+  };
+  claimed = {{"aten::neg", 1}, {"aten::mul.Tensor", 1}, {"aten::add.Tensor", 1}};
+  const auto device = host::Plugin::enter("refusing", enter)->open_device(0);
+  for (const uint32_t about : {uint32_t{LTC_NONE}, 1000u}) {
+    node = about;
+    const auto program = compile(parse(kHostInTheMiddle), *device);
+    EXPECT_THAT(sides(*program), ElementsAre(false));
+    EXPECT_THAT(program->steps[0].reasons[0], HasSubstr("claimed, but not lowered: [refusing] lower: too many dims"));
+  }
+}
+
 std::string compile_error(std::string_view text, uint32_t node) {
   refused_node = node;
   const auto device = host::Plugin::enter("refusing", enter_refusing)->open_device(0);

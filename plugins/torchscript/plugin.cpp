@@ -161,7 +161,11 @@ ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cl
 ltc_status* lower_graph(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
   return guarded(device->plugin->host, [&] {
     check_extensions(args->ext);
-    *program = new ltc_program{device->plugin->host, lower(*args->graph, device->queue.device())};
+    try {
+      *program = new ltc_program{device->plugin->host, lower(*args->graph, device->queue.device())};
+    } catch (const c10::Error& refusal) {  // such as a tensor of more dims than a jit graph has
+      throw Failure(LTC_UNSUPPORTED, refusal.what_without_backtrace());
+    }
   });
 }
 
