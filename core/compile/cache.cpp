@@ -15,7 +15,8 @@ const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root
   const auto [first, last] = by_hash_.equal_range(key_of(trace, roots, precision));
   for (auto it = first; it != last; ++it) {
     const Entry& entry = *it->second;
-    if (entry.trace == trace && entry.precision == precision && std::ranges::equal(entry.roots, roots)) {
+    const RecordedStep& step = *entry.program.step;
+    if (step.trace == trace && step.precision == precision && std::ranges::equal(step.roots, roots)) {
       entries_.splice(entries_.begin(), entries_, it->second);
       return &it->second->program;
     }
@@ -23,15 +24,15 @@ const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root
   return nullptr;
 }
 
-const CachedProgram* ProgramCache::insert(Trace trace, std::vector<Root> roots, CachedProgram program, uint32_t precision) {
+const CachedProgram* ProgramCache::insert(CachedProgram program) {
   if (entries_.size() >= capacity_) {
     const auto oldest = std::prev(entries_.end());
     const auto [first, last] = by_hash_.equal_range(oldest->key);
     by_hash_.erase(std::find_if(first, last, [&](const auto& item) { return item.second == oldest; }));
     entries_.erase(oldest);
   }
-  const uint64_t key = key_of(trace, roots, precision);
-  entries_.push_front({key, std::move(trace), std::move(roots), precision, std::move(program)});
+  const uint64_t key = key_of(program.step->trace, program.step->roots, program.step->precision);
+  entries_.push_front({key, std::move(program)});
   by_hash_.emplace(key, entries_.begin());
   return &entries_.front().program;
 }

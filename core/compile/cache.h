@@ -15,9 +15,18 @@
 
 namespace ltc {
 
+// A step as the program recorded it.
+struct RecordedStep {
+  Trace trace;
+  std::vector<Root> roots;
+  uint32_t precision = 0;                            // see precision.h
+  std::vector<LocationId> locations = {};            // of the trace's nodes, when it was compiled
+  std::vector<uint32_t> buffers = {}, scalars = {};  // which of the trace's params the program takes, in its order
+};
+
 struct CachedProgram {
   std::shared_ptr<const Program> program;
-  std::vector<uint32_t> buffers, scalars;  // which of the trace's params the program takes, in its order
+  std::shared_ptr<const RecordedStep> step;
 };
 
 class ProgramCache {
@@ -26,16 +35,13 @@ class ProgramCache {
 
   // Null if the trace is not known. `precision`: see precision.h.
   const CachedProgram* find(const Trace& trace, std::span<const Root> roots, uint32_t precision = 0);
-  const CachedProgram* insert(Trace trace, std::vector<Root> roots, CachedProgram program, uint32_t precision = 0);
+  const CachedProgram* insert(CachedProgram program);
   void clear() { by_hash_.clear(), entries_.clear(); }
   size_t size() const { return entries_.size(); }
 
  private:
   struct Entry {
     uint64_t key;
-    Trace trace;
-    std::vector<Root> roots;
-    uint32_t precision;
     CachedProgram program;
   };
 

@@ -19,10 +19,13 @@ Trace trace_of(std::string_view op) {
   return trace;
 }
 
-CachedProgram program_of(const std::string& text) {
+// Inserts a program of that text.
+const CachedProgram* insert(ProgramCache& cache, Trace trace, std::vector<Root> roots, const std::string& text,
+                            uint32_t precision = 0) {
   auto program = std::make_shared<Program>();
   program->text = text;
-  return {std::move(program), {0}, {}};
+  auto step = std::make_shared<RecordedStep>(RecordedStep{std::move(trace), std::move(roots), precision});
+  return cache.insert({std::move(program), std::move(step)});
 }
 
 // The text of the program found, or "none".
@@ -34,10 +37,10 @@ std::string find(ProgramCache& cache, const Trace& trace, const std::vector<Root
 TEST(ProgramCache, FindsWhatWasInserted) {
   ProgramCache cache(4);
   EXPECT_EQ(find(cache, trace_of("aten::neg")), "none");
-  const CachedProgram* inserted = cache.insert(trace_of("aten::neg"), kRoots, program_of("neg"));
+  const CachedProgram* inserted = insert(cache, trace_of("aten::neg"), kRoots, "neg");
   EXPECT_EQ(cache.find(trace_of("aten::neg"), kRoots), inserted);
   EXPECT_EQ(inserted->program->text, "neg");
-  EXPECT_THAT(inserted->buffers, ElementsAre(0));
+  EXPECT_EQ(inserted->step->trace, trace_of("aten::neg"));
   EXPECT_EQ(find(cache, trace_of("aten::relu")), "none");
   EXPECT_EQ(cache.size(), 1u);
   cache.clear();
@@ -48,8 +51,8 @@ TEST(ProgramCache, FindsWhatWasInserted) {
 TEST(ProgramCache, TheRootsArePartOfTheKey) {
   ProgramCache cache(4);
   const Trace trace = trace_of("aten::neg");
-  cache.insert(trace, {{1}}, program_of("kept"));
-  cache.insert(trace, {{1, 0}}, program_of("donated"));
+  insert(cache, trace, {{1}}, "kept");
+  insert(cache, trace, {{1, 0}}, "donated");
   EXPECT_EQ(find(cache, trace, {{1}}), "kept");
   EXPECT_EQ(find(cache, trace, {{1, 0}}), "donated");
   EXPECT_EQ(find(cache, trace, {{0}}), "none");
@@ -59,8 +62,8 @@ TEST(ProgramCache, TheRootsArePartOfTheKey) {
 TEST(ProgramCache, WhatMayBeRoundedIsPartOfTheKey) {
   ProgramCache cache(4);
   const Trace trace = trace_of("aten::mm");
-  cache.insert(trace, kRoots, program_of("exact"));
-  cache.insert(trace, kRoots, program_of("rounded"), 1);
+  insert(cache, trace, kRoots, "exact");
+  insert(cache, trace, kRoots, "rounded", 1);
   EXPECT_EQ(cache.find(trace, kRoots)->program->text, "exact");
   EXPECT_EQ(cache.find(trace, kRoots, 1)->program->text, "rounded");
   EXPECT_EQ(cache.find(trace, kRoots, 2), nullptr);
@@ -70,9 +73,9 @@ TEST(ProgramCache, ACollisionCostsAComparison) {
   ProgramCache cache(4);
   Trace neg = trace_of("aten::neg"), relu = trace_of("aten::relu"), sin = trace_of("aten::sin");
   relu.hash = sin.hash = neg.hash;
-  cache.insert(neg, kRoots, program_of("neg"));
+  insert(cache, neg, kRoots, "neg");
   EXPECT_EQ(find(cache, relu), "none");
-  cache.insert(relu, kRoots, program_of("relu"));
+  insert(cache, relu, kRoots, "relu");
   EXPECT_EQ(find(cache, neg), "neg");
   EXPECT_EQ(find(cache, relu), "relu");
   EXPECT_EQ(find(cache, sin), "none");
@@ -80,10 +83,10 @@ TEST(ProgramCache, ACollisionCostsAComparison) {
 
 TEST(ProgramCache, TheLeastRecentlyUsedLeavesFirst) {
   ProgramCache cache(2);
-  cache.insert(trace_of("aten::neg"), kRoots, program_of("neg"));
-  cache.insert(trace_of("aten::relu"), kRoots, program_of("relu"));
+  insert(cache, trace_of("aten::neg"), kRoots, "neg");
+  insert(cache, trace_of("aten::relu"), kRoots, "relu");
   EXPECT_EQ(find(cache, trace_of("aten::neg")), "neg");  // a use
-  cache.insert(trace_of("aten::sin"), kRoots, program_of("sin"));
+  insert(cache, trace_of("aten::sin"), kRoots, "sin");
   EXPECT_EQ(cache.size(), 2u);
   EXPECT_EQ(find(cache, trace_of("aten::relu")), "none");
   EXPECT_EQ(find(cache, trace_of("aten::neg")), "neg");
@@ -94,10 +97,10 @@ TEST(ProgramCache, EvictionAmongCollidingOnesTakesTheRightOne) {
   ProgramCache cache(2);
   Trace neg = trace_of("aten::neg"), relu = trace_of("aten::relu"), sin = trace_of("aten::sin");
   relu.hash = sin.hash = neg.hash;
-  cache.insert(neg, kRoots, program_of("neg"));
-  cache.insert(relu, kRoots, program_of("relu"));
+  insert(cache, neg, kRoots, "neg");
+  insert(cache, relu, kRoots, "relu");
   EXPECT_EQ(find(cache, neg), "neg");
-  cache.insert(sin, kRoots, program_of("sin"));
+  insert(cache, sin, kRoots, "sin");
   EXPECT_EQ(find(cache, neg), "neg");
   EXPECT_EQ(find(cache, relu), "none");
   EXPECT_EQ(find(cache, sin), "sin");
@@ -105,8 +108,8 @@ TEST(ProgramCache, EvictionAmongCollidingOnesTakesTheRightOne) {
 
 TEST(ProgramCache, ARunningProgramOutlivesItsEviction) {
   ProgramCache cache(1);
-  const std::shared_ptr<const Program> running = cache.insert(trace_of("aten::neg"), kRoots, program_of("neg"))->program;
-  cache.insert(trace_of("aten::relu"), kRoots, program_of("relu"));
+  const std::shared_ptr<const Program> running = insert(cache, trace_of("aten::neg"), kRoots, "neg")->program;
+  insert(cache, trace_of("aten::relu"), kRoots, "relu");
   EXPECT_EQ(find(cache, trace_of("aten::neg")), "none");
   EXPECT_EQ(running->text, "neg");
   EXPECT_EQ(running.use_count(), 1);

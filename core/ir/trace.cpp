@@ -25,6 +25,13 @@ std::vector<bool> find_live(const Trace& trace, std::span<const Root> roots) {
 
 }  // namespace
 
+bool Trace::reads_values(ValueId value) const {
+  const Record* record = &records[value];
+  if (record->op == kOpParam) return true;
+  if (record->op == kOpResult) record = &records[record->in[0]];
+  return std::ranges::any_of(inputs(*record), [&](ValueId input) { return input != kNone && records[input].op != kOpScalar; });
+}
+
 TraceGraph build_graph(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations) {
   const std::vector<bool> live = find_live(trace, roots);
   TraceGraph result;

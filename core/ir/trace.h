@@ -55,6 +55,9 @@ struct Trace {
     return {operands.data() + record.in[0], record.count};
   }
 
+  // Whether the value's node reads any other than numbers. True of a param.
+  bool reads_values(ValueId value) const;
+
   bool operator==(const Trace& other) const {
     return hash == other.hash && records.size() == other.records.size() && operands == other.operands &&
            (records.empty() || std::memcmp(records.data(), other.records.data(), records.size() * sizeof(Record)) == 0);

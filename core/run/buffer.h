@@ -1,6 +1,7 @@
 // A value in a device's memory, or on its way there: what a finished barrier leaves in the storages.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,14 @@ namespace ltc {
 
 class DeviceQueue;
 struct Step;
+
+// Why a run did not compute all that it was to. Shared by what it concerns: the values that were lost, those that were given
+// back as they were before the run, and what was computed from these. Told once at least, to whoever reads one first.
+struct Failure {
+  explicit Failure(std::exception_ptr why) : error(std::move(why)) {}
+  const std::exception_ptr error;
+  std::atomic<bool> is_told{false};
+};
 
 // The end of one submission: done when its own work is and that of all it read from. Any thread may wait, several at once.
 class Completion {
@@ -45,7 +54,8 @@ class Completion {
 
 // States: promised (no handle, no error: its submission is still queued), unsent (`host` holds its bytes until a submission reads
 // it), submitted (a handle; `completion` while the device may
-// still be writing it), failed (an error, which whoever reads the value gets).
+// still be writing it), failed (an error, which whoever reads the value gets). One with a handle and a failure holds what its
+// storage held before a run that failed, or what was computed from that.
 //
 // Fields are written by the queue's thread, once, when the submission that makes the value runs; read by later submissions of the
 // same queue. Immutable after that. The destructor gives the handle back to the plugin and runs on any thread.
@@ -64,6 +74,7 @@ struct Buffer {
   ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the queue's memory
   std::shared_ptr<Completion> completion;
   std::exception_ptr error;
+  std::shared_ptr<Failure> failure;
 };
 using BufferRef = std::shared_ptr<Buffer>;
 

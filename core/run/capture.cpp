@@ -63,6 +63,7 @@ Place Capture::place_of(const BufferRef& buffer) const {
 void Capture::bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const {
   std::vector<LazyStorage*> storages(stand_ins_);
   storages.insert(storages.end(), results.begin(), results.end());
+  if (!tape_.history.empty()) captured.undo.before.resize(roots.size(), kNone);
   for (uint32_t i = 0; i < storages.size(); ++i) {
     const LazyStorage& storage = *storages[i];
     Place place;
@@ -70,6 +71,7 @@ void Capture::bind_results(Captured& captured, std::span<LazyStorage* const> res
       place = place_of(storage.buffer_);
     } else if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) {
       place = {Place::kOutput, static_cast<uint32_t>(std::ranges::find(roots, storage.value_, &Root::value) - roots.begin())};
+      if (storage.before_ != kNone) captured.undo.before[place.index] = storage.before_;
     }
     const bool unchanged = i < stand_ins_.size() && place.kind == Place::kArgument && place.index == i;
     if (!unchanged && place.kind != Place::kNothing) captured.bindings.push_back({i, std::move(place), storage.type_});
@@ -108,9 +110,18 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   const CachedProgram& found = device_.look_up(step);
   captured.program = found.program;
   captured.precision = step.precision;
-  captured.scalar_of = found.scalars;
-  for (const uint32_t index : found.buffers) captured.inputs.push_back(place_of(tape_.inputs[index]));
+  captured.step = found.step;
+  captured.scalar_of = found.step->scalars;
+  for (const BufferRef& input : tape_.inputs) captured.inputs.push_back(place_of(input));
+  note_overwritten(captured);
   return captured;
+}
+
+void Capture::note_overwritten(Captured& captured) {
+  captured.undo.history = std::move(tape_.history);
+  for (Overwritten& overwritten : captured.undo.history) {
+    captured.overwritten.push_back(overwritten.buffer ? place_of(std::exchange(overwritten.buffer, nullptr)) : Place());
+  }
 }
 
 namespace {
@@ -132,6 +143,9 @@ bool LazyDevice::bind_call(const Captured& captured, std::span<LazyStorage* cons
                            std::vector<BufferRef>& bound) {
   std::lock_guard lock(mutex_);
   for (const Place& place : captured.inputs) run.inputs.push_back(held_at(place, storages, run.outputs));
+  for (size_t i = 0; i < captured.overwritten.size(); ++i) {
+    run.undo.history[i].buffer = held_at(captured.overwritten[i], storages, run.outputs);
+  }
   for (const Binding& binding : captured.bindings) bound.push_back(held_at(binding.place, storages, run.outputs));
   const auto is_null = [](const BufferRef& buffer) { return !buffer; };
   if (std::ranges::any_of(run.inputs, is_null) || std::ranges::any_of(bound, is_null)) return false;
@@ -220,9 +234,9 @@ void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars,
   calls += 1;
   while (true) {
     std::unique_lock order(submission_);
-    Run run{captured.program, {}, {}, {}, 0};
-    run.scalars.reserve(captured.scalar_of.size());
-    for (const uint32_t index : captured.scalar_of) run.scalars.push_back(scalars[index]);
+    Run run{captured.program, {}, {scalars.begin(), scalars.end()}};
+    run.step = captured.step;
+    run.undo = captured.undo;
     for (const TypeId type : captured.outputs) run.outputs.push_back(std::make_shared<Buffer>(queue_, type));
     std::vector<BufferRef> bound;
     if (bind_call(captured, storages, run, bound)) {

@@ -51,13 +51,16 @@ struct ShortRecording {
 struct LTC_API Captured {
   std::shared_ptr<const Program> program;  // null if there is nothing to compute
   uint32_t precision = 0;                  // with which it was compiled; see compile/precision.h
-  std::vector<Place> inputs;               // of its buffer params
+  std::vector<Place> inputs;               // of the step's buffer params
   std::vector<TypeId> outputs;
   std::vector<uint32_t> scalar_of;  // of its scalar params: which of `scalars`
   std::vector<Scalar> scalars;
   std::vector<DType> scalar_dtypes;
   std::vector<Draw> draws;
   std::vector<Binding> bindings;
+  std::shared_ptr<const RecordedStep> step;         // that the program was compiled from
+  Undo undo;                                        // without the buffers of arguments
+  std::vector<Place> overwritten;                   // by entry of the undo's history, what such a buffer is
   std::shared_ptr<const ShortRecording> recording;  // null of a long function
 
   // Whether they are one function but for the values of their scalars.
@@ -92,6 +95,7 @@ class LTC_API Capture {
   void end();
   Place place_of(const BufferRef& buffer) const;
   std::shared_ptr<const ShortRecording> recording(std::span<const Root> roots) const;
+  void note_overwritten(Captured& captured);
   void bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const;
 
   LazyDevice& device_;

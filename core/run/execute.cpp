@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "core/base/log.h"
 #include "core/compile/blame.h"
 #include "core/run/convert.h"
 #include "core/run/fallback_policy.h"
@@ -50,9 +51,24 @@ void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
   limit_sending(kSendingBytes);
 }
 
+// Does `work`. Where the device has no memory for it, does it once more when all that was submitted is over.
+template <typename Work>
+auto DeviceQueue::with_memory(Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != Code::kResourceExhausted) throw;
+    log::info("the device has no memory left, once more when it is idle: ", error.what());
+  }
+  op_programs_ = {};
+  limit_pending(0);
+  limit_sending(0);
+  return work();
+}
+
 void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metrics::Counter& counter, HostValue sent) {
   Buffer made(*this, buffer.type);  // gives the handle back if the transfer is refused
-  made.own(device_->create_buffer(abi_type(kept)));
+  made.own(with_memory([&] { return device_->create_buffer(abi_type(kept)); }));
   args.buffer = made.handle;
   if (args.size_bytes > 0) {
     if (ltc_event* event = device_->transfer(args)) {
@@ -61,6 +77,14 @@ void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metr
     counter += static_cast<int64_t>(args.size_bytes);
   }
   std::swap(buffer.handle, made.handle);
+}
+
+// Throws what the reader of a buffer is to know.
+static void tell(const Buffer& buffer) {
+  if (buffer.failure && (!buffer.failure->is_told.exchange(true) || buffer.error)) {
+    std::rethrow_exception(buffer.failure->error);
+  }
+  if (buffer.error) std::rethrow_exception(buffer.error);
 }
 
 // Throws the buffer's error; sends its bytes if nobody has read them yet.
@@ -73,7 +97,7 @@ void DeviceQueue::require(Buffer& buffer) {
 
 void DeviceQueue::check(const Buffer& buffer) {
   try {
-    if (buffer.error) std::rethrow_exception(buffer.error);
+    tell(buffer);
     if (buffer.completion) buffer.completion->wait();
   } catch (...) {
     throw_to_reader(std::current_exception());
@@ -104,6 +128,7 @@ void DeviceQueue::run_upload(const HostValue& value, Buffer& buffer) {
 
 void DeviceQueue::run_download(const BufferRef& buffer, void* to) {
   timeline::Span span("download");
+  tell(*buffer);
   copy_out(*buffer, to);
 }
 
@@ -129,7 +154,7 @@ void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
   const std::vector<std::byte> bytes(zeros.size_bytes);
   zeros.from = bytes.data();
   Buffer made(*this, buffer.type);  // gives the handle back if something fails
-  made.own(device_->create_buffer(abi_type(kept)));
+  made.own(with_memory([&] { return device_->create_buffer(abi_type(kept)); }));
   for (ltc_transfer_args* args : {&copied, &zeros}) {
     args->buffer = made.handle;
     if (args->size_bytes > 0) Completion(*this, device_->transfer(*args)).wait();
@@ -141,25 +166,57 @@ void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
 void DeviceQueue::run_program(Run& run) {
   timeline::Span span("execute", run.id);
   const auto begin = timeline::now_ns();
-  const Program& program = *run.program;
-  std::vector<BufferRef> slots(program.slots.size());
-  std::move(run.inputs.begin(), run.inputs.end(), slots.begin());
-  run.inputs.clear();
-  for (size_t i = 0; i < program.outputs.size(); ++i) slots[program.outputs[i]] = run.outputs[i];
   try {
-    for (size_t i = 0; i < program.input_count; ++i) require(*slots[i]);
-    for (const Step& step : program.steps) {
-      step.on_device ? run_device_step(step, slots, run) : run_host_step(step, slots, run);
-      for (const uint32_t slot : step.released) slots[slot].reset();
-    }
+    if (run.refusal) std::rethrow_exception(run.refusal);
+    run_steps(run);
+    run.program->note_run(static_cast<int64_t>(timeline::now_ns() - begin));
   } catch (...) {
-    for (const BufferRef& output : run.outputs) {
-      if (!output->handle) output->error = std::current_exception();
-    }
+    recover(run, std::current_exception());
   }
+  run.inputs.clear();
   static metrics::Counter& runs = metrics::counter(metrics::kRuns);
   runs += 1;
-  program.note_run(static_cast<int64_t>(timeline::now_ns() - begin));
+}
+
+void DeviceQueue::run_steps(const Run& run) {
+  const Program& program = *run.program;
+  std::vector<BufferRef> slots(program.slots.size());
+  for (size_t i = 0; i < program.outputs.size(); ++i) slots[program.outputs[i]] = run.outputs[i];
+  std::shared_ptr<Failure> failure;  // an input's of which nobody knows yet
+  for (size_t i = 0; i < program.input_count; ++i) {
+    slots[i] = run.input(i);
+    require(*slots[i]);
+    if (slots[i]->failure && !slots[i]->failure->is_told) failure = slots[i]->failure;
+  }
+  for (const Step& step : program.steps) {
+    step.on_device ? run_device_step(step, slots, run) : run_host_step(step, slots, run);
+    for (const uint32_t slot : step.released) slots[slot].reset();
+  }
+  const std::vector<uint32_t>& copies = run.undo.copied_from;
+  for (size_t i = 0; i < copies.size(); ++i) copy_buffer(*run.outputs[copies[i]], *run.outputs[program.outputs.size() + i]);
+  if (!failure) return;
+  for (const BufferRef& output : run.outputs) output->failure = failure;
+}
+
+// What the run did not make is computed op by op, or fails.
+void DeviceQueue::recover(Run& run, std::exception_ptr error) {
+  if (run.step) {
+    Recovery(*this, run, error).run();
+    return;
+  }
+  for (const BufferRef& output : run.outputs) {
+    if (!output->handle) output->error = error;
+  }
+}
+
+void DeviceQueue::copy_buffer(Buffer& source, Buffer& buffer) {
+  require(source);
+  const TypeId kept = narrowing_.kept(buffer.type);
+  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, kept);
+  args.source = source.handle;
+  fill(buffer, kept, args, metrics::counter(metrics::kBytesOnDevice));
+  if (buffer.completion) buffer.completion->wait();
+  buffer.completion = source.completion;  // a run that failed made no more of this than of its source
 }
 
 void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
@@ -174,14 +231,15 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
     const BufferRef& buffer = slots[step.inputs[buffer_index++]];
     require(*buffer);
     inputs.push_back(buffer->handle);
-    // Nobody but this run knows the buffer any more, so nobody can come to know it: an output may have it.
-    donate.push_back(param.alias_output != kNone && buffer.use_count() == 1);
+    // Nobody but this run knows the buffer any more, as its input and in its slot, so nobody can come to know it: an output may
+    // have it.
+    donate.push_back(param.alias_output != kNone && buffer.use_count() == 2);
     if (buffer->completion && !buffer->completion->finished()) parents.push_back(buffer->completion);
   }
   std::vector<ltc_scalar> scalars;
   scalars.reserve(step.scalars.size());
   static_assert(sizeof(ltc_scalar) == sizeof(Scalar));
-  for (const uint32_t index : step.scalars) scalars.push_back(std::bit_cast<ltc_scalar>(run.scalars[index]));
+  for (const uint32_t index : step.scalars) scalars.push_back(std::bit_cast<ltc_scalar>(run.scalar(index)));
 
   ltc_execute_args args{};
   args.struct_size = LTC_SIZE_TO(ltc_execute_args, run_id);
@@ -203,7 +261,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   };
   ltc_event* event = nullptr;
   try {
-    event = blaming(step, [&] { return device_->execute(args, outputs.data()); });
+    event = blaming(step, [&] { return with_memory([&] { return device_->execute(args, outputs.data()); }); });
   } catch (const host::BrokenContract&) {
     forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
@@ -250,7 +308,7 @@ void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots,
     copy_out(*slots[slot], inputs.back().data.get());
   }
   std::vector<Scalar> scalars;
-  for (const uint32_t index : step.scalars) scalars.push_back(run.scalars[index]);
+  for (const uint32_t index : step.scalars) scalars.push_back(run.scalar(index));
   const std::vector<HostValue> outputs = host_runner()(step.graph, inputs, scalars);
   ensure(outputs.size() == step.outputs.size(), "the host runner gave ", outputs.size(), " outputs for ", step.outputs.size());
   metrics::counter(metrics::kHostOps) += static_cast<int64_t>(step.graph.nodes.size());

@@ -98,6 +98,15 @@ void check_fallback(std::string_view op, std::string_view reason, LocationId whe
   log::at(level, op, at_location(where), " runs on the CPU, not on the plugin: ", reason, " (said once; each run is counted)");
 }
 
+void check_fallbacks(const Program& program) {
+  for (const Step& step : program.steps) {
+    for (size_t i = 0; !step.on_device && i < step.graph.nodes.size(); ++i) {
+      const Node& node = step.graph.nodes[i];
+      check_fallback(op_name(node.op), step.reasons[i], node.location);
+    }
+  }
+}
+
 void count_fallback(std::string_view op, int64_t bytes) {
   metrics::counter(op.substr(0, op.find('.'))) += 1;
   metrics::counter(metrics::kFallbackBytes) += bytes;

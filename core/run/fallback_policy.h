@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/api.h"
-#include "core/ir/graph.h"
+#include "core/compile/program.h"
 
 namespace ltc {
 
@@ -14,6 +14,9 @@ namespace ltc {
 // "aten::add.Tensor"; `reason` says why, as the end of a sentence. allow: logs each op once (info); warn: once as a warning;
 // error: throws Error(kUnsupported). All name the op, its place and the reason.
 void check_fallback(std::string_view op, std::string_view reason, LocationId where);
+
+// The same for each node of the program's host steps.
+void check_fallbacks(const Program& program);
 
 // Counts one run of it that went well, and the bytes that went to the host and back for it. The counters are aten::<op>, without
 // the overload, and FallbackBytes.

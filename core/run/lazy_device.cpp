@@ -126,10 +126,17 @@ std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited)
   cut(step);
   std::vector<BufferRef> outputs;
   if (is_eager_) outputs = step.outputs;
+  const CachedProgram* program = nullptr;
   try {
-    if (!step.roots.empty()) enqueue(look_up(step), step, is_awaited);
+    if (!step.roots.empty()) program = &look_up(step);
   } catch (...) {
-    for (const BufferRef& output : step.outputs) output->error = std::current_exception();
+    enqueue_refused(step, std::current_exception());
+    recycle(step);
+    throw;
+  }
+  try {
+    if (program) enqueue(*program, step, is_awaited);
+  } catch (...) {
     recycle(step);
     throw;
   }
@@ -163,21 +170,38 @@ void LazyDevice::cut(Cut& step) {
   collect_roots(tape_, step.roots);
   for (const Root& root : step.roots) {
     step.outputs.push_back(std::make_shared<Buffer>(queue_, tape_.trace.records[root.value].type));
-    LazyStorage* owner = std::exchange(tape_.owners[root.value], nullptr);
-    while (owner) {
-      owner->buffer_ = step.outputs.back();
-      owner->value_ = kNone;
-      owner = std::exchange(owner->next_owner_, nullptr);
-    }
   }
+  if (!tape_.history.empty()) step.undo.before.resize(step.roots.size(), kNone);
+  for (size_t i = 0; i < step.roots.size(); ++i) promise(step, std::exchange(tape_.owners[step.roots[i].value], nullptr), i);
   metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(tape_.locations.size());
   std::swap(step.trace, tape_.trace);
   std::swap(step.locations, tape_.locations);
   std::swap(step.inputs, tape_.inputs);
   std::swap(step.scalars, tape_.scalars);
+  step.undo.history = std::exchange(tape_.history, {});
+  tape_.history.reserve(step.undo.history.size());  // the next step is often like this one
   tape_.owners.clear();
   tape_.views.clear();
   tape_.epoch = ++last_epoch_;
+}
+
+// The owners of a root get its buffer, or a copy where they held different values before.
+void LazyDevice::promise(Cut& step, LazyStorage* owner, size_t root) {
+  while (owner) {
+    owner->buffer_ = step.outputs[root];
+    owner->value_ = kNone;
+    if (owner->before_ != kNone) {
+      uint32_t& before = step.undo.before[root];
+      if (before == kNone) {
+        before = owner->before_;
+      } else {
+        step.undo.before.push_back(owner->before_);
+        step.undo.copied_from.push_back(static_cast<uint32_t>(root));
+        step.outputs.push_back(owner->buffer_ = std::make_shared<Buffer>(queue_, step.outputs[root]->type));
+      }
+    }
+    owner = std::exchange(owner->next_owner_, nullptr);
+  }
 }
 
 const CachedProgram& LazyDevice::look_up(Cut& step) {
@@ -198,23 +222,24 @@ const CachedProgram& LazyDevice::compile(Cut& step) {
   count_compile(compiled.source);
   const bool for_all = compiled.source == CompiledProgram::kCompiledForAll;
   if (for_all || compiled.source == CompiledProgram::kCompiled) note_compile(step.trace, step.roots, step.locations, for_all);
-  CachedProgram built{std::move(compiled.program), std::move(traced.buffers), std::move(traced.scalars)};
-  for (const Step& part : built.program->steps) {
-    if (part.on_device) continue;
-    for (size_t i = 0; i < part.graph.nodes.size(); ++i) {
-      const Node& node = part.graph.nodes[i];
-      check_fallback(op_name(node.op), part.reasons[i], node.location);
-    }
-  }
-  return *cache_.insert(step.trace, step.roots, std::move(built), step.precision);
+  check_fallbacks(*compiled.program);
+  return *cache_.insert({std::move(compiled.program),
+                         std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations,
+                                                                     std::move(traced.buffers), std::move(traced.scalars)})});
 }
 
 void LazyDevice::enqueue(const CachedProgram& program, Cut& step, bool is_awaited) {
-  Run run{program.program, {}, {}, std::move(step.outputs), ++run_id_, is_awaited};
-  for (const uint32_t index : program.buffers) run.inputs.push_back(std::move(step.inputs[index]));
-  for (const uint32_t index : program.scalars) run.scalars.push_back(step.scalars[index]);
-  step.inputs.clear();  // what the program does not read must not keep its buffers from being donated
+  Run run{program.program, {}, step.scalars, std::move(step.outputs), ++run_id_, is_awaited, program.step, std::move(step.undo)};
+  run.inputs.assign(std::move_iterator(step.inputs.begin()), std::move_iterator(step.inputs.end()));
+  step.inputs.clear();
   queue_.execute(std::move(run));
+}
+
+// What was recorded is computed as far as that is possible op by op. Who asked for it is told at once.
+void LazyDevice::enqueue_refused(Cut& step, std::exception_ptr refusal) {
+  auto recorded = std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations});
+  queue_.execute({nullptr, std::exchange(step.inputs, {}), step.scalars, step.outputs, ++run_id_, false, std::move(recorded),
+                  std::move(step.undo), std::move(refusal)});
 }
 
 void LazyDevice::recycle(Cut& step) {
@@ -224,6 +249,7 @@ void LazyDevice::recycle(Cut& step) {
   step.inputs.clear();
   step.outputs.clear();
   step.scalars.clear();
+  step.undo = {};
 }
 
 BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {

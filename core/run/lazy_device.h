@@ -86,6 +86,7 @@ class LTC_API LazyDevice {
     std::vector<Root> roots;
     std::vector<BufferRef> inputs, outputs;
     std::vector<Scalar> scalars;
+    Undo undo;
     uint32_t precision = 0;  // see compile/precision.h; set when it is looked up
   };
 
@@ -93,9 +94,11 @@ class LTC_API LazyDevice {
   std::vector<BufferRef> run(std::string_view reason, bool is_awaited);
   static void collect_roots(const Tape& tape, std::vector<Root>& roots);
   void cut(Cut& cut);
+  void promise(Cut& cut, LazyStorage* owners, size_t root);
   const CachedProgram& look_up(Cut& cut);
   const CachedProgram& compile(Cut& cut);
   void enqueue(const CachedProgram& program, Cut& cut, bool is_awaited);
+  void enqueue_refused(Cut& cut, std::exception_ptr refusal);
   bool replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
   bool bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run, std::vector<BufferRef>& bound);
   void recycle(Cut& cut);

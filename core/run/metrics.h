@@ -37,10 +37,12 @@ inline constexpr std::string_view kOpsRecorded = "OpsRecorded";
 inline constexpr std::string_view kRehearsals =
     "Rehearsals";  // calls tried on the CPU first, as what they write decides what they do
 inline constexpr std::string_view kRuns = "ProgramRuns";
+inline constexpr std::string_view kRecoveries = "RecoveredRuns";     // that failed and were repeated op by op
 inline constexpr std::string_view kHostOps = "HostOps";              // nodes that the host ran inside programs
 inline constexpr std::string_view kFallbackBytes = "FallbackBytes";  // moved to the host and back for ops that it ran
 inline constexpr std::string_view kBytesToDevice = "BytesToDevice";
 inline constexpr std::string_view kBytesFromDevice = "BytesFromDevice";
+inline constexpr std::string_view kBytesOnDevice = "BytesCopiedOnDevice";        // from one buffer to another of the same device
 inline constexpr std::string_view kBytesBetweenDevices = "BytesBetweenDevices";  // those that did not pass the host
 
 }  // namespace ltc::metrics

@@ -68,7 +68,7 @@ TEST_F(PlacesTest, AreInErrorsOfRuns) {
   watch.on_execute = [] { return "no memory today"; };
   record_at("a.py:1", b, "aten::neg", {&a});
   record_at("a.py:2", b, "aten::relu", {&b});
-  EXPECT_EQ(read_error(b), "[watched_async] execute: no memory today (in a program of 2 ops, recorded at a.py:1 to a.py:2)");
+  EXPECT_EQ(read_error(b), "[watched_async] execute: no memory today (in aten::neg at a.py:1)");
   record_at("a.py:3", b, "aten::neg", {&a});
   EXPECT_EQ(read_error(b), "[watched_async] execute: no memory today (in aten::neg at a.py:3)");
 }

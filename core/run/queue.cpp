@@ -228,6 +228,7 @@ BufferRef DeviceQueue::make_from(BufferRef source, TypeId type, Make make) {
   submit({[source = std::move(source), buffer, make = std::move(make)]() mutable {
     try {
       make(*source, *buffer);
+      buffer->failure = source->failure;
     } catch (...) {
       buffer->error = std::current_exception();
     }
@@ -262,6 +263,7 @@ BufferRef DeviceQueue::resized(BufferRef source, TypeId type) {
 
 // Whether the queue's thread had better do it, rather than who submits it.
 bool DeviceQueue::runs_beside(const Run& run) const {
+  if (!run.program) return true;
   const int64_t typical = run.program->typical_ns.load(std::memory_order_relaxed);
   return typical > kShortRun || (pace_.quick() && typical > kTinyRun && !run.is_awaited);
 }
@@ -270,7 +272,8 @@ void DeviceQueue::execute(Run run) {
   refuse_after_fork();
   if (!runs_beside(run) && try_here([&] { run_program(run); })) return;
   // How long an asynchronous device takes is not known.
-  const int64_t expected_ns = is_asynchronous_ ? INT64_MAX : run.program->typical_ns.load(std::memory_order_relaxed);
+  const bool is_known = run.program && !is_asynchronous_;
+  const int64_t expected_ns = is_known ? run.program->typical_ns.load(std::memory_order_relaxed) : INT64_MAX;
   auto shared = std::make_shared<Run>(std::move(run));  // a std::function must be copyable
   try {
     submit({[this, shared] { run_program(*shared); }, expected_ns});

@@ -6,7 +6,8 @@
 // comes at the pace of small steps the thread stays awake instead and does it beside what the program does next.
 // Threads: all members from any thread, except where stated.
 // Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read
-//   such a buffer fails with the same error without running; later work goes on.
+//   such a buffer fails with the same error without running; later work goes on. A run that names its step is repeated op by op
+//   (recovery.h): only what depends on the op that failed is lost.
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <thread>
 
 #include "core/base/spin_lock.h"
+#include "core/compile/cache.h"
 #include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 #include "core/run/buffer.h"
@@ -25,6 +27,8 @@
 #include "core/run/memory_account.h"
 #include "core/run/metrics.h"
 #include "core/run/pace.h"
+#include "core/run/recovery.h"
+#include "core/run/undo.h"
 #include "core/run/window.h"
 
 namespace ltc {
@@ -41,12 +45,20 @@ void set_throw_to_reader(ThrowToReader throw_to_reader);
 [[noreturn]] void throw_to_reader(const std::exception_ptr& error);
 
 struct Run {
-  std::shared_ptr<const Program> program;
-  std::vector<BufferRef> inputs;  // donated where the run holds the last reference
-  std::vector<Scalar> scalars;
+  std::shared_ptr<const Program> program;  // null: it could not be compiled, for the reason `refusal`
+  std::vector<BufferRef> inputs;           // those of the step, else the program's; donated where the run has the last reference
+  std::vector<Scalar> scalars;             // the same
   std::vector<BufferRef> outputs;
   uint64_t id = 0;
   bool is_awaited = false;  // who submits it will wait for a result at once
+  // The step that the program was compiled from: if the run fails, it is repeated op by op. Null: all outputs fail with the run.
+  std::shared_ptr<const RecordedStep> step = {};
+  Undo undo = {};
+  std::exception_ptr refusal = {};
+
+  // Of the program's params, by their order.
+  const BufferRef& input(size_t i) const { return inputs[step ? step->buffers[i] : i]; }
+  const Scalar& scalar(size_t i) const { return scalars[step ? step->scalars[i] : i]; }
 };
 
 class DeviceQueue {
@@ -81,13 +93,15 @@ class DeviceQueue {
 
   // This place in the queue's order. A timed one has the device finish what came before, so that its time is exact.
   std::shared_ptr<Marker> mark(bool timed = false);
-  // Throws the error of what was to produce the buffer. After a drain.
+  // Throws the error of what was to produce the buffer, and the failure of a run that nobody was told of. After a drain.
   static void check(const Buffer& buffer);
 
   void drain();  // returns when all that was submitted before is done on the device; throws nothing
   void stop();   // drains, ends the thread; afterwards every submission throws Error(kCancelled)
 
  private:
+  friend class Recovery;
+
   struct Task {
     std::function<void()> work;
     std::optional<int64_t> run_ns = {};   // of a run: how long it is expected to take; once queued, as the window counts it
@@ -116,8 +130,13 @@ class DeviceQueue {
   void run_fetch(const Buffer& source, Buffer& buffer);
   void run_resize(Buffer& source, Buffer& buffer);
   void run_program(Run& run);
+  void run_steps(const Run& run);
+  void recover(Run& run, std::exception_ptr error);
+  void copy_buffer(Buffer& source, Buffer& buffer);
   void run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
   void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
+  template <typename Work>
+  auto with_memory(Work work);
   void limit_pending(size_t at_most);
   void limit_sending(size_t at_most_bytes);
   void copy_out(Buffer& buffer, void* to);
@@ -137,6 +156,7 @@ class DeviceQueue {
   std::deque<std::shared_ptr<Completion>> pending_;
   std::deque<std::pair<std::shared_ptr<Completion>, size_t>> sending_;  // and how many bytes
   size_t sending_bytes_ = 0;
+  OpPrograms op_programs_;              // of the step that was repeated last; whoever runs a task
   std::shared_ptr<Completion> newest_;  // submitted, a run or a transfer; null: all is done
   Window window_;                       // of runs queued or running
   size_t staged_bytes_ = 0;             // of long values queued

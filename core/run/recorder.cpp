@@ -17,9 +17,25 @@ void Recorder::check_readable(const LazyStorage& storage) const {
   if (!storage.buffer_) fail(Code::kInvalidArgument, kFromCapture);
 }
 
-void Recorder::prepare_write(LazyStorage& storage) {
+// Notes what `value` takes the place of, for a run that fails; returns where. A value that only numbers make cannot fail, so the
+// buffer before it need not be kept.
+uint32_t Recorder::note_overwritten(const LazyStorage& storage, ValueId value) {
+  if (value == kNone) return kNone;
+  std::vector<Overwritten>& history = tape_.history;
+  if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) {
+    history.push_back({.value = storage.value_, .before = storage.before_});
+  } else if (storage.buffer_ && tape_.trace.reads_values(value)) {
+    history.push_back({.buffer = storage.buffer_});
+  } else {
+    return kNone;
+  }
+  return static_cast<uint32_t>(history.size() - 1);
+}
+
+void Recorder::prepare_write(LazyStorage& storage, ValueId value) {
   if (tape_.is_capture && !storage.is_empty() && !is_inside(storage)) [[unlikely]]
     t_capture->refuse("a tensor was written that is no argument");
+  storage.before_ = note_overwritten(storage, value);
   device_.unlink(storage);
   if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
 }
@@ -29,6 +45,7 @@ ValueId Recorder::enter_trace(LazyStorage& storage) {
   const ValueId value = input(storage.buffer_, storage.buffer_->type);
   storage.epoch_ = storage.entry_epoch_ = tape_.epoch;
   storage.value_ = storage.entry_ = value;
+  storage.before_ = kNone;
   return value;
 }
 
@@ -59,7 +76,7 @@ ValueId Recorder::find_view(const ViewKey& key) const {
 }
 
 void Recorder::bind(LazyStorage& storage, BufferRef buffer, TypeId type) {
-  prepare_write(storage);
+  prepare_write(storage, kNone);
   if (tape_.is_capture) tape_.readable.insert(buffer);
   storage.declare(type, type_of(type));
   storage.buffer_ = std::move(buffer);

@@ -47,7 +47,7 @@ class Recorder {
   // The storage now holds this value, with these declared strides. `type` must be dense.
   void bind(LazyStorage& storage, ValueId value, TypeId type) { bind(storage, value, type, type_of(type)); }
   void bind(LazyStorage& storage, ValueId value, TypeId id, const Type& type) {
-    if (!storage.is_empty()) prepare_write(storage);
+    if (!storage.is_empty()) prepare_write(storage, value);
     storage.declare(id, type);
     LazyDevice::link(tape_, storage, value);
   }
@@ -62,7 +62,9 @@ class Recorder {
   friend class LazyDevice;
   bool is_inside(const LazyStorage& storage) const;
   void check_readable(const LazyStorage& storage) const;
-  void prepare_write(LazyStorage& storage);  // it lets go of what it holds
+  // It lets go of what it holds; `value`: of the trace, what it gets, or kNone for a buffer.
+  void prepare_write(LazyStorage& storage, ValueId value);
+  uint32_t note_overwritten(const LazyStorage& storage, ValueId value);
   ValueId enter_trace(LazyStorage& storage);
 
   LazyDevice& device_;

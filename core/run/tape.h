@@ -9,6 +9,7 @@
 #include "core/ir/location.h"
 #include "core/ir/trace.h"
 #include "core/run/lazy_storage.h"
+#include "core/run/undo.h"
 
 namespace ltc {
 
@@ -33,6 +34,7 @@ struct Tape {
   std::vector<BufferRef> inputs;      // of the trace's param records, in order
   std::vector<Scalar> scalars;        // of its scalar records, in order
   std::unordered_map<ViewKey, ValueId, ViewKeyHash> views;
+  std::vector<Overwritten> history;  // of the storages that were written
 
   // Of a capture only: the buffers that may be read. Any other comes from outside, and would be bound to the program for ever.
   // They are kept, so that no other comes to have the address of one.

@@ -539,7 +539,8 @@ typedef struct ltc_plugin_api {
    *          when the run is complete and went well; else the caller's event.
    * A run that fails after it was submitted reports in its event: this returns NULL, every output is a valid buffer with
    * unspecified contents, donated inputs are consumed. A plugin that runs synchronously may answer so with an event that is
-   * already complete, or, as long as it has consumed nothing and made nothing, with a status.
+   * already complete, or, as long as it has consumed nothing and made nothing, with a status. A status is better: the host
+   * then repeats the step op by op, and only what depends on the op that failed is lost.
    * Codes: INVALID_ARGUMENT a count or type differs from the graph's; RESOURCE_EXHAUSTED no memory for an output. May block
    * for room in the queue. The host calls one transfer or execute at a time per device. */
   ltc_status* (*execute)(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done);
