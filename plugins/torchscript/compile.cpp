@@ -10,6 +10,7 @@
 #include "convolutions.h"
 #include "errors.h"
 #include "fusion/clusters.h"
+#include "refusals.h"
 #include "schema.h"
 
 namespace ltc::torchscript {
@@ -32,6 +33,7 @@ class Executable::Compiler {
     kernels_->finish();
     for (const torch::jit::Value* output : program_.graph->outputs()) out_.outputs_.push_back({slot(*output), 0});
     bind_params(mark_last_uses());
+    out_.commit_ = std::max(committed_from_, first_large_donation());
     reserve_stack();
   }
 
@@ -99,6 +101,30 @@ class Executable::Compiler {
     }
     bind(instruction, node.inputs(), node.outputs());
     out_.instructions_.push_back(std::move(instruction));
+    if (may_refuse(program_, node)) committed_from_ = out_.instructions_.size();
+  }
+
+  static size_t size_of(const TensorSpec& spec) {
+    return static_cast<size_t>(c10::multiply_integers(spec.sizes)) * c10::elementSize(spec.dtype);
+  }
+
+  // The first instruction that takes a large part of what may be donated. Until then such memory is kept: what fails for want
+  // of memory, fails there mostly.
+  size_t first_large_donation() const {
+    constexpr size_t kLargePart = 64;  // one of so many
+    size_t all = 0;
+    for (const Program::Param& param : program_.params) all += param.may_be_donated ? size_of(param.spec) : 0;
+    if (all == 0) return 0;
+    for (size_t i = 0; i < out_.instructions_.size(); ++i) {
+      const Instruction& instruction = out_.instructions_[i];
+      for (uint32_t k = 0; k < instruction.operand_count; ++k) {
+        const Operand operand = out_.operands_[instruction.first_operand + k];
+        if (!operand.last || operand.slot >= program_.params.size()) continue;
+        const Program::Param& param = program_.params[operand.slot];
+        if (param.may_be_donated && size_of(param.spec) >= all / kLargePart) return i;
+      }
+    }
+    return out_.instructions_.size();
   }
 
   // Kernels of devices take a number among their operands from the host's memory if they compute element by element and have
@@ -177,6 +203,7 @@ class Executable::Compiler {
   Executable& out_;
   std::unordered_map<const torch::jit::Value*, uint32_t> slot_of_;
   std::unordered_set<const torch::jit::Node*> fused_;
+  size_t committed_from_ = 0;  // behind the last instruction that may refuse a value
 };
 
 Executable::Executable(const Program& program, host_compiler::HostKernels& kernels) { Compiler(program, kernels, *this).run(); }

@@ -19,6 +19,8 @@ namespace ltc::torchscript {
 
 // Slots hold the params, then constants and results. A value is moved to its last user, so an operand that arrives there
 // unshared is dead elsewhere: its memory is freed or, where the operator has an in-place twin, becomes the result.
+// That of a donated input is shared with its owner until the run is committed: no node that is left looks at values and may
+// refuse them, and the larger donations are due.
 // One run at a time: slots and stack are kept between runs.
 class Executable {
  public:
@@ -35,11 +37,12 @@ class Executable {
   size_t output_count() const { return outputs_.size(); }
   const TensorSpec& output_spec(size_t index) const { return specs_[outputs_[index].slot]; }
 
-  // In this order per run; after a failure only clear() may follow. run() fails with the node to blame.
+  // In this order per run; after a failure only clear() may follow. run() fails with the node to blame. It lets go of `donated`
+  // when it is committed; a failure before that has changed none of them.
   void load(const Input& input, at::Tensor value) noexcept {
     if (input.slot) slots_[*input.slot] = std::move(value);
   }
-  void run(Crew& crew, const ltc_scalar* scalars);
+  void run(Crew& crew, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated);
   at::Tensor take_output(size_t index);
   void clear() noexcept;
 
@@ -69,6 +72,7 @@ class Executable {
   };
   class Compiler;
 
+  void run_range(Crew& crew, size_t begin, size_t end);
   void step(const Instruction& instruction);
   void push_operands(const Instruction& instruction);
   void call(const Instruction& instruction);
@@ -90,6 +94,7 @@ class Executable {
   std::vector<SlotScalar> slot_scalars_;  // those that have a slot
   const ltc_scalar* scalars_ = nullptr;   // of the run
   std::vector<Instruction> instructions_;
+  size_t commit_ = 0;  // the instruction before which a run is committed
   std::vector<TileProgram> tiles_;
   std::vector<Operand> operands_;
   std::vector<uint32_t> results_;

@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <c10/util/StringUtil.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -42,10 +43,17 @@ bool is_exclusive(const c10::IValue& operand) {
          tensor.is_non_overlapping_and_dense();
 }
 
-void Executable::run(Crew& crew, const ltc_scalar* scalars) {
+void Executable::run(Crew& crew, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated) {
   scalars_ = scalars;
   for (const SlotScalar& scalar : slot_scalars_) slots_[scalar.slot] = scalar_value(scalar.dtype, scalars[scalar.index]);
-  for (const Instruction& instruction : instructions_) {
+  run_range(crew, 0, commit_);
+  for (at::Tensor* tensor : donated) tensor->reset();
+  run_range(crew, commit_, instructions_.size());
+}
+
+void Executable::run_range(Crew& crew, size_t begin, size_t end) {
+  for (size_t i = begin; i < end; ++i) {
+    const Instruction& instruction = instructions_[i];
     crew.prepare(instruction.threads);
     try {
       step(instruction);
@@ -231,14 +239,19 @@ void check_arguments(ltc_device* device, const Executable& executable, const ltc
   }
 }
 
-// From here on a donated input belongs to the run: its handle dies, and so does its memory at its last use.
-void load_inputs(Executable& executable, const ltc_execute_args& args) noexcept {
+// Returns the memory of those that are donated: a run that is committed lets go of it.
+std::vector<at::Tensor*> load_inputs(Executable& executable, const ltc_execute_args& args) {
+  std::vector<at::Tensor*> donated;
+  if (args.donate) donated.reserve(args.input_count);
   for (size_t i = 0; i < args.input_count; ++i) {
-    ltc_buffer* buffer = args.inputs[i];
-    const bool donated = args.donate && args.donate[i];
-    executable.load(executable.inputs()[i], donated ? std::move(buffer->tensor) : buffer->tensor);
-    if (donated) delete buffer;
+    executable.load(executable.inputs()[i], args.inputs[i]->tensor);
+    if (args.donate && args.donate[i]) donated.push_back(&args.inputs[i]->tensor);
   }
+  return donated;
+}
+
+bool is_consumed(c10::ArrayRef<at::Tensor*> donated) {
+  return std::ranges::any_of(donated, [](const at::Tensor* tensor) { return !tensor->defined(); });
 }
 
 // What a failed run leaves must be allocated: the host may still pass it on. Zeros, so that failures are repeatable.
@@ -262,15 +275,19 @@ std::optional<Error> submit(ltc_device* device, Executable& executable, const lt
   PoolScope pooled;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
   for (auto& result : results) result = std::make_unique<ltc_buffer>(device);
-  load_inputs(executable, args);
+  const std::vector<at::Tensor*> donated = load_inputs(executable, args);
   std::optional<Error> failure;
   try {
-    executable.run(crew, args.scalars);
+    executable.run(crew, args.scalars, donated);
     for (size_t i = 0; i < results.size(); ++i) results[i]->hold(executable.take_output(i));
   } catch (...) {
     failure = current_error();
     executable.clear();
+    if (!is_consumed(donated)) throw Failure(*std::move(failure));
     for (size_t i = 0; i < results.size(); ++i) hold_anything(*results[i], executable.output_spec(i));
+  }
+  for (size_t i = 0; !donated.empty() && i < args.input_count; ++i) {
+    if (args.donate[i]) delete args.inputs[i];
   }
   for (size_t i = 0; i < results.size(); ++i) outputs[i] = results[i].release();
   return failure;

@@ -17,8 +17,9 @@ struct QuietDispatch {
 // Nothing but this run can see or change the memory of an operand that was moved here.
 bool is_exclusive(const c10::IValue& operand);
 
-// Fails, with nothing consumed, when the arguments do not fit the executable. A failure while running consumes the donated
-// inputs like a success, leaves outputs of the declared types with unspecified contents, and is returned for an event.
+// Throws, with nothing consumed and nothing made, when the arguments do not fit the executable, or when the run fails before it
+// has taken a donated input. A failure after that consumes the donated inputs like a success, leaves outputs of the declared
+// types with unspecified contents, and is returned for an event.
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs);
 
 }  // namespace ltc::torchscript

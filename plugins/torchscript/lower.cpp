@@ -75,7 +75,8 @@ class Lowering {
       }
       const ltc_type& type = *source_.types[param.value];
       const bool is_scalar = param.flags & LTC_PARAM_SCALAR;
-      program_.params.push_back({is_scalar, type.dtype, is_scalar ? TensorSpec{} : declared(type)});
+      program_.params.push_back(
+          {is_scalar, type.dtype, is_scalar ? TensorSpec{} : declared(type), param.alias_output != LTC_NONE});
       values_[param.value] = graph().addInput();
       values_[param.value]->setType(is_scalar ? scalar_type(type.dtype)
                                               : tensor_type(program_.params.back().spec, program_.device));

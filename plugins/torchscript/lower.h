@@ -36,6 +36,7 @@ struct Program {
     bool is_scalar;
     ltc_dtype dtype;
     TensorSpec spec;  // of a tensor
+    bool may_be_donated;
   };
 
   // Nodes that run as one loop over tiles (fusion/clusters.h), or one that runs alone.

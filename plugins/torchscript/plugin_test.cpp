@@ -362,7 +362,7 @@ TEST_F(TorchscriptTest, BadArgumentsConsumeNothing) {
   device.api->executable_destroy(executable);
 }
 
-TEST_F(TorchscriptTest, FailedRunsReportAndRecover) {
+TEST_F(TorchscriptTest, ARunThatRefusesAValueConsumesNothing) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {3}), i = g.param(LTC_I64, {1});
   const uint32_t y = g.node("aten::neg", {x}, {}, LTC_F32, {3});
@@ -372,38 +372,51 @@ TEST_F(TorchscriptTest, FailedRunsReportAndRecover) {
   ltc_buffer* bad = device.upload<int64_t>(LTC_I64, {1}, {7});
   std::vector<ltc_buffer*> out(1);
   Status event;
-  ASSERT_FALSE(device.execute(executable, {in, bad}, {}, out, {0, 1}, &event));  // `bad` is gone
-  ASSERT_TRUE(event);
-  EXPECT_EQ(event->code, LTC_OUT_OF_RANGE) << event->message;
-  EXPECT_EQ(event->node, 1u);
-  EXPECT_THAT(event->message, HasSubstr("aten::index_select"));
-  float unspecified;
-  EXPECT_FALSE(device.read(out[0], 0, &unspecified, 4));
-  device.api->buffer_destroy(out[0]);
+  const Status refusal = device.execute(executable, {in, bad}, {}, out, {1, 1}, &event);
+  EXPECT_FALSE(event);
+  EXPECT_EQ(code_of(refusal), LTC_OUT_OF_RANGE);
+  EXPECT_EQ(refusal->node, 1u);
+  EXPECT_THAT(refusal->message, HasSubstr("aten::index_select"));
+  EXPECT_EQ(out[0], nullptr);
+  EXPECT_THAT(device.download<float>(in, 3), ElementsAre(1, 2, 3));
+  EXPECT_THAT(device.download<int64_t>(bad, 1), ElementsAre(7));
 
-  event.reset();
-  ASSERT_FALSE(device.execute(executable, {in, good}, {}, out, {}, &event));
+  ASSERT_FALSE(device.execute(executable, {in, good}, {}, out, {1, 0}, &event));
   EXPECT_FALSE(event);
   EXPECT_THAT(device.download<float>(out[0], 1), ElementsAre(-3));
-  for (ltc_buffer* b : {in, good, out[0]}) device.api->buffer_destroy(b);
+  for (ltc_buffer* b : {good, bad, out[0]}) device.api->buffer_destroy(b);
   device.api->executable_destroy(executable);
 }
 
-TEST_F(TorchscriptTest, UnwantedEventsDelayTheirError) {
+TEST_F(TorchscriptTest, ARunThatFailsLateReportsInAnEvent) {
   GraphBuilder g;
-  const uint32_t x = g.param(LTC_F32, {3}), i = g.param(LTC_I64, {1});
-  ltc_executable* executable =
-      device.build(g.finish({g.node("aten::index_select", {x, i}, {{"dim", int64_t{0}}}, LTC_F32, {1})}));
-  ltc_buffer *in = floats({3}, {1, 2, 3}), *bad = device.upload<int64_t>(LTC_I64, {1}, {7});
-  ltc_buffer* good = device.upload<int64_t>(LTC_I64, {1}, {0});
-  std::vector<ltc_buffer*> lost(1), out(1);
-  ASSERT_FALSE(device.execute(executable, {in, bad}, {}, lost));
-  Status event;
-  ASSERT_FALSE(device.execute(executable, {in, good}, {}, out, {}, &event));
-  EXPECT_EQ(code_of(event), LTC_OUT_OF_RANGE);
-  EXPECT_THAT(device.download<float>(out[0], 1), ElementsAre(1));
-  for (ltc_buffer* b : {in, bad, good, lost[0], out[0]}) device.api->buffer_destroy(b);
-  device.api->executable_destroy(executable);
+  const uint32_t x = g.param(LTC_F32, {3}, 0, 0), w = g.param(LTC_F32, {3});
+  const uint32_t y = g.node("aten::neg", {x}, {}, LTC_F32, {3});
+  const uint32_t z = g.node("aten::glu", {w}, {{"dim", int64_t{0}}}, LTC_F32, {1});  // has no half of three
+  GraphBuilder h;
+  ltc_executable* good = device.build(h.finish({h.node("aten::neg", {h.param(LTC_F32, {3})}, {}, LTC_F32, {3})}));
+  ltc_executable* executable = device.build(g.finish({y, z}));
+  ltc_buffer *in = floats({3}, {1, 2, 3}), *odd = floats({3}, {1, 2, 3});
+  for (const bool is_observed : {true, false}) {
+    std::vector<ltc_buffer*> lost(2);
+    Status event;
+    ASSERT_FALSE(device.execute(executable, {in, odd}, {}, lost, {1, 0}, is_observed ? &event : nullptr));  // `in` is gone
+    if (!is_observed) {  // the next event reports it
+      std::vector<ltc_buffer*> out(1);
+      ASSERT_FALSE(device.execute(good, {odd}, {}, out, {}, &event));
+      EXPECT_THAT(device.download<float>(out[0], 3), ElementsAre(-1, -2, -3));
+      device.api->buffer_destroy(out[0]);
+    }
+    ASSERT_TRUE(event);
+    EXPECT_EQ(event->node, 1u);
+    EXPECT_THAT(event->message, HasSubstr("aten::glu"));
+    float unspecified;
+    EXPECT_FALSE(device.read(lost[0], 0, &unspecified, 4));
+    device.api->buffer_destroy(lost[1]);
+    in = lost[0];
+  }
+  for (ltc_buffer* b : {in, odd}) device.api->buffer_destroy(b);
+  for (ltc_executable* e : {executable, good}) device.api->executable_destroy(e);
 }
 
 TEST_F(TorchscriptTest, LoweringBlamesTheNode) {

@@ -74,9 +74,9 @@ class GraphBuilder {
     types_.push_back({sizeof(ltc_type), dtype, static_cast<uint32_t>(sizes_.back().size()), sizes_.back().data()});
     return static_cast<uint32_t>(types_.size() - 1);
   }
-  uint32_t param(ltc_dtype dtype, std::vector<int64_t> sizes, uint32_t flags = 0) {
+  uint32_t param(ltc_dtype dtype, std::vector<int64_t> sizes, uint32_t flags = 0, uint32_t alias_output = LTC_NONE) {
     const uint32_t id = value(dtype, std::move(sizes));
-    params_.push_back({sizeof(ltc_param), id, flags, LTC_NONE});
+    params_.push_back({sizeof(ltc_param), id, flags, alias_output});
     return id;
   }
   uint32_t scalar(ltc_dtype dtype) { return param(dtype, {}, LTC_PARAM_SCALAR); }

@@ -1,0 +1,55 @@
+"""A step that fails loses only what depends on the op that failed, and leaves all state as eager mode leaves it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import ltc
+
+PROGRAM = os.path.join(os.path.dirname(__file__), "failing_steps.py")
+BACKENDS = ["torchscript", "minimal", "minimal_async"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("claims", ["all", "minimal"])
+def test_every_case_leaves_what_eager_mode_leaves(backend, claims):
+    environment = {**os.environ, "LTC_BACKEND": backend, "LTC_CLAIMS": claims}
+    done = subprocess.run([sys.executable, PROGRAM], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].endswith(" cases, 0 wrong")
+
+
+def test_a_value_that_nobody_read_is_told_once():
+    x = torch.zeros(3, device="ltc")
+    x += 1
+    x[torch.tensor([7], device="ltc")] = 5.0
+    with pytest.raises(IndexError):
+        x.cpu()
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_the_error_is_told_to_who_reads_what_came_after():
+    x = torch.ones(3, device="ltc")
+    ltc.mark_step()
+    x += torch.ones(3, device="ltc")[torch.tensor([9], device="ltc")]
+    ltc.mark_step()
+    y = x * 2
+    with pytest.raises(IndexError):
+        y.sum().item()
+    assert y.tolist() == [2, 2, 2] and x.tolist() == [1, 1, 1]
+
+
+def test_the_error_names_the_line_of_the_op():
+    x = torch.ones(4, 3, device="ltc")
+    loss = F.cross_entropy(x, torch.tensor([0, 1, 2, 3], device="ltc"))
+    with pytest.raises(IndexError, match=r"nll_loss.*test_failed_steps\.py:\d+"):
+        (loss * 2).item()
+
+
+def test_more_dims_than_the_plugin_has_run_on_the_host():
+    x = torch.ones([1] * 65, device="ltc") + 1
+    assert x.sum().item() == 2
