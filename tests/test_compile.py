@@ -289,11 +289,6 @@ def test_a_function_of_tensors_of_the_cpu_runs_there_with_a_warning():
     assert result.device.type == "cpu" and result.tolist() == [2, 2]
 
 
-def test_inductor_is_refused_by_name():
-    with pytest.raises(Exception, match='device ltc needs torch.compile.*backend="ltc"'):
-        torch.compile(lambda x: x + 1)(torch.ones(2, device=LTC))
-
-
 @torch.no_grad()
 def test_autocast():
     def function(x, y):

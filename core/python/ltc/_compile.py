@@ -122,6 +122,11 @@ def _tensors(graph, inputs):
     yield from graph.buffers()
 
 
+def is_of_the_device(graph: torch.fx.GraphModule, inputs: list) -> bool:
+    made = (tensor for node in graph.graph.nodes for tensor in tensors_of(node))
+    return any(tensor.device.type == "ltc" for tensor in (*_tensors(graph, inputs), *made))
+
+
 def _needs_gradient(tensor: torch.Tensor) -> bool:
     return tensor.requires_grad
 

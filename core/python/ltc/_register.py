@@ -3,10 +3,11 @@
 import atexit
 import functools
 import os
+import warnings
 
 import torch
 
-from . import _C, _device_module, _sharing
+from . import _C, _device_module, _integrations, _sharing
 
 
 def register() -> None:
@@ -23,24 +24,40 @@ def register() -> None:
     torch._register_device_module("ltc", _device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _sharing.install()
-    _name_backend_of_compile()
+    _compile_graphs_of_the_device()
     _accumulate_as_the_cpu()
     _run_backward_straight()
     _make_labels_fast()
+    if _integrations.wanted():
+        _integrations.install()
     atexit.register(_C.end_process)
 
 
-def _name_backend_of_compile() -> None:
-    """TorchInductor, the default of ``torch.compile``, generates no code for this device, and says ``KeyError: 'ltc'``."""
+_NOT_INDUCTOR = (
+    'graphs on device ltc are compiled by the backend "ltc": TorchInductor, the default of torch.compile, generates no code for the '
+    'device. torch.compile(..., backend="ltc") says so without this warning'
+)
+
+
+def _compile_graphs_of_the_device() -> None:
+    """TorchInductor, the default of ``torch.compile``, generates no code for this device: its graphs go to the backend ``ltc``."""
     compile_graph = torch._TorchCompileInductorWrapper.__call__
 
     @functools.wraps(compile_graph)
     def __call__(self, graph, inputs, **kwargs):
-        if any(isinstance(value, torch.Tensor) and value.device.type == "ltc" for value in inputs):
-            raise RuntimeError('device ltc needs torch.compile(..., backend="ltc"): TorchInductor, the default, does not know it')
-        return compile_graph(self, graph, inputs, **kwargs)
+        from . import _compile  # brings TorchDynamo, which is long to import
+
+        if not _compile.is_of_the_device(graph, inputs):
+            return compile_graph(self, graph, inputs, **kwargs)
+        _warn_once(_NOT_INDUCTOR)
+        return _compile.backend(graph, inputs)
 
     torch._TorchCompileInductorWrapper.__call__ = __call__
+
+
+@functools.cache
+def _warn_once(text: str) -> None:
+    warnings.warn(text, stacklevel=2)
 
 
 def _accumulate_as_the_cpu() -> None:

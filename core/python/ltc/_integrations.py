@@ -1,0 +1,112 @@
+"""Libraries that choose a device by a list of those that they know: where that ends on the CPU, they get this one.
+
+Each is adapted when it is imported, or now if it has been. ``LTC_INTEGRATIONS=0`` leaves them as they are.
+"""
+
+import functools
+import importlib.abc
+import importlib.util
+import os
+import sys
+
+import torch
+
+from . import _C
+
+
+def install() -> None:
+    for name, adapt in _ADAPTERS.items():
+        if name in sys.modules:
+            adapt(sys.modules[name])
+        else:
+            _Finder.pending[name] = adapt
+    sys.meta_path.insert(0, _Finder())
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds nothing itself; adapts a module once its own loader has run it."""
+
+    pending: dict = {}
+
+    def find_spec(self, name, path, target=None):
+        adapt = self.pending.pop(name, None)
+        spec = importlib.util.find_spec(name) if adapt else None
+        if spec is None or spec.loader is None:
+            return spec
+        run = spec.loader.exec_module
+
+        def exec_module(module):
+            run(module)
+            adapt(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def _replace(module, name: str, replacement) -> None:
+    """Gives ``module`` and whoever imported the name from it the replacement."""
+    original = getattr(module, name)
+    for other in [module, *sys.modules.values()]:
+        if getattr(other, "__dict__", {}).get(name) is original:
+            setattr(other, name, replacement)
+
+
+def _adapt_safetensors(module) -> None:
+    """``safe_open`` parses names of devices itself; an index is one of the device that PyTorch was given."""
+    original = module.safe_open
+
+    @functools.wraps(original)
+    def safe_open(filename, framework, device="cpu", **options):
+        if isinstance(device, (str, torch.device)) and str(device).partition(":")[0] in ("ltc", "lazy"):
+            index = torch.device(device).index
+            device = _C.current_device() if index is None else index
+        return original(filename, framework, device=device, **options)
+
+    _replace(module, "safe_open", safe_open)
+
+
+def _adapt_accelerate(module) -> None:
+    """Its default is the CPU where it knows no accelerator. ``use_cpu`` and ``ACCELERATE_TORCH_DEVICE`` count before it."""
+    default_device = module.PartialState.default_device.fget
+
+    def adapted(self):
+        device = default_device(self)
+        return torch.device("ltc", _C.current_device()) if device.type == "cpu" and torch.ltc.is_available() else device
+
+    module.PartialState.default_device = property(adapted, doc=default_device.__doc__)
+
+
+def _adapt_training_arguments(module) -> None:
+    """They have a list of their own beside accelerate's, and agree with it where the list ends."""
+    arguments = module.TrainingArguments
+    set_up = arguments.__dict__["_setup_devices"].func
+
+    def _setup_devices(self):
+        device, state = set_up(self), self.distributed_state
+        return state.device if device.type == "cpu" and state is not None and state.device.type == "ltc" else device
+
+    arguments._setup_devices = functools.cached_property(_setup_devices)
+    arguments._setup_devices.__set_name__(arguments, "_setup_devices")
+
+
+def _adapt_transformers(module) -> None:
+    """``TrainingArguments`` refuse bf16 without an accelerator that they know."""
+    original = module.is_torch_bf16_gpu_available
+
+    @functools.wraps(original)
+    def is_torch_bf16_gpu_available():
+        return original() or torch.ltc.is_available()
+
+    _replace(module, "is_torch_bf16_gpu_available", is_torch_bf16_gpu_available)
+
+
+_ADAPTERS = {
+    "safetensors": _adapt_safetensors,
+    "accelerate.state": _adapt_accelerate,
+    "transformers.training_args": _adapt_training_arguments,
+    "transformers.utils.import_utils": _adapt_transformers,
+}
+
+
+def wanted() -> bool:
+    return os.environ.get("LTC_INTEGRATIONS", "1") != "0"
