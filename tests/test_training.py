@@ -306,6 +306,36 @@ def test_gradients_of_frozen_and_shared_parameters():
     assert_same(run(LTC), run("cpu"), rtol=1e-4, atol=1e-5)
 
 
+def twice(make):
+    return nn.Sequential(make(), make())
+
+
+TWICE = {
+    "convolutions": (lambda: twice(lambda: nn.Conv2d(3, 3, 3, padding=1)), (2, 3, 5, 5)),
+    "transposed": (lambda: twice(lambda: nn.ConvTranspose1d(3, 3, 3)), (2, 3, 5)),
+    "batch norms": (lambda: twice(lambda: nn.BatchNorm2d(3)), (4, 3, 5, 5)),
+    "layer norms": (lambda: twice(lambda: nn.LayerNorm(5)), (2, 3, 5)),
+    "group norms": (lambda: twice(lambda: nn.GroupNorm(3, 6)), (2, 6, 5)),
+    "recurrent layers": (lambda: nn.LSTM(4, 4, num_layers=2), (3, 2, 4)),
+    "behind a frozen layer": (lambda: nn.Sequential(nn.Conv2d(3, 3, 1).requires_grad_(False), nn.BatchNorm2d(3), nn.BatchNorm2d(3)), (2, 3, 4, 4)),
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_equal_layers_in_a_row_without_gradient_for_the_first_input(name):
+    """The first result of the first layer's backward is not made."""
+
+    def run(device):
+        torch.manual_seed(0)
+        make, shape = TWICE[name]
+        module, x = make().to(device), torch.randn(shape).to(device)
+        out = module(x)
+        (out[0] if isinstance(out, tuple) else out).square().mul(0.1).sum().backward()
+        return [p.grad for p in module.parameters() if p.grad is not None]
+
+    assert_same(run(LTC), run("cpu"), rtol=1e-4, atol=1e-5)
+
+
 # ---- two devices
 
 TWO_DEVICES = """

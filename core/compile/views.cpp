@@ -43,8 +43,11 @@ class Rewriter {
   void rewrite(Node node) {
     if (node.op == ops_.as_strided) return rewrite_read(std::move(node));
     if (node.op == ops_.as_strided_scatter) return rewrite_write(std::move(node));
-    fold(std::move(node));
+    folds(node.op) ? fold(std::move(node)) : emit(std::move(node));
   }
+
+  // Ops of one result, so that the result of such a node is wanted. Any other node may lack its first result or its operands.
+  bool folds(OpId op) const { return op == ops_.reshape || op == ops_.expand || op == ops_.permute || op == ops_.slice; }
 
   void rewrite_read(Node node) {
     const auto chain = decompose(graph_.type(node.inputs[0]).sizes, geometry_of(node));
@@ -76,7 +79,7 @@ class Rewriter {
 
   // Joins the node with the one that makes its input, and drops it if it changes nothing.
   void fold(Node node) {
-    const Node* before = producer(node.inputs.empty() ? kNone : node.inputs[0]);
+    const Node* before = producer(node.inputs[0]);
     if (before && before->op == node.op) join(*before, node);
     const bool idle = changes_nothing(node) && substitute_.allowed(node.outputs[0], node.inputs[0]);
     idle ? substitute_.replace(node.outputs[0], node.inputs[0]) : emit(std::move(node));
@@ -114,8 +117,7 @@ class Rewriter {
       }
       return true;
     }
-    return (node.op == ops_.reshape || node.op == ops_.expand || node.op == ops_.slice) &&
-           same_shape(graph_.type(node.inputs[0]), graph_.type(node.outputs[0]));
+    return same_shape(graph_.type(node.inputs[0]), graph_.type(node.outputs[0]));
   }
 
   void emit(Node node) {

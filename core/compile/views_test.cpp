@@ -226,6 +226,19 @@ TEST(Views, WritesThatCoverEverything) {
       << print(graph);
 }
 
+// Two layers of a kind in a row, the first without a gradient for its input: the mask leaves out the first result.
+TEST(Views, LeavesNodesWithoutTheirFirstResult) {
+  Graph graph = parse(R"(graph(%0: f32[2,3], %1: f32[2,3]) {
+    %2: f32[2,3], %3: f32[3] = custom::norm_backward(%0, %1) {mask=[1,1]}
+    _, %4: f32[3] = custom::norm_backward(%2, %1) {mask=[0,1]}
+    _, %5: f32[3] = custom::norm_backward(%4, none) {mask=[0,1]}
+    return %3, %5 })");
+  const Graph before = graph;
+  views(graph);
+  verify(graph, "views");
+  EXPECT_TRUE(same(graph, before)) << print(graph);
+}
+
 // Geometries that programs make: a few random view operations on a contiguous tensor.
 class RandomViews {
  public:
