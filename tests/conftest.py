@@ -3,6 +3,7 @@
 import os
 
 os.environ["LTC_CACHE"] = "0"  # a compile is a compile, also in processes that tests start
+os.environ["LTC_VERIFY"] = "1"  # the host checks its graphs after each step of compiling
 os.environ["OMP_NUM_THREADS"] = "1"  # see below
 
 import pytest

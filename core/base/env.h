@@ -18,6 +18,7 @@ inline constexpr const char* kUseBf16 = "LTC_USE_BF16";        // 1: float and d
 inline constexpr const char* kEager = "LTC_EAGER";             // 1: every op runs at once                       [0]
 inline constexpr const char* kFastOperators = "LTC_FAST_OPERATORS";  // 1: + - * / skip PyTorch's dispatcher     [0]
 inline constexpr const char* kStacks = "LTC_STACKS";                 // 1: messages show whole Python stacks           [0]
+inline constexpr const char* kVerify = "LTC_VERIFY";                 // 1: graphs are checked while compiling            [0]
 
 // Whether a variable that is 0 or 1 is set to anything but 0.
 LTC_API bool is_set(const char* name);

@@ -98,6 +98,7 @@ void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) 
 // False if the plugin refused a node.
 bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
   NarrowedGraph narrowed = narrow(lowered.segment.graph, target.narrowing);
+  verify_if_asked(narrowed.graph, "narrowing");
   SymbolicPrograms::Code& code = lowered.code;
   if (target.symbolic) lower_symbolic(lowered, narrowed.graph, target);
   if (!code.program && !code.executable) code.program = lower_as_it_is(lowered.segment, narrowed, claims, target);
@@ -109,6 +110,7 @@ bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
 std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, const Target& target) {
   std::vector<Lowered> result;
   for (Segment& segment : partition(graph, claims.clusters)) {
+    verify_if_asked(segment.graph, "partition");
     result.push_back({std::move(segment)});
     if (result.back().segment.on_device && !lower_segment(result.back(), claims, target)) return std::nullopt;
   }

@@ -1,6 +1,8 @@
 #include "core/compile/passes.h"
 
+#include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/compile/verify_nodes.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 
@@ -8,23 +10,29 @@ namespace ltc {
 namespace {
 
 #ifdef NDEBUG
-constexpr bool kVerify = false;
+constexpr bool kIsDebugBuild = false;
 #else
-constexpr bool kVerify = true;
+constexpr bool kIsDebugBuild = true;
 #endif
 
 void run_pass(const Pass& pass, Graph& graph) {
   const bool traced = log::enabled(log::Level::kTrace);
   const Graph before = traced ? graph : Graph();
   pass.run(graph);
-  if (kVerify) verify(graph, pass.name);
+  verify_if_asked(graph, pass.name);
   if (traced && !same(before, graph)) log::at(log::Level::kTrace, "after ", pass.name, ": ", print(graph));
 }
 
 }  // namespace
 
+void verify_if_asked(const Graph& graph, const char* after) {
+  static const bool all = env::is_set(env::kVerify);
+  if (kIsDebugBuild || all) verify(graph, after);
+  if (all) verify_nodes(graph, after);
+}
+
 void run_passes(Graph& graph) {
-  if (kVerify) verify(graph, "recording");
+  verify_if_asked(graph, "recording");
   for (const Pass& pass : kPasses) run_pass(pass, graph);
 }
 

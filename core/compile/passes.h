@@ -31,7 +31,11 @@ inline constexpr Pass kPasses[] = {
     {"aliases", aliases},
 };
 
-// All of them in that order, verified before and after each in debug builds; LTC_LOG=trace shows the graph after each change.
+// Checks a graph for a defect of the host: its structure in debug builds (verify.h), with LTC_VERIFY=1 in any build its nodes
+// too (verify_nodes.h). Throws Error(kInternal) that names `after`, the step that made the graph.
+void verify_if_asked(const Graph& graph, const char* after);
+
+// All of them in that order, each with verify_if_asked before and behind it; LTC_LOG=trace shows the graph after each change.
 void run_passes(Graph& graph);
 
 }  // namespace ltc
