@@ -94,7 +94,9 @@ class Finder {
     }
     const ValueId result = node.out[0];
     if (result == kNone || found_.is_candidate[result]) return;
-    for (const ValueId operand : node.in) cost_[result] += found_.is_candidate[operand] ? 0 : cost_[operand];
+    for (const ValueId operand : node.in) {
+      if (operand != kNone && !found_.is_candidate[operand]) cost_[result] += cost_[operand];
+    }
     if (!computes(node.kind)) return;
     cost_[result] += node.kind == Kind::kPhilox ? kCheapNumber + 1 : 1;
     const bool cheap = graph_.values[result].count == 1 && cost_[result] <= kCheapNumber;
