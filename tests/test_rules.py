@@ -13,6 +13,7 @@ import filelock
 import pytest
 
 import ltc
+from comparing import output_of
 from ltc import _C
 
 TESTS = Path(__file__).parent
@@ -59,3 +60,39 @@ def test_rule(rule, samples):
     assert not failures, "\n".join(failures[:5])
     assert users or rule in ELSEWHERE, "nothing calls it, and no other test is named"
     assert not (users and rule in ELSEWHERE), "it is listed as without samples but has some"
+
+
+EACH_RESULT_ALONE = """
+    import torch, ltc
+    from torch.testing._internal.common_methods_invocations import op_db
+    from comparing import assert_close, to_device
+
+    NAMES = {"aminmax", "cummax", "cummin", "frexp", "kthvalue", "max", "median", "min", "mode", "nanmedian", "native_batch_norm", "native_layer_norm", "sort",
+             "std_mean", "topk", "unbind", "var_mean", "linalg.cholesky_ex", "linalg.eigh", "linalg.inv_ex", "linalg.lu_factor", "linalg.qr", "linalg.slogdet"}
+    torch.set_num_threads(1)
+    count = 0
+    for op in op_db:
+        if op.name not in NAMES:
+            continue
+        for sample in list(op.sample_inputs("cpu", torch.float32))[:2]:
+            call = (sample.input, *sample.args), sample.kwargs
+            expected = op(*call[0], **call[1])
+            if not isinstance(expected, tuple) or not all(isinstance(each, torch.Tensor) for each in expected):
+                continue
+            for i in range(len(expected)):
+                args, kwargs = to_device(call)
+                try:
+                    assert_close(op(*args, **kwargs)[i].cpu(), expected[i], rtol=1e-3, atol=1e-3)
+                except AssertionError as error:
+                    print("FAILED", op.formatted_name, i, error)
+                count += 1
+    print("results", count)
+"""
+
+
+def test_each_result_alone():
+    """A rule gives one result of several where the others are not read. With LTC_VERIFY=1 a rule that fails is an error."""
+    path = os.pathsep.join([str(TESTS), *sys.path])
+    output = output_of(EACH_RESULT_ALONE, LTC_CLAIMS="minimal", LTC_LOG="error", PYTHONPATH=path)
+    assert "FAILED" not in output, output
+    assert int(output.split()[-1]) > 60

@@ -25,10 +25,14 @@ void run_pass(const Pass& pass, Graph& graph) {
 
 }  // namespace
 
+bool is_verifying() {
+  static const bool is_set = env::is_set(env::kVerify);
+  return is_set;
+}
+
 void verify_if_asked(const Graph& graph, const char* after) {
-  static const bool all = env::is_set(env::kVerify);
-  if (kIsDebugBuild || all) verify(graph, after);
-  if (all) verify_nodes(graph, after);
+  if (kIsDebugBuild || is_verifying()) verify(graph, after);
+  if (is_verifying()) verify_nodes(graph, after);
 }
 
 void run_passes(Graph& graph) {

@@ -91,7 +91,7 @@ struct Moments {
   Val variance, mean;
 };
 Moments moments(const Call& call) {
-  const Val x = cast(call.tensor("self"), math_dtype(call.result().dtype));
+  const Val x = cast(call.tensor("self"), math_dtype(call.any_result().dtype));
   const Ints dims = call.ints("dim");
   const bool keep = call.flag("keepdim");
   const Val centre = mean(x, dims, true), squares = sum(square(x - centre), dims, keep);

@@ -2,6 +2,7 @@
 
 #include "core/decompose/decompose.h"
 #include "core/decompose/pairs.h"
+#include "core/ir/text.h"
 #include "core/ops/op_table.h"
 
 namespace ltc::decompose {
@@ -21,6 +22,14 @@ TEST(Rules, WhatStaysWholeOrOnTheHostHasNoneAndSaysWhy) {
     if (row.tier != Tier::kWhole && row.tier != Tier::kHost) continue;
     EXPECT_FALSE(has_rule(row)) << row.name;
     EXPECT_FALSE(row.doc.empty()) << row.name;
+  }
+}
+
+TEST(Rules, GiveTheSecondResultAlone) {
+  for (const char* op : {"aten::var_mean.correction", "aten::std_mean.correction"}) {
+    const Graph graph = minimal_form(parse("graph(%0: f32[2,3]) { _, %1: f32[2] = " + std::string(op) +
+                                           "(%0) {dim=[1], correction=none, keepdim=false} return %1 }"));
+    for (const Node& node : graph.nodes) EXPECT_NE(op_name(node.op), op);
   }
 }
 
