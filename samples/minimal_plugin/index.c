@@ -36,7 +36,8 @@ static int64_t find(const struct walk* walk, struct call* call) {
   const int64_t i = ((const int64_t*)walk->index->data)[walk->at];
   const int64_t size = walk->x->rank > 0 ? walk->x->sizes[walk->dim] : 1;
   if (i >= 0 && i < size) return walk->x_row + (walk->x->rank > 0 ? i * walk->x_strides[walk->dim] : 0);
-  (void)fail(call, "index %lld is out of bounds for dimension %u with size %lld", (long long)i, walk->dim, (long long)size);
+  (void)fail(call, LTC_OUT_OF_RANGE, "index %lld is out of bounds for dimension %u with size %lld", (long long)i, walk->dim,
+             (long long)size);
   return -1;
 }
 

@@ -18,7 +18,7 @@ static int64_t along(const struct attr* attr, uint32_t dim) { return attr->value
 
 static bool read_convolution(struct call* call, struct convolution* how) {
   const struct array *x = call->in[0], *weight = call->in[1], *out = call->out[0];
-  if (x->rank > SPATIAL + 2) return fail(call, "%u dims of space, expected at most %d", x->rank - 2, SPATIAL);
+  if (x->rank > SPATIAL + 2) return fail(call, LTC_UNSUPPORTED, "%u dims of space, expected at most %d", x->rank - 2, SPATIAL);
   how->transposed = attr_int(&call->attrs[3], 0) != 0;
   how->batch = x->sizes[0];
   how->groups = attr_int(&call->attrs[4], 1);

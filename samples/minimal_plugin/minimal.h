@@ -9,8 +9,15 @@
 
 #define MAX_RANK 16
 #define MAX_ATTRS 6
-#define ERROR_BYTES 120
+#define MESSAGE_BYTES 120
 #define DTYPES (LTC_F64 + 1) /* BOOL to F64 are computed with; others are only held */
+
+/* Why work failed; code 0: it did not. */
+struct failure {
+  ltc_code code;
+  uint32_t node; /* of the graph, or LTC_NONE: the host names the op and the user's line */
+  char message[MESSAGE_BYTES];
+};
 
 /* A dense row-major array. */
 struct array {
@@ -37,7 +44,7 @@ struct call {
   size_t in_count;
   struct array* const* out;
   const struct attr* attrs; /* in the order of the op's row */
-  char error[ERROR_BYTES];  /* out: why the kernel failed */
+  struct failure* failure;  /* out: why the kernel failed */
 };
 typedef bool kernel(struct call* call);
 
@@ -72,8 +79,9 @@ extern const struct op unary_ops[], elementwise_ops[], cast_ops[], movement_ops[
   [LTC_BF16] = op, [LTC_F32] = op, [LTC_F64] = op
 
 size_t array_bytes(const struct array* array);
-size_t element_bytes(ltc_dtype dtype);                 /* 0 for what is no dtype of ours */
-bool fail(struct call* call, const char* format, ...); /* false, for `return fail(...)` */
+size_t element_bytes(ltc_dtype dtype); /* 0 for what is no dtype of ours */
+/* False, for `return fail(...)`. The code decides what the program can catch: OUT_OF_RANGE is Python's IndexError. */
+bool fail(struct call* call, ltc_code code, const char* format, ...);
 int64_t attr_int(const struct attr* attr, int64_t otherwise);
 
 /* Element strides of a dense array of these sizes. */

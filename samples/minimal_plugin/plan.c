@@ -1,7 +1,6 @@
 #include "plan.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 
 static const struct op* const tables[] = {unary_ops,    elementwise_ops, cast_ops,  movement_ops,
                                           creation_ops, reduction_ops,   index_ops, matrix_ops};
@@ -332,7 +331,7 @@ static void end_values(const struct plan* plan, size_t step, const size_t* ids, 
   }
 }
 
-static bool run_step(const struct step* step, struct array* values, char error[ERROR_BYTES]) {
+static bool run_step(const struct step* step, struct array* values, struct failure* failure) {
   const struct array* in[step->in_count + 1];
   struct array* out[step->out_count + 1];
   for (size_t i = 0; i < step->in_count; ++i) in[i] = step->in[i] == LTC_NONE ? NULL : &values[step->in[i]];
@@ -341,15 +340,13 @@ static bool run_step(const struct step* step, struct array* values, char error[E
     if (out[i] && !out[i]->data) out[i]->data = malloc((size_t)out[i]->count * element_bytes(out[i]->dtype) + 1);
     if (out[i] && !out[i]->data) return false;
   }
-  struct call call = {in, step->in_count, out, step->attrs, "out of memory"};
-  const bool good = step->run(&call);
-  if (!good) (void)snprintf(error, ERROR_BYTES, "%s: %.80s", step->op->name, call.error);
-  return good;
+  struct call call = {in, step->in_count, out, step->attrs, failure};
+  return step->run(&call);
 }
 
-bool plan_run(const struct plan* plan, void* const* data, char error[ERROR_BYTES]) {
+bool plan_run(const struct plan* plan, void* const* data, struct failure* failure) {
   struct array* values = malloc((plan->value_count + 1) * sizeof *values);
-  (void)snprintf(error, ERROR_BYTES, "out of memory");
+  *failure = (struct failure){LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of memory"}; /* of whoever says nothing else */
   if (!values) return false;
   memcpy(values, plan->values, plan->value_count * sizeof *values);
   for (size_t i = 0; i < plan->param_count; ++i) {
@@ -362,7 +359,10 @@ bool plan_run(const struct plan* plan, void* const* data, char error[ERROR_BYTES
   bool good = true;
   for (size_t i = 0; i < plan->step_count; ++i) {
     const struct step* step = &plan->steps[i];
-    good = good && run_step(step, values, error);
+    if (good && !run_step(step, values, failure)) {
+      failure->node = (uint32_t)i; /* a step is a node */
+      good = false;
+    }
     end_values(plan, i, step->in, step->in_count, values);
     end_values(plan, i, step->out, step->out_count, values);
   }

@@ -28,7 +28,7 @@ size_t plan_output_count(const struct plan* plan);
 const struct array* plan_param(const struct plan* plan, size_t param);
 const struct array* plan_output(const struct plan* plan, size_t output);
 
-/* `data`: the elements of each param, and behind them room for those of each output. On failure false, and why in `error`. */
-bool plan_run(const struct plan* plan, void* const* data, char error[ERROR_BYTES]);
+/* `data`: the elements of each param, and behind them room for those of each output. On failure false, and why in `failure`. */
+bool plan_run(const struct plan* plan, void* const* data, struct failure* failure);
 
 #endif

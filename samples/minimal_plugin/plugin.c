@@ -51,8 +51,8 @@ static ltc_status* submit(ltc_device* device, struct work* work, ltc_event** don
   return queue_push(device->queue, work, done) ? NULL : out_of_memory(device->plugin);
 #else
   (void)done;
-  char text[ERROR_BYTES];
-  return work->run(work, text) ? NULL : error(device->plugin, LTC_INTERNAL, LTC_NONE, text);
+  struct failure failure;
+  return work->run(work, &failure) ? NULL : error(device->plugin, failure.code, failure.node, failure.message);
 #endif
 }
 
@@ -126,8 +126,8 @@ static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args
   return NULL;
 }
 
-static bool end_buffer(struct work* work, char text[ERROR_BYTES]) {
-  (void)text;
+static bool end_buffer(struct work* work, struct failure* failure) {
+  (void)failure;
   free(((ltc_buffer*)work)->data);
   free(work);
   return true;
@@ -146,8 +146,8 @@ struct copy {
   void* staged; /* may be NULL */
 };
 
-static bool run_copy(struct work* work, char text[ERROR_BYTES]) {
-  (void)text;
+static bool run_copy(struct work* work, struct failure* failure) {
+  (void)failure;
   struct copy* copy = (struct copy*)work;
   if (copy->bytes) memcpy(copy->to, copy->from, copy->bytes);
   free(copy->staged);
@@ -237,8 +237,8 @@ static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc
   return NULL;
 }
 
-static bool end_executable(struct work* work, char text[ERROR_BYTES]) {
-  (void)text;
+static bool end_executable(struct work* work, struct failure* failure) {
+  (void)failure;
   plan_release(((ltc_executable*)work)->plan);
   free(work);
   return true;
@@ -261,9 +261,9 @@ static void free_run(struct run* run) {
   free(run);
 }
 
-static bool run_run(struct work* work, char text[ERROR_BYTES]) {
+static bool run_run(struct work* work, struct failure* failure) {
   struct run* run = (struct run*)work;
-  const bool good = plan_run(run->plan, run->data, text);
+  const bool good = plan_run(run->plan, run->data, failure);
   free_run(run);
   return good;
 }

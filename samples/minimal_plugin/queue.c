@@ -11,7 +11,7 @@ struct queue {
   struct work *first, *last;
   bool stop;
   pthread_t thread;
-  char error[ERROR_BYTES]; /* of work without event, for the next event */
+  struct failure failure; /* of work without event, for the next event */
 };
 
 /* Held by the host and by the work; under the queue's lock. */
@@ -19,7 +19,7 @@ struct ltc_event {
   struct queue* queue;
   int references;
   bool done;
-  char error[ERROR_BYTES]; /* empty: went well */
+  struct failure failure;
 };
 
 static void release(ltc_event* event) {
@@ -33,13 +33,13 @@ static void run_first(struct queue* queue) {
   if (!queue->first) queue->last = NULL;
   pthread_mutex_unlock(&queue->lock);
   ltc_event* event = work->event;
-  char error[ERROR_BYTES] = "";
-  const bool good = work->run(work, error);
+  struct failure failure = {0};
+  const bool good = work->run(work, &failure);
   pthread_mutex_lock(&queue->lock);
-  if (!good && !queue->error[0]) memcpy(queue->error, error, sizeof error);
+  if (!good && !queue->failure.code) queue->failure = failure;
   if (!event) return;
-  memcpy(event->error, queue->error, sizeof error);
-  queue->error[0] = 0;
+  event->failure = queue->failure;
+  queue->failure.code = 0;
   event->done = true;
   release(event);
   pthread_cond_broadcast(&queue->changed);
@@ -127,8 +127,9 @@ ltc_status* queue_event_wait(ltc_event* event, uint64_t timeout_ns, bool* finish
   const bool done = event->done;
   pthread_mutex_unlock(&queue->lock);
   *finished = done;
-  if (!done || !event->error[0]) return NULL;
-  return queue->host->status_create(queue->host->host, LTC_INTERNAL, LTC_NONE, event->error, strlen(event->error));
+  const struct failure* failure = &event->failure;
+  if (!done || !failure->code) return NULL;
+  return queue->host->status_create(queue->host->host, failure->code, failure->node, failure->message, strlen(failure->message));
 }
 
 void queue_event_destroy(ltc_event* event) {

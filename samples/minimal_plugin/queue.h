@@ -5,10 +5,10 @@
 
 #include "minimal.h"
 
-/* A piece of work; the first field of what it needs. `run` frees all of that, and says in `error` why it failed. */
+/* A piece of work; the first field of what it needs. `run` frees all of that, and says in `failure` why it failed. */
 struct work {
   struct work* next;
-  bool (*run)(struct work* work, char error[ERROR_BYTES]);
+  bool (*run)(struct work* work, struct failure* failure);
   ltc_event* event; /* NULL: nobody waits for it */
 };
 

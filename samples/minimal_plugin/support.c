@@ -11,10 +11,11 @@ size_t element_bytes(ltc_dtype dtype) { /* by id: BOOL to F8_E8M0FNU */
 
 size_t array_bytes(const struct array* array) { return (size_t)array->count * element_bytes(array->dtype); }
 
-bool fail(struct call* call, const char* format, ...) {
+bool fail(struct call* call, ltc_code code, const char* format, ...) {
+  call->failure->code = code;
   va_list arguments;
   va_start(arguments, format);
-  (void)vsnprintf(call->error, sizeof call->error, format, arguments);
+  (void)vsnprintf(call->failure->message, MESSAGE_BYTES, format, arguments);
   va_end(arguments);
   return false;
 }
