@@ -1,6 +1,10 @@
 #include "core/base/error.h"
 
+#include "core/base/utf8.h"
+
 namespace ltc {
+
+Error::Error(Code code, const std::string& message) : std::runtime_error(message_text(message)), code_(code) {}
 
 const char* code_name(Code code) {
   switch (code) {

@@ -29,7 +29,8 @@ const char* code_name(Code code);
 
 class Error : public std::runtime_error {
  public:
-  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  // what() is the message as message_text (utf8.h) has it: PyTorch and Python take any error's text for UTF-8.
+  Error(Code code, const std::string& message);
   Code code() const { return code_; }
 
  private:

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "core/base/env.h"
+#include "core/base/utf8.h"
 
 namespace ltc::log {
 namespace {
@@ -41,7 +42,7 @@ bool enabled(Level level) { return static_cast<int>(level) >= logger().level && 
 void write(Level level, std::string_view message) {
   static const spdlog::level::level_enum levels[] = {spdlog::level::trace, spdlog::level::debug, spdlog::level::info,
                                                      spdlog::level::warn,  spdlog::level::err,   spdlog::level::off};
-  logger().out->log(levels[static_cast<int>(level)], "{}", message);
+  logger().out->log(levels[static_cast<int>(level)], "{}", valid_utf8(message));
 }
 
 }  // namespace ltc::log

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/host/sized.h"
 #include "core/host/status.h"
 
@@ -40,7 +41,7 @@ ltc_status* HostApi::create_status(void*, ltc_code code, uint32_t node, const ch
 
 void HostApi::log(void* host, int32_t level, const char* message, size_t size) noexcept {
   try {
-    if (message) log::at(level_of(level), of(host)->prefix_, std::string_view(message, size));
+    if (message && log::enabled(level_of(level))) log::write(level_of(level), of(host)->prefix_ + message_text({message, size}));
   } catch (...) {
     // No memory for a line of log: the line is lost, the plugin's work goes on.
   }
@@ -61,7 +62,8 @@ bool HostApi::cache_find(void* host, ltc_string key, const ltc_sink* value) noex
 void HostApi::cache_insert(void* host, ltc_string key, ltc_string about, ltc_string value) noexcept {
   try {
     DiskCache* const cache = of(host)->cache_;
-    if (cache) cache->insert(of(host)->cache_key(key), of(host)->prefix_ + std::string(view(about)), view(value));
+    if (cache && value.size <= kLargestKept)
+      cache->insert(of(host)->cache_key(key), of(host)->prefix_ + std::string(view(about)), view(value));
   } catch (...) {
     // No memory to keep it: it is made again.
   }

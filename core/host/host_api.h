@@ -9,6 +9,9 @@
 
 namespace ltc::host {
 
+// No file that a plugin may keep is larger: the host takes no more bytes, and keeps nothing of it.
+inline constexpr size_t kLargestKept = 256 << 20;
+
 // Kept at one address from ltc_plugin_entry until plugin_close has returned. Its functions may be called from any thread.
 class HostApi {
  public:
