@@ -107,7 +107,7 @@ Options parse_options(int argc, char** argv) {
 std::string find_backend(const std::string& backend) {
   if (backend.find('/') != backend.npos || backend.ends_with(".so")) {
     if (!fs::exists(backend)) fail(Code::kNotFound, backend, ": not there");
-    if (fs::is_directory(backend)) fail(Code::kNotFound, backend, ": a folder, not a plugin's library");
+    if (!fs::is_regular_file(backend)) fail(Code::kNotFound, backend, ": no regular file, so no plugin's library");
     return fs::absolute(backend).string();
   }
   // This program lies in the package's folder `bin`, the plugins in its folder `plugins`.

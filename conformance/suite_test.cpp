@@ -184,6 +184,7 @@ TEST(Suite, wrong_use_is_exit_code_2) {
   EXPECT_EQ(run_suite("").code, 2);
   EXPECT_EQ(run_suite("--backend /nowhere/libltc_x.so").code, 2);
   EXPECT_EQ(run_suite("--backend /tmp/").code, 2);
+  EXPECT_EQ(run_suite("--backend /dev/zero").code, 2);
   EXPECT_EQ(run_on("test", "--tier nothing").code, 2);
   EXPECT_EQ(run_on("test", "--filter 'Nothing.*'").code, 2);
   EXPECT_EQ(run_on("test", "--frobnicate").code, 2);

@@ -4,11 +4,16 @@
 
 #include <dlfcn.h>
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <boost/dll/shared_library.hpp>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <mutex>
 #include <vector>
 
@@ -18,18 +23,70 @@ namespace ltc::host {
 
 namespace {
 
-// The loader maps what the file's header promises and dies of a file cut short (SIGBUS). Whatever else is wrong it says itself.
-void check_complete(const std::string& path) {
-  std::error_code error;
-  const uintmax_t size = std::filesystem::file_size(path, error);
-  std::ifstream file(path, std::ios::binary);
+struct Machine {
+  uint16_t id;  // e_machine of an ELF header
+  const char* name;
+};
+constexpr Machine kMachines[] = {
+    {EM_X86_64, "x86-64"}, {EM_AARCH64, "arm64"}, {EM_386, "x86 of 32 bits"},  {EM_ARM, "arm of 32 bits"}, {EM_RISCV, "risc-v"},
+    {EM_PPC64, "power"},   {EM_S390, "s390"},     {EM_LOONGARCH, "loongarch"}, {EM_MIPS, "mips"},
+};
+#if defined(__x86_64__)
+constexpr uint16_t kOwnMachine = EM_X86_64;
+#elif defined(__aarch64__)
+constexpr uint16_t kOwnMachine = EM_AARCH64;
+#elif defined(__riscv)
+constexpr uint16_t kOwnMachine = EM_RISCV;
+#elif defined(__powerpc64__)
+constexpr uint16_t kOwnMachine = EM_PPC64;
+#else
+constexpr uint16_t kOwnMachine = EM_NONE;  // not compared
+#endif
+
+std::string machine_name(uint16_t id) {
+  const auto* known = std::ranges::find(kMachines, id, &Machine::id);
+  return known == std::end(kMachines) ? cat("machine ", id) : known->name;
+}
+
+class File {
+ public:
+  explicit File(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+    if (descriptor_ < 0) fail(Code::kNotFound, errno == ENOENT ? "not there" : std::strerror(errno));
+    if (::fstat(descriptor_, &facts_) != 0) fail(Code::kNotFound, std::strerror(errno));
+  }
+  ~File() { ::close(descriptor_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  const struct stat& facts() const { return facts_; }
+  template <typename Struct>
+  bool read(uint64_t offset, Struct& to) const {
+    return ::pread(descriptor_, &to, sizeof to, static_cast<off_t>(offset)) == static_cast<ssize_t>(sizeof to);
+  }
+
+ private:
+  const int descriptor_;
+  struct stat facts_ {};
+};
+
+// What the loader would not say, or not live to say: it waits for ever at a pipe, says of another processor's library that there
+// is no such file, and dies of a file cut short (SIGBUS), as it maps what the header promises.
+void check_file(const std::string& path) {
+  const File file(path);
+  if (S_ISDIR(file.facts().st_mode)) fail(Code::kNotFound, "a folder, not a library");
+  if (!S_ISREG(file.facts().st_mode)) fail(Code::kNotFound, "a pipe or a device, not a library");
+  const auto size = static_cast<uint64_t>(file.facts().st_size);
   Elf64_Ehdr header;
-  if (error || !file.read(reinterpret_cast<char*>(&header), sizeof(header))) return;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_ident[EI_CLASS] != ELFCLASS64) return;
+  if (!file.read(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return;
+  const bool readable = header.e_ident[EI_DATA] == (std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB);
+  if (readable && kOwnMachine != EM_NONE && header.e_machine != kOwnMachine) {
+    fail(Code::kNotFound, "a library for ", machine_name(header.e_machine), ", and this process runs on ",
+         machine_name(kOwnMachine));
+  }
+  if (!readable || header.e_ident[EI_CLASS] != ELFCLASS64) return;
   for (uint16_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    file.seekg(static_cast<std::streamoff>(header.e_phoff + uint64_t{i} * header.e_phentsize));
-    const bool read = static_cast<bool>(file.read(reinterpret_cast<char*>(&segment), sizeof(segment)));
+    const bool read = file.read(header.e_phoff + uint64_t{i} * header.e_phentsize, segment);
     if (!read || segment.p_offset > size || segment.p_filesz > size - segment.p_offset) {
       fail(Code::kNotFound, "the file is cut short: it has ", size, " bytes");
     }
@@ -48,7 +105,7 @@ Library& Library::operator=(Library&&) noexcept = default;
 Library::~Library() = default;
 
 Library Library::open(const std::string& path) {
-  check_complete(path);
+  check_file(path);
   auto handle = std::make_shared<Handle>();
   std::error_code error;
   handle->library.load(path, error, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);

@@ -10,7 +10,8 @@ namespace ltc::host {
 // plugins bring along do not see each other's symbols.
 class Library {
  public:
-  // Throws NOT_FOUND with the dynamic loader's own words.
+  // Throws NOT_FOUND with the dynamic loader's own words, or with ours where it has none: for what is no regular file, is another
+  // processor's, or is cut short. Static constructors of the library run.
   static Library open(const std::string& path);
 
   Library(Library&&) noexcept;
