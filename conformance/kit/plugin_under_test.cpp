@@ -15,6 +15,7 @@ namespace ltc::conformance {
 namespace {
 
 std::string path_under_test;
+bool loaded_quietly = true;
 
 void expect_untouched(const char* slot, const void* out, const Failure& failure) {
   EXPECT_EQ(out, nullptr) << slot << " failed (" << failure << ") and wrote its out parameter; the contract: after an error "
@@ -22,6 +23,14 @@ void expect_untouched(const char* slot, const void* out, const Failure& failure)
 }
 
 [[noreturn]] void broken(const char* slot, const std::string& what) { throw std::runtime_error(cat(slot, " ", what)); }
+
+// Whether the handle is an input that stays the caller's.
+bool is_borrowed(const Device::RunArgs& run, const ltc_buffer* buffer) {
+  for (size_t i = 0; i < run.inputs.size(); ++i) {
+    if (run.inputs[i] == buffer && (run.donate.empty() || !run.donate[i])) return true;
+  }
+  return false;
+}
 
 void throw_if(const char* slot, const Failure& failure) {
   if (failure) broken(slot, cat("failed: ", code_text(failure.code), ": ", failure.message));
@@ -34,13 +43,28 @@ const std::string& backend_path() { return path_under_test; }
 
 ltc_plugin_entry_fn* backend_entry() {
   static ltc_plugin_entry_fn* const entry = [] {
+    const FloatControl before = FloatControl::current();
     host::Library library = host::Library::open(path_under_test);
+    loaded_quietly = FloatControl::current() == before;
+    before.restore();
     auto* found = reinterpret_cast<ltc_plugin_entry_fn*>(library.find("ltc_plugin_entry"));
     library.keep();
     if (!found) fail(Code::kNotFound, path_under_test, " exports no ltc_plugin_entry");
     return found;
   }();
   return entry;
+}
+
+bool loading_kept_float_control() {
+  backend_entry();
+  return loaded_quietly;
+}
+
+ExpectFloatControl::~ExpectFloatControl() {
+  if (FloatControl::current() == before_) return;
+  before_.restore();
+  ADD_FAILURE() << slot_ << " changed how the thread computes floating-point numbers (rounding, FTZ, DAZ, trapped exceptions); "
+                << "the contract: that stays as it was, since the thread is the user's";
 }
 
 std::string code_text(ltc_code code) {
@@ -269,9 +293,12 @@ Device::Run Device::submit(const RunArgs& run) {
   if (event && !instance_.is_asynchronous()) broken("execute", "gave an event, but the plugin has no event_wait");
   result.done = Event(*this, event);
   for (auto it = outputs.begin(); it != given; ++it) {
-    if (!*it) broken("execute", cat("succeeded and gave no output ", it - outputs.begin(), " of ", run.output_count));
-    result.outputs.emplace_back(*this, *it);
+    const auto number = cat(" output ", it - outputs.begin(), " of ", run.output_count);
+    if (!*it) broken("execute", "succeeded and gave no" + number);
+    if (std::find(outputs.begin(), it, *it) != it) broken("execute", "gave another output again as" + number);
+    if (is_borrowed(run, *it)) broken("execute", "gave an input as" + number);
   }
+  for (auto it = outputs.begin(); it != given; ++it) result.outputs.emplace_back(*this, *it);
   return result;
 }
 

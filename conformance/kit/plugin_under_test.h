@@ -1,8 +1,9 @@
 // The plugin's table as the tiers use it: raw slots, each call guarded and each answer checked for what holds of every call.
 //
-// What holds always (ltc/plugin.h, "Contract for all that follows") is checked here and in no test: no exception leaves a slot;
-// an error has a known code and a message and leaves out parameters unchanged; a success gives every handle; a plugin without
-// event slots gives no event. A breach is a GoogleTest failure, and std::runtime_error where the test cannot go on.
+// What holds always (ltc/plugin.h, "Contract for all that follows") is checked here and in no test: no exception leaves a slot,
+// and none changes how the thread computes floating-point numbers; an error has a known code and a message and leaves out
+// parameters unchanged; a success gives every handle, and none twice; a plugin without event slots gives no event. A breach is a
+// GoogleTest failure, and std::runtime_error where the test cannot go on.
 #pragma once
 
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "conformance/kit/array.h"
 #include "conformance/kit/host_probe.h"
+#include "core/base/float_control.h"
 #include "core/ir/graph.h"
 #include "ltc/plugin.h"
 
@@ -24,6 +26,8 @@ void set_backend_path(std::string path);
 const std::string& backend_path();
 // Loads it at the first call and keeps it loaded. Throws ltc::Error with the loader's words.
 ltc_plugin_entry_fn* backend_entry();
+// Whether the thread that loaded it computed floating-point numbers afterwards as before. They are as before by now.
+bool loading_kept_float_control();
 
 // What a slot answered; false for success.
 struct Failure {
@@ -174,8 +178,22 @@ using Event = Device::Event;
 ltc_transfer_args to_device(const Buffer& buffer, const void* from, uint64_t size, uint64_t offset = 0);
 ltc_transfer_args from_device(const Buffer& buffer, void* to, uint64_t size, uint64_t offset = 0);
 
+// At its end fails the test where the thread computes floating-point numbers in another way than at its beginning.
+class ExpectFloatControl {
+ public:
+  explicit ExpectFloatControl(const char* slot) : slot_(slot) {}
+  ~ExpectFloatControl();
+  ExpectFloatControl(const ExpectFloatControl&) = delete;
+  ExpectFloatControl& operator=(const ExpectFloatControl&) = delete;
+
+ private:
+  const char* slot_;
+  const FloatControl before_ = FloatControl::current();
+};
+
 template <typename Call>
 auto Instance::guarded(const char* slot, Call&& call) {
+  const ExpectFloatControl unchanged(slot);
   try {
     return call();
   } catch (const std::exception& e) {

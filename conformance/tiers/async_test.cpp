@@ -45,6 +45,16 @@ TEST_F(Async, a_wait_without_a_limit_ends_with_the_work) {
   EXPECT_EQ(read(run.outputs[0]), (Floats{-1, -2, -3, -4}));
 }
 
+TEST_F(Async, each_event_is_handed_out_once) {
+  const Executable executable = device().build(kNeg4);
+  const Buffer input = four();
+  const auto first = negate(executable, input), second = negate(executable, input);
+  ASSERT_OK(first.submitted);
+  ASSERT_OK(second.submitted);
+  if (!first.done || !second.done) LTC_NOT_APPLICABLE("such a run is complete when execute returns");
+  EXPECT_NE(first.done.get(), second.done.get()) << "the contract: a handle is handed out once; the caller destroys each";
+}
+
 TEST_F(Async, a_wait_of_no_time_only_asks) {
   const Executable executable = device().build(kNeg4);
   const Buffer input = four();

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "conformance/kit/fixture.h"
+#include "core/base/utf8.h"
 #include "core/compile/abi_graph.h"
 #include "core/host/sized.h"
 #include "core/ir/text.h"
@@ -85,6 +86,7 @@ TEST_F(Errors, the_device_goes_on_after_refused_buffers) {
 
 TEST_F(Errors, a_message_is_text) {
   for (const Failure& failure : {bad_copy(four()), bad_dtype()}) {
+    EXPECT_EQ(failure.message, valid_utf8(failure.message)) << "the contract: strings are UTF-8";
     EXPECT_TRUE(std::ranges::all_of(failure.message, [](unsigned char c) { return c >= 0x20 || c == '\n' || c == '\t'; }))
         << "control characters in '" << failure.message << "'";
   }

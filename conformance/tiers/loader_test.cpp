@@ -6,6 +6,7 @@
 
 #include "conformance/kit/fixture.h"
 #include "conformance/kit/guarded_struct.h"
+#include "core/base/utf8.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
 
@@ -66,6 +67,12 @@ Symbols read_symbols(const std::string& path) {
 
 TEST(Loader, the_library_loads_with_all_its_symbols) { EXPECT_NO_THROW(backend_entry()); }
 
+TEST(Loader, loading_leaves_floating_point_numbers_alone) {
+  EXPECT_TRUE(loading_kept_float_control())
+      << "the contract: loading leaves how the thread computes floating-point numbers as it was; a library linked with "
+      << "-ffast-math makes subnormal numbers zero in the thread that loads it: link without";
+}
+
 TEST(Loader, the_library_exports_only_the_entry) {
   EXPECT_THAT(read_symbols(backend_path()).defined, ::testing::ElementsAre("ltc_plugin_entry"))
       << "the contract: a plugin exports one function; build with hidden visibility and the SDK's export map";
@@ -78,6 +85,7 @@ TEST(Loader, the_library_imports_nothing_of_the_host) {
 }
 
 TEST(Loader, the_hosts_own_loader_accepts_it) {
+  backend_entry();  // the first to load it looks at what that does to the thread
   const auto plugin = host::Plugin::load(backend_path());
   EXPECT_EQ(plugin->version().major, LTC_ABI_MAJOR);
 }
@@ -249,6 +257,19 @@ TEST(Loader, describe_gives_strings_that_end_with_nul) {
     EXPECT_EQ(s.data[s.size], '\0') << "the contract: a NUL behind the bytes";
     EXPECT_EQ(std::strlen(s.data), s.size);
   }
+}
+
+TEST(Loader, describe_gives_strings_in_utf8) {
+  const Instance instance;
+  const ltc_plugin_info info = instance.describe();
+  for (const ltc_string& s : {info.name, info.version, info.build_id, info.why_no_device}) {
+    EXPECT_EQ(text(s), valid_utf8(text(s))) << "the contract: strings are UTF-8";
+  }
+}
+
+TEST(Loader, describe_counts_devices_that_can_be_numbered) {
+  const Instance instance;
+  EXPECT_LE(instance.describe().device_count, host::kMostDevices) << "PyTorch numbers devices in 8 bits: the host refuses more";
 }
 
 TEST(Loader, describe_answers_the_same_again) {

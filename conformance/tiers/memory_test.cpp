@@ -19,6 +19,13 @@ Array random_bytes(DType dtype, const Sizes& sizes) {
 
 // ---- dtypes
 
+class MemoryDevice : public DeviceTest {};
+
+TEST_F(MemoryDevice, device_open_lists_a_dtype) {
+  EXPECT_TRUE(std::ranges::any_of(kAllDTypes, [&](DType dtype) { return device().supports(dtype); }))
+      << "ltc_device_info::dtypes is " << device().info().dtypes << ": the host asks for buffers of listed dtypes only";
+}
+
 class MemoryDType : public DeviceTest, public ::testing::WithParamInterface<DType> {
  protected:
   DType dtype() const { return GetParam(); }

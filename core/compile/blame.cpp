@@ -12,7 +12,7 @@ const Node* blamed_node(const Error& error, const Graph& graph, std::span<const 
   return node < graph.nodes.size() ? &graph.nodes[node] : nullptr;
 }
 
-// The places of the first and the last node that have one.
+// Of the first and the last node that have a place.
 std::string range_text(const Graph& graph) {
   std::string first, last;
   for (const Node& node : graph.nodes) {
@@ -21,17 +21,21 @@ std::string range_text(const Graph& graph) {
     if (first.empty()) first = text;
     last = std::move(text);
   }
-  if (first.empty()) return {};
-  return first == last ? ", recorded at " + first : cat(", recorded at ", first, " to ", last);
+  return first == last ? first : cat(first, " to ", last);
+}
+
+std::string said(const Error& error) {
+  const auto* answer = dynamic_cast<const host::PluginError*>(&error);
+  return answer ? cat(answer->said(), " [", answer->plugin(), "]") : error.what();
 }
 
 }  // namespace
 
 std::string blame_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
-  if (const Node* node = blamed_node(error, graph, origin)) {
-    return cat(error.what(), " (in ", op_name(node->op), at_location(node->location), ")");
-  }
-  return cat(error.what(), " (in a program of ", graph.nodes.size(), " ops", range_text(graph), ")");
+  const Node* node = blamed_node(error, graph, origin);
+  const std::string place = node ? location_text(node->location) : range_text(graph);
+  const std::string about = node ? op_name(node->op) : cat("a program of ", graph.nodes.size(), " ops");
+  return cat(place, place.empty() ? "" : ": ", about, ": ", said(error));
 }
 
 }  // namespace ltc

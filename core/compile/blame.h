@@ -9,8 +9,10 @@
 
 namespace ltc {
 
-// The error's message with the op of `graph` that the plugin blames and its place or, where it blames none, with what the graph
-// holds: "... (in aten::add.Tensor at train.py:31)", "... (in a program of 12 ops, recorded at train.py:20 to train.py:31)".
+// The error as the user reads it: the line first, then the op, then the words of the plugin and its name; with what the graph
+// holds where the plugin blames no node:
+//   "train.py:31: aten::add.Tensor: <message> [opencl]"
+//   "train.py:20 to train.py:31: a program of 12 ops: <message> [opencl]"
 // `origin`: by node as the plugin counts them, the node of `graph`; empty: they are the same.
 std::string blame_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin = {});
 
@@ -20,7 +22,7 @@ auto blaming(const Graph& graph, std::span<const uint32_t> origin, Work work) {
   try {
     return work();
   } catch (const host::BrokenContract& error) {
-    throw host::BrokenContract(blame_text(error, graph, origin));
+    throw host::BrokenContract(error, blame_text(error, graph, origin));
   } catch (const Error& error) {
     throw Error(error.code(), blame_text(error, graph, origin));
   }

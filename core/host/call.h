@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 
+#include "core/base/float_control.h"
 #include "core/base/log.h"
 #include "core/host/status.h"
 
@@ -15,15 +16,17 @@ auto guarded(const std::string& plugin, const char* slot, Call&& call) {
   try {
     return call();
   } catch (const std::exception& e) {
-    throw BrokenContract(cat("[", plugin, "] the plugin threw from ", slot, ": ", e.what()));
+    throw BrokenContract(plugin, cat("the plugin threw from ", slot, ": ", e.what()));
   } catch (...) {
-    throw BrokenContract(cat("[", plugin, "] the plugin threw from ", slot, ": not a std::exception"));
+    throw BrokenContract(plugin, cat("the plugin threw from ", slot, ": not a std::exception"));
   }
 }
 
-// The same for a slot that returns a status: null or an ltc::Error.
+// The same for a slot that returns a status: null or an ltc::Error. The slot may run on a thread of the user's, whose own numbers
+// must not be computed differently afterwards.
 template <typename Call>
 void checked(const std::string& plugin, const char* slot, Call&& call) {
+  const KeepFloatControl keep;
   if (ltc_status* status = guarded(plugin, slot, call)) throw_status(plugin, slot, status);
 }
 

@@ -5,12 +5,15 @@
 #include <cstring>
 #include <filesystem>
 
+#include "core/base/float_control.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/host/call.h"
 #include "core/host/host_api.h"
 #include "core/host/library.h"
 #include "core/host/option_list.h"
 #include "core/host/sized.h"
+#include "core/ir/dtype.h"
 
 namespace ltc::host {
 namespace {
@@ -32,10 +35,8 @@ std::string text(ltc_version v) { return cat(v.major, ".", v.minor); }
 std::string range(ltc_version oldest, ltc_version newest) { return text(oldest) + " to " + text(newest); }
 
 // A descriptor's string; a garbage size costs no more than this many bytes of nonsense.
-std::string text(ltc_string s) {
-  constexpr size_t kLongest = 4096;
-  return s.data ? std::string(s.data, std::min(s.size, kLongest)) : std::string();
-}
+constexpr size_t kLongestString = 4096;
+std::string text(ltc_string s) { return s.data ? valid_utf8({s.data, std::min(s.size, kLongestString)}) : std::string(); }
 
 // "opencl" for /a/libltc_opencl.so, "mine" for /a/mine.so
 std::string name_of(const std::string& path) {
@@ -52,20 +53,9 @@ std::string sanitizer_names(uint32_t bits) {
   return names;
 }
 
-// Why a list of extensions cannot be accepted; empty when it can. This host understands none.
-std::string refuse_extensions(const ltc_extension* ext) {
-  constexpr int kMost = 256;
-  int count = 0;
-  for (; ext; ext = ext->next) {
-    if (++count > kMost) return "its list of extensions does not end";
-    if (ext->kind & LTC_EXTENSION_REQUIRED)
-      return cat("it requires the extension ", ext->kind & ~LTC_EXTENSION_REQUIRED, ", which this host does not know");
-  }
-  return "";
-}
-
 std::string refusal(const ltc_entry_args& args) {
-  const std::string reason = args.reason ? cat("; it says: ", args.reason) : "";
+  const std::string reason =
+      args.reason ? cat("; it says: ", std::string_view(args.reason, ::strnlen(args.reason, kLongestString))) : "";
   return cat("the plugin speaks ABI ", range(args.oldest, args.newest), ", this host ", range(kOldest, kNewest), reason);
 }
 
@@ -93,10 +83,8 @@ Plugin::~Plugin() {
 }
 
 std::shared_ptr<Plugin> Plugin::load(const std::string& path) {
+  const KeepFloatControl keep;  // static constructors run, those of the libraries that it brings along too
   std::shared_ptr<Plugin> plugin(new Plugin(name_of(path), path));
-  std::error_code error;
-  if (!std::filesystem::exists(path, error)) plugin->refuse(Code::kNotFound, "not there");
-  if (std::filesystem::is_directory(path, error)) plugin->refuse(Code::kNotFound, "a folder, not a library");
   Library library = plugin->open_library();
   auto* entry = reinterpret_cast<ltc_plugin_entry_fn*>(library.find(kEntry));
   if (!entry) plugin->refuse(Code::kNotFound, cat("not a plugin: it exports no ", kEntry));
@@ -129,6 +117,7 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry) {
   args.host = host_->table();
   args.oldest = kOldest;
   args.newest = kNewest;
+  const KeepFloatControl keep;
   const bool accepted = guarded(name_, kEntry, [&] { return entry(&args); });
   if (!accepted) refuse(Code::kUnsupported, refusal(args));
   if (older(args.agreed, kOldest) || older(kNewest, args.agreed)) {
@@ -141,12 +130,25 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry) {
   // The plugin's table may be shorter or longer than ours: what it does not have stays null.
   const size_t size_bytes = std::min(args.api->struct_size, sizeof(api_));
   std::memcpy(&api_, args.api, size_bytes - size_bytes % sizeof(void*));
+  read_extensions();
   check_table();
   check_describe();
 }
 
+// This host knows none that a plugin could require.
+void Plugin::read_extensions() {
+  constexpr size_t kMost = 256;
+  for (const ltc_extension* ext = api_.ext; ext; ext = ext->next) {
+    if (extensions_.size() == kMost) refuse(Code::kUnsupported, "its list of extensions does not end");
+    if (ext->kind & LTC_EXTENSION_REQUIRED) {
+      refuse(Code::kUnsupported,
+             cat("it requires the extension ", ext->kind & ~LTC_EXTENSION_REQUIRED, ", which this host does not know"));
+    }
+    extensions_.push_back(ext->kind);
+  }
+}
+
 void Plugin::check_table() const {
-  if (const std::string why = refuse_extensions(api_.ext); !why.empty()) refuse(Code::kUnsupported, why);
 #define SLOT(name) \
   Slot { #name, api_.name != nullptr }
   const std::vector<Slot> memory = {SLOT(describe),      SLOT(device_open),    SLOT(device_close),
@@ -178,14 +180,16 @@ bool Plugin::can_compute() const { return api_.execute != nullptr; }
 bool Plugin::is_asynchronous() const { return api_.event_wait != nullptr; }
 
 bool Plugin::understands(uint32_t extension) const {
-  const ltc_extension* one = api_.ext;
-  while (one && one->kind != extension) one = one->next;
-  return one != nullptr;
+  return std::find(extensions_.begin(), extensions_.end(), extension) != extensions_.end();
 }
 
 PluginInfo Plugin::describe() const {
   auto info = sized<ltc_plugin_info>();
   checked(name_, "describe", [&] { return api_.describe(instance_, &info); });
+  if (info.device_count > kMostDevices) {
+    throw PluginError(Code::kUnsupported, name_, "describe",
+                      cat("the plugin has ", info.device_count, " devices; PyTorch numbers at most ", kMostDevices));
+  }
   return {text(info.name),   text(info.version), text(info.build_id), text(info.why_no_device),
           info.device_count, info.sanitizers,    info.opset};
 }
@@ -204,9 +208,14 @@ std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal, const Option
   auto info = sized<ltc_device_info>();
   ltc_device* device = nullptr;
   checked(name_, "device_open", [&] { return api_.device_open(instance_, &args, &info, &device); });
-  if (!device) fail(Code::kInternal, "[", name_, "] device_open succeeded and gave no device");
+  if (!device) throw BrokenContract(name_, "device_open succeeded and gave no device");
   DeviceInfo copy{text(info.name), text(info.fingerprint), info.dtypes, info.memory_bytes, info.flags};
-  return std::unique_ptr<PluginDevice>(new PluginDevice(shared_from_this(), device, std::move(copy)));
+  std::unique_ptr<PluginDevice> opened(new PluginDevice(shared_from_this(), device, std::move(copy)));
+  constexpr uint64_t kKnown = (uint64_t{1} << kDTypeCount) - 2;  // ids begin with 1
+  if (!(info.dtypes & kKnown)) {
+    throw BrokenContract(name_, cat("device_open says that buffers may have no dtype: ltc_device_info::dtypes is ", info.dtypes));
+  }
+  return opened;
 }
 
 Waiting::Waiting(const PluginDevice& device) : plugin_(device.plugin().shared_from_this()) { plugin_->host_->begin_wait(); }

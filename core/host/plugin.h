@@ -2,7 +2,8 @@
 //
 // Every method does three things that no call site has to think of: it applies the default of an optional slot, it turns an
 // ltc_status into an ltc::Error, and it checks what came back. An exception that a plugin lets out of a slot becomes
-// Error(kInternal); nothing a plugin returns is trusted to be non-null. Messages begin with "[<plugin name>] ".
+// Error(kInternal); nothing a plugin returns is trusted to be non-null, or to be given once only. Messages begin with
+// "[<plugin name>] ". How the calling thread computes floating-point numbers stays as it was (base/float_control.h).
 //
 // Handles (ltc_buffer*, ltc_event*, ...) are the plugin's. Whoever received one owns it and gives it to the destroy_ method of
 // the device it came from, before that device goes. Null is a legal argument of every destroy_ method.
@@ -13,9 +14,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "core/base/spin_lock.h"
 #include "core/host/option_list.h"
 #include "core/host/status.h"
 #include "ltc/plugin.h"
@@ -24,6 +27,9 @@
 namespace ltc::host {
 
 inline constexpr uint64_t kForever = LTC_FOREVER;  // a timeout
+
+// PyTorch numbers and counts the devices of a kind in 8 bits with sign.
+inline constexpr uint32_t kMostDevices = INT8_MAX;
 
 // What a plugin says of itself (ltc_plugin_info), copied.
 struct PluginInfo {
@@ -76,10 +82,11 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   bool is_asynchronous() const;                      // else every event is null
   bool understands(uint32_t extension) const;        // whether it lists that kind
 
-  // Asks each time: devices may come and go between calls.
+  // Asks each time: devices may come and go between calls. Errors: UNSUPPORTED for more than kMostDevices; the plugin's own.
   PluginInfo describe() const;
 
-  // `ordinal` counts this plugin's devices from 0. Errors: INVALID_ARGUMENT where there is no such device; the plugin's own.
+  // `ordinal` counts this plugin's devices from 0. Errors: INVALID_ARGUMENT where there is no such device, INTERNAL for one that
+  // has no dtype; the plugin's own.
   std::unique_ptr<PluginDevice> open_device(uint32_t ordinal, const Options& options = {});
 
  private:
@@ -88,6 +95,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   explicit Plugin(std::string name, std::string path);
   Library open_library() const;
   void negotiate(ltc_plugin_entry_fn* entry);
+  void read_extensions();
   void check_table() const;
   void check_describe() const;
   [[noreturn]] void refuse(Code code, const std::string& why) const;
@@ -95,7 +103,8 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   std::string name_, path_;
   std::unique_ptr<HostApi> host_;
   ltc_version agreed_{};
-  ltc_plugin_api api_{};  // a copy: slots past the plugin's struct_size read as null
+  ltc_plugin_api api_{};              // a copy: slots past the plugin's struct_size read as null
+  std::vector<uint32_t> extensions_;  // the kinds of its list, copied: a list that changes later is not walked
   ltc_plugin* instance_ = nullptr;
 };
 
@@ -115,6 +124,8 @@ class PluginDevice {
   bool supports(ltc_dtype dtype) const { return dtype < 64 && (info_.dtypes >> dtype & 1); }
 
   // memory
+
+  // Throws UNSUPPORTED for a dtype that the device does not list.
   ltc_buffer* create_buffer(const ltc_type& type);
   void destroy_buffer(ltc_buffer* buffer) noexcept;
 
@@ -142,11 +153,11 @@ class PluginDevice {
   // Submits a run. `outputs` has room for args.output_count handles, all non-null on return and owned by the caller, also where
   // the event turns out to carry an error. Donated inputs are gone. The event is null when the run is complete.
   // When this throws because the plugin refused, nothing was submitted and no input was consumed. When it throws because the
-  // plugin's answer breaks the contract (BrokenContract: an output is null, it threw), outputs are null and donated inputs must
-  // be taken as consumed.
+  // plugin's answer breaks the contract (BrokenContract: an output is null, is there twice or is an input, it threw), outputs are
+  // null and donated inputs must be taken as consumed.
   [[nodiscard]] ltc_event* execute(const ltc_execute_args& args, ltc_buffer** outputs);
 
-  // The executable's serialised form; empty where the plugin cannot save it.
+  // The executable's serialised form; empty where the plugin cannot save it, or where it is too large to be kept.
   std::optional<std::string> save_executable(const ltc_executable* executable);
 
   // Null where the plugin refuses the bytes: compile again.
@@ -170,12 +181,16 @@ class PluginDevice {
   const ltc_plugin_api& api() const { return plugin_->api_; }
   void require_computing(const char* slot) const;
   void require_handle(const char* slot, const void* handle) const;
-  void check_event(const char* slot, ltc_event* event) const;
-  void drop_outputs(ltc_buffer** outputs, size_t count) noexcept;
+  void require_events(const char* slot, ltc_event* event) const;
+  ltc_event* take_event(const char* slot, ltc_event* event);
+  void check_outputs(const ltc_execute_args& args, ltc_buffer* const* outputs) const;
+  void drop_outputs(const ltc_execute_args& args, ltc_buffer** outputs) noexcept;
 
   std::shared_ptr<Plugin> plugin_;
   ltc_device* device_;
   DeviceInfo info_;
+  SpinLock events_lock_;
+  std::unordered_set<const ltc_event*> events_;  // that were handed out and not destroyed
 };
 
 // While one lives, the plugin can see that a thread of the program waits for it (ltc_host_api::is_awaited).

@@ -1,24 +1,81 @@
 // What an open device does, one method per slot of the table.
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <mutex>
+#include <span>
 
+#include "core/base/hash.h"
+#include "core/base/utf8.h"
 #include "core/host/call.h"
+#include "core/host/host_api.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
+#include "core/ir/dtype.h"
 #include "ltc/precision.h"
 
 namespace ltc::host {
 namespace {
 
-// An ltc_sink that appends to a string. Its write must not throw through the plugin.
-ltc_sink sink_into(std::string& text) {
-  return {&text, [](void* context, const void* data, size_t size) -> bool {
-            try {
-              static_cast<std::string*>(context)->append(static_cast<const char*>(data), size);
-              return true;
-            } catch (...) {
-              return false;
-            }
-          }};
+constexpr size_t kLongestText = 64 << 20;  // of a program, for people
+
+// What a plugin writes into an ltc_sink, up to a limit. Its write must not throw through the plugin.
+class Received {
+ public:
+  explicit Received(size_t limit) : limit_(limit) {}
+  Received(const Received&) = delete;
+  Received& operator=(const Received&) = delete;
+
+  ltc_sink sink() { return {this, &write}; }
+  bool is_whole() const { return whole_; }
+  std::string take() { return std::move(bytes_); }
+
+ private:
+  static bool write(void* context, const void* data, size_t size) {
+    auto& self = *static_cast<Received*>(context);
+    try {
+      self.whole_ = self.whole_ && size <= self.limit_ - self.bytes_.size();
+      if (self.whole_) self.bytes_.append(static_cast<const char*>(data), size);
+    } catch (...) {
+      self.whole_ = false;
+    }
+    return self.whole_;
+  }
+
+  const size_t limit_;
+  std::string bytes_;
+  bool whole_ = true;
+};
+
+// Handles, each remembered by its place in a table of at least twice as many.
+class HandleSet {
+ public:
+  explicit HandleSet(size_t most) : mask_(std::bit_ceil(2 * most + 1) - 1), many_(mask_ < few_.size() ? 0 : mask_ + 1) {}
+
+  // False if it is there already.
+  bool insert(const void* handle) {
+    const void** const slots = many_.empty() ? few_.data() : many_.data();
+    for (size_t i = hash_mix(0, reinterpret_cast<uintptr_t>(handle));; ++i) {
+      const void*& slot = slots[i & mask_];
+      if (slot == handle) return false;
+      if (!slot) return slot = handle, true;
+    }
+  }
+
+ private:
+  std::array<const void*, 64> few_{};
+  const size_t mask_;
+  std::vector<const void*> many_;  // empty: few_ is enough
+};
+
+bool is_donated(const ltc_execute_args& args, size_t input) { return args.donate && args.donate[input]; }
+
+// Whether the handle is an input that stays the caller's. That of a donated one may come back as an output.
+bool is_borrowed(const ltc_execute_args& args, const ltc_buffer* buffer) {
+  for (size_t i = 0; i < args.input_count; ++i) {
+    if (args.inputs[i] == buffer && !is_donated(args, i)) return true;
+  }
+  return false;
 }
 
 std::optional<uint64_t> known(uint64_t value) { return value == UINT64_MAX ? std::nullopt : std::optional(value); }
@@ -32,6 +89,9 @@ PluginDevice::~PluginDevice() {
 // ---- memory
 
 ltc_buffer* PluginDevice::create_buffer(const ltc_type& type) {
+  if (!supports(type.dtype)) {
+    throw PluginError(Code::kUnsupported, name(), "", cat("the device has no ", dtype_name(static_cast<DType>(type.dtype))));
+  }
   auto args = sized<ltc_buffer_args>();
   args.type = &type;
   ltc_buffer* buffer = nullptr;
@@ -47,8 +107,7 @@ void PluginDevice::destroy_buffer(ltc_buffer* buffer) noexcept {
 ltc_event* PluginDevice::transfer(const ltc_transfer_args& args) {
   ltc_event* event = nullptr;
   checked(name(), "transfer", [&] { return api().transfer(device_, &args, &event); });
-  check_event("transfer", event);
-  return event;
+  return take_event("transfer", event);
 }
 
 // ---- computing
@@ -82,10 +141,11 @@ void PluginDevice::destroy_program(ltc_program* program) noexcept {
 
 std::optional<std::string> PluginDevice::program_text(const ltc_program* program) {
   if (!api().program_text) return std::nullopt;
-  std::string text;
-  const ltc_sink sink = sink_into(text);
+  Received text(kLongestText);
+  const ltc_sink sink = text.sink();
   checked(name(), "program_text", [&] { return api().program_text(program, &sink); });
-  return text;
+  const char* const end = text.is_whole() ? "" : "\n... (the rest is left out)\n";
+  return valid_utf8(text.take()) + end;
 }
 
 ltc_executable* PluginDevice::compile(const ltc_program* program, uint32_t effort, const Options& options) {
@@ -117,32 +177,31 @@ ltc_event* PluginDevice::execute(const ltc_execute_args& args, ltc_buffer** outp
     std::fill_n(outputs, args.output_count, nullptr);
     throw;
   }
+  ltc_event* taken = nullptr;
   try {
-    check_event("execute", event);
-    const auto* missing = std::find(outputs, outputs + args.output_count, nullptr);
-    if (missing != outputs + args.output_count) {
-      throw BrokenContract(
-          cat("[", name(), "] execute succeeded and gave no output ", missing - outputs, " of ", args.output_count));
-    }
+    taken = take_event("execute", event);
+    check_outputs(args, outputs);
   } catch (...) {
-    drop_outputs(outputs, args.output_count);
-    if (plugin_->is_asynchronous()) destroy_event(event);
+    drop_outputs(args, outputs);
+    destroy_event(taken);
     throw;
   }
-  return event;
+  return taken;
 }
 
 std::optional<std::string> PluginDevice::save_executable(const ltc_executable* executable) {
   if (!api().executable_save) return std::nullopt;
-  std::string bytes;
-  const ltc_sink sink = sink_into(bytes);
+  Received bytes(kLargestKept);
+  const ltc_sink sink = bytes.sink();
   try {
     checked(name(), "executable_save", [&] { return api().executable_save(executable, &sink); });
   } catch (const Error& e) {
     if (e.code() != Code::kUnsupported) throw;
     return std::nullopt;
   }
-  return bytes;
+  if (bytes.is_whole()) return bytes.take();
+  log::info("[", name(), "] executable_save: more than ", kLargestKept, " bytes, or than there is memory for; not kept");
+  return std::nullopt;
 }
 
 ltc_executable* PluginDevice::load_executable(const void* data, size_t size) {
@@ -164,17 +223,22 @@ ltc_executable* PluginDevice::load_executable(const void* data, size_t size) {
 
 bool PluginDevice::wait(ltc_event* event, uint64_t timeout_ns) {
   if (!event) return true;
-  check_event("event_wait", event);
+  require_events("event_wait", event);
   bool finished = false;
   checked(name(), "event_wait", [&] { return api().event_wait(event, timeout_ns, &finished); });
   if (!finished && timeout_ns == kForever) {
-    fail(Code::kInternal, "[", name(), "] event_wait returned from a wait without a time limit, the work not finished");
+    throw BrokenContract(name(), "event_wait returned from a wait without a time limit, the work not finished");
   }
   return finished;
 }
 
 void PluginDevice::destroy_event(ltc_event* event) noexcept {
-  if (event && api().event_destroy) ended(name(), "event_destroy", [&] { api().event_destroy(event); });
+  if (!event || !api().event_destroy) return;
+  {
+    std::lock_guard lock(events_lock_);
+    events_.erase(event);  // from here on the plugin may give the same address again
+  }
+  ended(name(), "event_destroy", [&] { api().event_destroy(event); });
 }
 
 MemoryStats PluginDevice::memory_stats() {
@@ -188,21 +252,52 @@ MemoryStats PluginDevice::memory_stats() {
 // ---- checks
 
 void PluginDevice::require_computing(const char* slot) const {
-  if (!can_compute()) fail(Code::kUnsupported, "[", name(), "] ", slot, ": this plugin holds memory and does not compute");
+  if (!can_compute()) throw PluginError(Code::kUnsupported, name(), slot, "this plugin holds memory and does not compute");
 }
 
 void PluginDevice::require_handle(const char* slot, const void* handle) const {
-  if (!handle) fail(Code::kInternal, "[", name(), "] ", slot, " succeeded and gave a null handle");
+  if (!handle) throw BrokenContract(name(), cat(slot, " succeeded and gave a null handle"));
 }
 
-void PluginDevice::check_event(const char* slot, ltc_event* event) const {
+void PluginDevice::require_events(const char* slot, ltc_event* event) const {
   if (event && !plugin_->is_asynchronous()) {
-    throw BrokenContract(cat("[", name(), "] ", slot, " gave an event, but the plugin has no event_wait"));
+    throw BrokenContract(name(), cat(slot, " gave an event, but the plugin has no event_wait"));
   }
 }
 
-void PluginDevice::drop_outputs(ltc_buffer** outputs, size_t count) noexcept {
-  for (size_t i = 0; i < count; ++i) destroy_buffer(std::exchange(outputs[i], nullptr));
+// The event is the caller's from here on. One that is somebody else's already would be destroyed twice.
+ltc_event* PluginDevice::take_event(const char* slot, ltc_event* event) {
+  if (!event) return nullptr;
+  require_events(slot, event);
+  std::lock_guard lock(events_lock_);
+  if (!events_.insert(event).second) {
+    throw BrokenContract(name(), cat(slot, " gave an event that it gave before and that is not destroyed yet"));
+  }
+  return event;
+}
+
+void PluginDevice::check_outputs(const ltc_execute_args& args, ltc_buffer* const* outputs) const {
+  HandleSet seen(args.input_count + args.output_count);
+  for (size_t i = 0; i < args.input_count; ++i) {
+    if (!is_donated(args, i)) seen.insert(args.inputs[i]);
+  }
+  for (size_t i = 0; i < args.output_count; ++i) {
+    const auto broken = [&](const char* what) {
+      throw BrokenContract(name(), cat("execute succeeded and gave ", what, " output ", i, " of ", args.output_count));
+    };
+    if (!outputs[i]) broken("no");
+    if (!seen.insert(outputs[i])) broken(is_borrowed(args, outputs[i]) ? "an input as" : "another output again as");
+  }
+}
+
+// Each output once, and no input.
+void PluginDevice::drop_outputs(const ltc_execute_args& args, ltc_buffer** outputs) noexcept {
+  const std::span<ltc_buffer*> made(outputs, args.output_count);
+  for (ltc_buffer* output : made) {
+    if (!output) continue;
+    std::ranges::replace(made, output, nullptr);
+    if (!is_borrowed(args, output)) destroy_buffer(output);
+  }
 }
 
 }  // namespace ltc::host

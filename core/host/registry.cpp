@@ -64,6 +64,10 @@ std::vector<Backend> Registry::load() const {
   for (const std::string& entry : parse_backends(config.backends)) {
     auto plugin = find_plugin(entry, config.folders, config.elevated);
     PluginInfo info = plugin->describe();
+    if (next + info.device_count > kMostDevices) {
+      fail(Code::kUnsupported, "[", plugin->name(), "] has ", info.device_count, " devices behind ", next,
+           " of the backends before it (", env::kBackend, "); PyTorch numbers at most ", kMostDevices);
+    }
     log::info("[", plugin->name(), "] devices ", next, " to ", next + info.device_count - 1);
     backends.push_back({entry, std::move(plugin), std::move(info), next});
     next += backends.back().info.device_count;

@@ -31,6 +31,13 @@ TEST_F(RegistryTest, ordinals_follow_the_list) {
   EXPECT_EQ(backends[2].info.name, "test_async");
 }
 
+TEST_F(RegistryTest, more_devices_than_can_be_numbered_are_refused) {
+  EXPECT_EQ(Registry(config("test_many;test_two;test")).device_count(), 103u);
+  EXPECT_THAT(
+      message_of([] { Registry(config("test;test_many;test_many")).device_count(); }),
+      HasSubstr("[test_many] has 100 devices behind 101 of the backends before it (LTC_BACKEND); PyTorch numbers at most 127"));
+}
+
 TEST_F(RegistryTest, one_plugin_twice_is_two_instances) {
   Registry registry(config("test;test"));
   const auto backends = registry.backends();

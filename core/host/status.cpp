@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "core/base/utf8.h"
+
 namespace ltc::host {
 namespace {
 
@@ -18,6 +20,9 @@ ltc_status& no_memory_status() {
 
 }  // namespace
 
+PluginError::PluginError(Code code, std::string_view plugin, std::string_view slot, std::string_view said)
+    : Error(code, cat("[", plugin, "] ", slot, slot.empty() ? "" : ": ", said)), plugin_(plugin), said_(message_text(said)) {}
+
 Code code_of(ltc_code code) {
   const bool known = code >= LTC_INVALID_ARGUMENT && code <= LTC_OUT_OF_RANGE;
   return known ? static_cast<Code>(code) : Code::kInternal;
@@ -29,17 +34,17 @@ void throw_status(std::string_view plugin, const char* slot, ltc_status* status)
     ~Owned() { status_destroy(status); }
   } owned{status};
   const Code code = code_of(status->code);
-  const std::string text = cat("[", plugin, "] ", slot, ": ", status->message.empty() ? code_name(code) : status->message);
-  if (status->node == LTC_NONE) throw Error(code, text);
-  if (code == Code::kUnsupported) throw UnsupportedNode(text, status->node);
-  throw NodeError(code, text, status->node);
+  const std::string said = status->message.empty() ? code_name(code) : status->message;
+  if (status->node == LTC_NONE) throw PluginError(code, plugin, slot, said);
+  if (code == Code::kUnsupported) throw UnsupportedNode(plugin, slot, said, status->node);
+  throw NodeError(code, plugin, slot, said, status->node);
 }
 
 size_t live_statuses() { return live.load(); }
 
 ltc_status* status_create(ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
   try {
-    auto* status = new ltc_status{code, node, message ? std::string(message, size) : std::string()};
+    auto* status = new ltc_status{code, node, message ? message_text({message, size}) : std::string()};
     ++live;
     return status;
   } catch (...) {

@@ -16,10 +16,27 @@ struct ltc_status {
 
 namespace ltc::host {
 
-// An error that a plugin tied to one node of the graph it was given, so that the caller can name the op and its source line.
-class NodeError : public Error {
+// What a plugin answered where it was to succeed. what() is "[<plugin>] <slot>: <said>", without the slot where it is empty.
+class PluginError : public Error {
  public:
-  NodeError(Code code, const std::string& message, uint32_t node) : Error(code, message), node_(node) {}
+  PluginError(Code code, std::string_view plugin, std::string_view slot, std::string_view said);
+
+  const std::string& plugin() const { return plugin_; }
+  const std::string& said() const { return said_; }
+
+ protected:
+  PluginError(const PluginError& error, const std::string& text)
+      : Error(error.code(), text), plugin_(error.plugin_), said_(error.said_) {}
+
+ private:
+  std::string plugin_, said_;
+};
+
+// An error that a plugin tied to one node of the graph it was given, so that the caller can name the op and its source line.
+class NodeError : public PluginError {
+ public:
+  NodeError(Code code, std::string_view plugin, std::string_view slot, std::string_view said, uint32_t node)
+      : PluginError(code, plugin, slot, said), node_(node) {}
   uint32_t node() const { return node_; }  // index into ltc_graph::nodes
 
  private:
@@ -29,25 +46,29 @@ class NodeError : public Error {
 // LTC_UNSUPPORTED for one node: partition again without it.
 class UnsupportedNode : public NodeError {
  public:
-  UnsupportedNode(const std::string& message, uint32_t node) : NodeError(Code::kUnsupported, message, node) {}
+  UnsupportedNode(std::string_view plugin, std::string_view slot, std::string_view said, uint32_t node)
+      : NodeError(Code::kUnsupported, plugin, slot, said, node) {}
 };
 
 // The plugin's answer breaks the contract: it threw, or what it gave cannot be used. What it was given must be taken as consumed.
-class BrokenContract : public Error {
+class BrokenContract : public PluginError {
  public:
-  explicit BrokenContract(const std::string& message) : Error(Code::kInternal, message) {}
+  BrokenContract(std::string_view plugin, std::string_view what) : PluginError(Code::kInternal, plugin, "", what) {}
+  // The same with another what().
+  BrokenContract(const BrokenContract& error, const std::string& text) : PluginError(error, text) {}
 };
 
 // A code of a newer plugin reads as INTERNAL.
 Code code_of(ltc_code code);
 
-// Throws what `status` says, as "[<plugin>] <slot>: <message>", and destroys it: an UnsupportedNode, a NodeError, or an Error.
+// Throws what `status` says and destroys it: an UnsupportedNode, a NodeError, or another PluginError.
 [[noreturn]] void throw_status(std::string_view plugin, const char* slot, ltc_status* status);
 
 // Status objects made and not yet destroyed, of all plugins; 0 when nobody holds one.
 size_t live_statuses();
 
-// The functions behind ltc_host_api. status_create never returns null: out of memory has its own, shared object.
+// The functions behind ltc_host_api. status_create never returns null: out of memory has its own, shared object. It keeps what
+// message_text keeps of the message.
 ltc_status* status_create(ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
 void status_destroy(ltc_status* status) noexcept;
 

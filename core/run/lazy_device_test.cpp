@@ -191,7 +191,7 @@ TEST_F(LazyTest, AFailedCompileLosesItsValuesAndTheNextStepWorks) {
   open("watched");
   LazyStorage x(device()), y(device()), after(device());
   fill(x, {1, 2});
-  const std::string message = "[watched] compile: out of patience (in aten::neg)";
+  const std::string message = "aten::neg: out of patience [watched]";
   watch.on_compile = [] { return "out of patience"; };
   record(y, "aten::neg", {&x});
   EXPECT_EQ(message_of([&] { sync(); }), message);
@@ -229,7 +229,7 @@ TEST_F(LazyTest, AFailedRunLosesItsValuesAndTheNextStepWorks) {
   sync_and_wait();
   watch.on_execute = nullptr;
   record(y, "aten::neg", {&y});
-  EXPECT_EQ(read_error(y), "[watched_async] execute: no memory today (in aten::neg)");
+  EXPECT_EQ(read_error(y), "aten::neg: no memory today [watched_async]");
   record(y, "aten::neg", {&x});
   EXPECT_THAT(read(y), ElementsAre(-1, -2));
 }

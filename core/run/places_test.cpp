@@ -68,9 +68,9 @@ TEST_F(PlacesTest, AreInErrorsOfRuns) {
   watch.on_execute = [] { return "no memory today"; };
   record_at("a.py:1", b, "aten::neg", {&a});
   record_at("a.py:2", b, "aten::relu", {&b});
-  EXPECT_EQ(read_error(b), "[watched_async] execute: no memory today (in aten::neg at a.py:1)");
+  EXPECT_EQ(read_error(b), "a.py:1: aten::neg: no memory today [watched_async]");
   record_at("a.py:3", b, "aten::neg", {&a});
-  EXPECT_EQ(read_error(b), "[watched_async] execute: no memory today (in aten::neg at a.py:3)");
+  EXPECT_EQ(read_error(b), "a.py:3: aten::neg: no memory today [watched_async]");
 }
 
 TEST_F(PlacesTest, AreInTheAccountOfFallbacks) {
@@ -129,7 +129,7 @@ TEST_F(EagerTest, TheOpThrowsItsError) {
   fill(a, {1, 2});
   watch.on_execute = [] { return "no memory today"; };
   record_at("a.py:1", b, "aten::neg", {&a});
-  EXPECT_EQ(message_of([&] { device().end_op(); }), "[watched_async] execute: no memory today (in aten::neg at a.py:1)");
+  EXPECT_EQ(message_of([&] { device().end_op(); }), "a.py:1: aten::neg: no memory today [watched_async]");
   watch.on_execute = nullptr;
   record(b, "aten::neg", {&a});
   device().end_op();

@@ -24,7 +24,7 @@ TEST_F(QueueErrorsTest, AnErrorReachesWhoeverReadsTheValue) {
       queue().drain();
       watch.on_execute = [&] { return watch.executes().size() <= 2 ? "no memory today" : nullptr; };
       const BufferRef failed = run(neg, input), after = run(neg, failed), on_host = run(sin, after), other = run(neg, input);
-      const std::string message = cat("[", plugin, "] execute: no memory today (in aten::neg)");
+      const std::string message = cat("aten::neg: no memory today [", plugin, "]");
       for (const BufferRef& buffer : {failed, after, on_host, failed}) EXPECT_EQ(download_error(buffer), message);
       EXPECT_EQ(error_of([&] { download(on_host); }).code(), Code::kResourceExhausted);
       EXPECT_THAT(download(other), ElementsAre(-1, -2));
@@ -58,7 +58,7 @@ TEST_F(QueueErrorsTest, AnErrorOfTheEventReachesWhoeverReadsTheValue) {
   const BufferRef good = run(neg, input), failed = run(neg, input);
   const BufferRef after = run(neg, failed), on_host = run(sin, after), last = run(neg, after);
   for (const BufferRef& buffer : {failed, after, on_host, last}) {
-    EXPECT_EQ(download_error(buffer), "[test_fails] event_wait: every second run fails (in aten::neg)");
+    EXPECT_EQ(download_error(buffer), "aten::neg: every second run fails [test_fails]");
   }
   EXPECT_THAT(download(good), ElementsAre(-1, -2));
   EXPECT_THAT(download(input), ElementsAre(1, 2));
@@ -75,8 +75,8 @@ TEST_F(QueueErrorsTest, AnErrorThatIsKnownByNowReachesLaterWork) {
   const BufferRef after = run(neg, failed);
   queue().drain();
   const BufferRef other = run(neg, input);  // the third run of the device
-  EXPECT_EQ(download_error(after), "[test_fails] event_wait: every second run fails (in aten::neg)");
-  EXPECT_EQ(download_error(failed), "[test_fails] event_wait: every second run fails (in aten::neg)");
+  EXPECT_EQ(download_error(after), "aten::neg: every second run fails [test_fails]");
+  EXPECT_EQ(download_error(failed), "aten::neg: every second run fails [test_fails]");
   EXPECT_THAT(download(other), ElementsAre(-1, -2));
 }
 
@@ -114,8 +114,8 @@ TEST_F(QueueErrorsTest, AnErrorReachesABufferOfAnotherSize) {
   const BufferRef input = upload({1, 2});
   run(neg, input);
   const BufferRef resized = queue().resized(run(neg, input), f32({4}));
-  EXPECT_EQ(download_error(resized), "[test_fails] event_wait: every second run fails (in aten::neg)");
-  EXPECT_EQ(download_error(queue().resized(resized, f32({1}))), "[test_fails] event_wait: every second run fails (in aten::neg)");
+  EXPECT_EQ(download_error(resized), "aten::neg: every second run fails [test_fails]");
+  EXPECT_EQ(download_error(queue().resized(resized, f32({1}))), "aten::neg: every second run fails [test_fails]");
 }
 
 TEST_F(QueueErrorsTest, AThrowingPluginIsAnErrorOfTheValue) {
@@ -127,7 +127,7 @@ TEST_F(QueueErrorsTest, AThrowingPluginIsAnErrorOfTheValue) {
       queue().drain();
       watch.on_execute = []() -> const char* { throw std::runtime_error("no luck today"); };
       const BufferRef output = run(neg, input);
-      EXPECT_EQ(download_error(output), cat("[", plugin, "] the plugin threw from execute: no luck today (in aten::neg)"));
+      EXPECT_EQ(download_error(output), cat("aten::neg: the plugin threw from execute: no luck today [", plugin, "]"));
       watch.on_execute = nullptr;
       EXPECT_THAT(download(run(neg, input)), ElementsAre(-1, -2));
     }

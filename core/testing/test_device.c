@@ -187,6 +187,18 @@ void test_event_destroy(ltc_event* event) {
   pthread_mutex_unlock(&device->lock);
 }
 
+ltc_event* test_event_again(ltc_device* device, ltc_event* event) {
+  pthread_mutex_lock(&device->lock);
+  if (device->first_event) {
+    release_event(event);
+  } else {
+    device->first_event = event;
+    event->references += 1000;
+  }
+  pthread_mutex_unlock(&device->lock);
+  return device->first_event;
+}
+
 /* ---- opening and closing ---- */
 
 ltc_device* test_device_open(ltc_plugin* plugin) {
@@ -220,5 +232,6 @@ void test_device_close(ltc_device* device) {
   if (device->in_use_bytes > 0) host->log(host->host, LTC_LOG_WARN, line, (size_t)size);
   pthread_cond_destroy(&device->changed);
   pthread_mutex_destroy(&device->lock);
+  free(device->first_event);
   free(device);
 }

@@ -68,6 +68,7 @@ struct ltc_device {
   uint64_t runs;
   const char* carried_error; /* of a run without event, for the next event */
   uint64_t in_use_bytes, peak_bytes;
+  ltc_event* first_event; /* of test_event_again */
 };
 
 ltc_status* test_error(ltc_plugin* plugin, ltc_code code, uint32_t node, const char* message);
@@ -91,5 +92,8 @@ const char* test_submit(ltc_device* device, struct task* task, ltc_event** done)
 
 ltc_status* test_event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished);
 void test_event_destroy(ltc_event* event);
+
+/* The first event that the device was asked about, instead of `event`. It bears to be destroyed more than once. */
+ltc_event* test_event_again(ltc_device* device, ltc_event* event);
 
 #endif

@@ -11,6 +11,7 @@
  *   LTC_TEST_SYMBOLIC     understands that extension, but refuses graphs with so many symbols
  *   LTC_TEST_FAULT        one fault of the list below
  *   LTC_TEST_ENTRY        exports the entry under this name, for a wrapper */
+#include <fenv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,12 @@ enum {
   READS_LATE,         /* transfer reads host memory after it has returned */
   LOSES_ERRORS,       /* a range outside a buffer is cut off and copied */
   COUNTS_WRONG,       /* execute accepts any number of inputs */
+  HANGS_LOADING,      /* in describe */
+  CHANGES_FLOATS,     /* execute leaves the thread with another rounding */
+  SAME_OUTPUT,        /* execute gives its first output as its last, too */
+  INPUT_AS_OUTPUT,    /* execute gives its first input as its first output */
+  SAME_EVENT,         /* execute gives the event of a device's first run for each */
+  BAD_BYTES,          /* names are no UTF-8, nor is the message with which execute fails */
   FAULT = LTC_TEST_FAULT
 };
 static const uint32_t device_count = LTC_TEST_DEVICES;
@@ -95,7 +102,8 @@ static ltc_string string(const char* text) {
 static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   (void)plugin;
   if (FAULT == WRITES_BEYOND) memset((char*)info + info->struct_size, 0, 16);
-  info->name = string(LTC_TEST_NAME);
+  while (FAULT == HANGS_LOADING) continue;
+  info->name = string(FAULT == BAD_BYTES ? "caf\xe9" : LTC_TEST_NAME);
   info->version = string("1.0");
   info->device_count = device_count;
   if (info->device_count == 0) info->why_no_device = string("this build of the test plugin pretends to have none");
@@ -114,7 +122,7 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
   ltc_device* made = test_device_open(plugin);
   if (!made) return test_out_of_memory(plugin);
-  info->name = string("host memory");
+  info->name = string(FAULT == BAD_BYTES ? "m\xe9moire" : "host memory");
   info->fingerprint = string(LTC_TEST_NAME "-1");
   info->dtypes = TEST_DTYPES;
   info->flags = LTC_DEVICE_HOST_VISIBLE | (device_count > 1 ? (uint32_t)LTC_DEVICE_PEER_COPY : 0);
@@ -324,6 +332,8 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
   if (FAULT == CRASHES) abort();
   if (FAULT == EXITS) exit(0);
   while (FAULT == HANGS) continue;
+  if (FAULT == CHANGES_FLOATS) (void)fesetround(FE_DOWNWARD);
+  if (FAULT == BAD_BYTES) return error(device->plugin, LTC_INTERNAL, "ferm\xe9 le lundi");
   test_plan* plan = sized_plan(args);
   if (!plan) return error(device->plugin, LTC_INVALID_ARGUMENT, "a number of symbols other than the program's");
   const char* wrong = refuse_counts(plan, args);
@@ -345,6 +355,15 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
   for (size_t i = 0; args->donate && i < args->input_count; ++i) {
     if (args->donate[i] && FAULT != KEEPS_DONATION) buffer_destroy(args->inputs[i]);
   }
+  if (FAULT == SAME_OUTPUT && args->output_count > 1) {
+    buffer_destroy(outputs[args->output_count - 1]);
+    outputs[args->output_count - 1] = outputs[0];
+  }
+  if (FAULT == INPUT_AS_OUTPUT) {
+    buffer_destroy(outputs[0]);
+    outputs[0] = args->inputs[0];
+  }
+  if (FAULT == SAME_EVENT && done && *done) *done = test_event_again(device, *done);
   if (FAULT == BAD_OUTPUTS) {
     buffer_destroy(outputs[args->output_count - 1]);
     outputs[args->output_count - 1] = NULL;

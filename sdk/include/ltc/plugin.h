@@ -12,10 +12,12 @@
  *             structs: ltc_string, ltc_scalar, ltc_version, ltc_sink never change. Struct layout is that of the platform's C
  *             compiler.
  * Null        A pointer is non-null unless its comment says "may be NULL"; an array may be NULL where its count is 0.
- * Strings     UTF-8, `size` bytes, and a NUL behind them. An absent string is {NULL, 0} or {"", 0}.
+ * Strings     UTF-8, `size` bytes, and a NUL behind them. An absent string is {NULL, 0} or {"", 0}. The host replaces bytes that
+ *             are no UTF-8 by U+FFFD, and cuts messages at 64 kB.
  * Ownership   What a function hands out belongs to the caller, who ends it with the matching destroy or close. What a
  *             function is given is borrowed until it returns; the few exceptions say so. Memory is freed by the side that
- *             made it.
+ *             made it. A handle is handed out once: a second owner would destroy it a second time. Its address may be handed
+ *             out again after its destroy or, of an input, its donation.
  * Errors      A function that can fail returns an ltc_status, NULL for success, made with ltc_host_api::status_create; the
  *             receiver destroys it. After an error every out parameter is unchanged and nothing has been submitted or
  *             consumed. No C++ exception leaves a function, and nothing ends or aborts the process. Any function may answer
@@ -33,6 +35,10 @@
  *             Kernels stay memory-safe for any contents of index tensors. DEVICE_LOST is sticky: every later submit fails
  *             with it, every wait ends in bounded time, destroys still work, and the host closes the device and may open it
  *             again.
+ * Numbers     Loading the library and calling a function leave how the calling thread computes floating-point numbers as it was:
+ *             rounding, subnormal numbers (FTZ, DAZ), trapped exceptions. It is a thread of the user's program. Beware of
+ *             linking with -ffast-math: some compilers then add code that makes subnormal numbers zero in the thread that
+ *             loads the library. The host puts back what a plugin changed.
  * Process     The host does not unload a plugin at exit and calls nothing in a forked child. Two hosts in one process may
  *             enter one library: each gets its own ltc_plugin.
  *
@@ -95,8 +101,9 @@ typedef struct ltc_string {
   size_t size;      /* bytes, without the NUL */
 } ltc_string;
 
-/* Takes bytes piece by piece. `write` copies them and answers false when it can take no more: give up then and return NULL;
- * the host knows what went wrong. Called only during the call that was given the sink, by its thread. Frozen. */
+/* Takes bytes piece by piece. `write` copies them and answers false when it can take no more, for want of memory or beyond a
+ * limit: give up then and return NULL; the host knows what went wrong. Called only during the call that was given the sink, by
+ * its thread. Frozen. */
 typedef struct ltc_sink {
   void* context; /* handed back to write; may be NULL */
   bool (*write)(void* context, const void* data, size_t size);
@@ -298,9 +305,10 @@ typedef struct ltc_host_api {
   void* host; /* first argument of the functions below; may be NULL */
 
   /* Makes an error. Never NULL, not even when memory is short.
+   * code     decides which exception a PyTorch program catches: OUT_OF_RANGE is IndexError, UNSUPPORTED NotImplementedError.
    * node     index into the graph's nodes that the error is about, or LTC_NONE.
-   * message  copied; `size` bytes of UTF-8, needs no NUL. Say what was wrong with which values; the host adds the plugin's
-   *          name. */
+   * message  copied, at most 64 kB of it; `size` bytes of UTF-8, needs no NUL. Say what was wrong with which values; the host
+   *          adds the user's line, the op, and the plugin's name. */
   ltc_status* (*status_create)(void* host, ltc_code code, uint32_t node, const char* message, size_t size);
 
   /* The code of a status that the plugin holds. */
@@ -342,9 +350,9 @@ typedef struct ltc_plugin_info {
   ltc_string version;       /* the plugin's own */
   ltc_string build_id;      /* tells two builds apart; may be empty */
   ltc_string why_no_device; /* for device_count 0: what is missing and what to do, in one sentence; else empty */
-  uint32_t device_count;
-  uint32_t sanitizers; /* LTC_SANITIZER_ bits that it was built with */
-  uint32_t opset;      /* the newest op-set version whose ids it knows; newer ops arrive with id 0. 0: it goes by names */
+  uint32_t device_count;    /* at most 127, of all backends together: PyTorch numbers devices in 8 bits; more are refused */
+  uint32_t sanitizers;      /* LTC_SANITIZER_ bits that it was built with */
+  uint32_t opset;           /* the newest op-set version whose ids it knows; newer ops arrive with id 0. 0: it goes by names */
 } ltc_plugin_info;
 
 typedef struct ltc_device_args {
@@ -367,7 +375,8 @@ typedef struct ltc_device_info {
   const ltc_extension* ext;
   ltc_string name;        /* "NVIDIA H200" */
   ltc_string fingerprint; /* all that a saved executable depends on: driver, architecture, plugin build */
-  uint64_t dtypes;        /* bit per ltc_dtype id that buffers may have; without F64 the host sends F32 for it, for C128 C64 */
+  uint64_t dtypes;        /* bit per ltc_dtype id that buffers may have, at least one: the host asks for no other; without F64 it
+                           * sends F32 for it, for C128 C64 */
   uint64_t memory_bytes;  /* 0: unknown */
   uint64_t flags;         /* LTC_DEVICE_ bits */
 } ltc_device_info;
@@ -534,14 +543,17 @@ typedef struct ltc_plugin_api {
    * args     inputs and executable are borrowed in queue order: the caller may destroy them once this returns. scalars and
    *          all arrays are borrowed until this returns. A donated input's handle is gone when this succeeds.
    * outputs  out: output_count buffers made by the plugin, each the caller's, usable at once in further submits: the queue
-   *          orders them. Each is a buffer of its own, of the type in the graph.
+   *          orders them. Each is a buffer of its own, of the type in the graph: no other output and no input but a donated
+   *          one, whose handle is gone. The host refuses a run that gives one twice.
    * done     out, may be NULL: not wanted, and an error rides in the device's next event. Else preset to NULL: left alone
-   *          when the run is complete and went well; else the caller's event.
+   *          when the run is complete and went well; else the caller's event, which no other call gave that is not
+   *          destroyed.
    * A run that fails after it was submitted reports in its event: this returns NULL, every output is a valid buffer with
    * unspecified contents, donated inputs are consumed. A plugin that runs synchronously may answer so with an event that is
    * already complete, or, as long as it has consumed nothing and made nothing, with a status. A status is better: the host
    * then repeats the step op by op, and only what depends on the op that failed is lost.
-   * Codes: INVALID_ARGUMENT a count or type differs from the graph's; RESOURCE_EXHAUSTED no memory for an output. May block
+   * Codes: INVALID_ARGUMENT a count or type differs from the graph's; RESOURCE_EXHAUSTED no memory for an output; OUT_OF_RANGE an
+   * index that names no place, here or from the event, if the plugin looks: else the result is unspecified. May block
    * for room in the queue. The host calls one transfer or execute at a time per device. */
   ltc_status* (*execute)(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done);
 
@@ -567,6 +579,7 @@ typedef struct ltc_plugin_api {
 
   /* Writes the executable as bytes that executable_load accepts on a device of the same fingerprint, in another process too.
    * Any thread.
+   * The sink takes at most 256 MB: larger ones are not kept.
    * Codes: UNSUPPORTED this one cannot be saved. [not kept on disk] */
   ltc_status* (*executable_save)(const ltc_executable* executable, const ltc_sink* sink);
 
@@ -595,7 +608,7 @@ typedef struct ltc_entry_args {
 
 /* The one exported function. Reads the host's range, writes its own, and either fills the rest and returns true, or returns
  * false: then there is no instance. Does little: devices are looked for in describe and opened in device_open. Any thread;
- * several hosts may enter. */
+ * several hosts may enter. The library is a regular file, for the processor of the host. */
 typedef bool ltc_plugin_entry_fn(ltc_entry_args* args);
 LTC_EXPORT bool ltc_plugin_entry(ltc_entry_args* args);
 
