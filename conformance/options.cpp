@@ -55,7 +55,7 @@ fails one check and not the report.
   --expected FILE    the checks that are known to fail or to be unsupported, with reasons
   --json FILE        write a report for programs
   --junit FILE       write a report as JUnit XML
-  --timeout SECONDS  a check that takes longer has failed (60)
+  --timeout SECONDS  a check that takes longer has failed (60); after one of the tier loader no more are run
   --jobs N           so many child processes side by side (1)
   --list             print the names of the checks and run none
   --verbose          a line per check

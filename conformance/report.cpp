@@ -13,8 +13,8 @@
 namespace ltc::conformance {
 namespace {
 
-constexpr std::array kOutcomes = {Outcome::kPassed, Outcome::kFailed, Outcome::kExpectedFailure, Outcome::kUnsupported,
-                                  Outcome::kNotApplicable};
+constexpr std::array kOutcomes = {Outcome::kPassed,      Outcome::kFailed,        Outcome::kExpectedFailure,
+                                  Outcome::kUnsupported, Outcome::kNotApplicable, Outcome::kNotRun};
 
 size_t count(const Results& results, const std::string& tier, Outcome outcome) {
   return static_cast<size_t>(std::ranges::count_if(
@@ -71,7 +71,7 @@ void closed(std::ofstream& file, const std::string& path) {
 }  // namespace
 
 bool all_well(const Results& results) {
-  return count(results, "", Outcome::kFailed) == 0 &&
+  return count(results, "", Outcome::kFailed) == 0 && count(results, "", Outcome::kNotRun) == 0 &&
          count(results, "", Outcome::kPassed) + count(results, "", Outcome::kExpectedFailure) > 0;
 }
 
@@ -102,6 +102,7 @@ void print_summary(std::ostream& out, const Subject& subject, const Results& res
     if (ran(results, tier)) row(tier, tier);
   }
   row("all", "");
+  if (count(results, "", Outcome::kNotRun) > 0) out << "\nSTOPPED: the plugin hangs while it loads\n";
   out << "\n" << (all_well(results) ? "CONFORMS to what was run" : "DOES NOT CONFORM") << "\n";
 }
 

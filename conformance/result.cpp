@@ -13,6 +13,7 @@ const char* outcome_name(Outcome outcome) {
     case Outcome::kUnsupported: return "unsupported";
     case Outcome::kNotApplicable: return "not applicable";
     case Outcome::kExpectedFailure: return "expected failure";
+    case Outcome::kNotRun: return "not run";
   }
   return "";
 }

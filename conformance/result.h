@@ -11,9 +11,10 @@ namespace ltc::conformance {
 enum class Outcome {
   kPassed,
   kFailed,
-  kUnsupported,     // the plugin says that it cannot, and may
-  kNotApplicable,   // a clause that does not concern this plugin
-  kExpectedFailure  // failed, and the vendor's list says so
+  kUnsupported,      // the plugin says that it cannot, and may
+  kNotApplicable,    // a clause that does not concern this plugin
+  kExpectedFailure,  // failed, and the vendor's list says so
+  kNotRun            // the plugin hangs while it loads, so all others would hang too
 };
 
 const char* outcome_name(Outcome outcome);
@@ -25,6 +26,7 @@ struct Result {
   std::string message;                                 // why, where not passed
   std::string reason;                                  // of the vendor's list, where that names it
   std::map<std::string, std::string> properties = {};  // what the check recorded
+  bool hung = false;                                   // it had not ended when its time was over
 
   std::string tier() const;
 };

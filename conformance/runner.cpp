@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -202,8 +203,15 @@ void run_child(const Options& options, std::deque<std::string>& names, const std
   if (running.empty()) running = at_end ? "Loader.the_process_ends_well" : names.front();
   const auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - started).count();
   const std::string what = lines.timed_out() ? cat("hangs: no end within ", options.timeout_s, " s") : end_of(status);
-  report({running, Outcome::kFailed, elapsed, at_end ? cat("after the last check, ", what) : what, ""});
+  Result failed{running, Outcome::kFailed, elapsed, at_end ? cat("after the last check, ", what) : what, ""};
+  failed.hung = lines.timed_out() && !at_end;
+  report(std::move(failed));
   std::erase(names, running);
+}
+
+void leave_out(std::deque<std::string>& names, const std::function<void(Result)>& report) {
+  for (const std::string& name : names) report({name, Outcome::kNotRun, 0, "the plugin hangs while it loads", ""});
+  names.clear();
 }
 
 }  // namespace
@@ -234,8 +242,10 @@ std::vector<std::string> chosen_checks(const Options& options) {
 void run_checks(const Options& options, const std::vector<std::string>& names, const std::function<void(Result)>& report) {
   ::signal(SIGPIPE, SIG_IGN);
   std::mutex reporting;
+  std::atomic<bool> stuck{false};
   const auto report_alone = [&](Result result) {
     std::lock_guard lock(reporting);
+    if (result.hung && result.tier() == tiers().front()) stuck = true;
     report(std::move(result));
   };
   for (const std::string& tier : tiers()) {
@@ -247,7 +257,7 @@ void run_checks(const Options& options, const std::vector<std::string>& names, c
     std::vector<std::jthread> jobs;
     for (std::deque<std::string>& hand : hands) {
       jobs.emplace_back([&] {
-        while (!hand.empty()) run_child(options, hand, report_alone);
+        while (!hand.empty()) stuck ? leave_out(hand, report_alone) : run_child(options, hand, report_alone);
       });
     }
   }

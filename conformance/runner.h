@@ -2,7 +2,8 @@
 //
 // A child runs checks one after the other and reports each over a pipe. When it dies or takes too long, the check that it was in
 // has failed and a new child goes on behind it. So the report is complete whatever a plugin does. With several jobs the checks of
-// a tier are dealt out to as many children at a time.
+// a tier are dealt out to as many children at a time. After a check of the loader that takes too long no more are run: each would
+// take as long.
 #pragma once
 
 #include <functional>

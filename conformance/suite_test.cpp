@@ -153,6 +153,20 @@ TEST(Suite, the_report_comes_whatever_the_plugin_does) {
   EXPECT_THAT(ran.text, Not(HasSubstr("FAILED  Memory."))) << "a crash in execute is no failure of memory";
 }
 
+size_t count(const std::string& text, const std::string& part) {
+  size_t times = 0;
+  for (size_t at = 0; (at = text.find(part, at)) != text.npos; at += part.size()) ++times;
+  return times;
+}
+
+TEST(Suite, ends_where_the_plugin_hangs_while_it_loads) {
+  const Ran ran = run_on("test_hangs_loading", cat(kCoreTiers, " --timeout 1 --verbose"));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(count(ran.text, "hangs: no end within 1 s"), 1u) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("not run  Execute.a_run_computes"));
+  EXPECT_THAT(ran.text, HasSubstr("STOPPED: the plugin hangs while it loads"));
+}
+
 TEST(Suite, leaves_no_process_behind) {
   const Ran ran = run_command(cat("timeout --signal KILL 2 ", LTC_CONFORMANCE, " --backend ", plugin_path("test_hangs"),
                                   " --timeout 600 --filter Execute.a_run_computes"));
