@@ -18,6 +18,17 @@ at::Tensor wrap(const HostValue& value) {
   return at::from_blob(value.data.get(), type.sizes, at::TensorOptions().dtype(to_scalar_type(type.dtype)).device(at::kCPU));
 }
 
+// An error of the same type as `error`, one of Types or a plain one, with another message.
+template <typename... Types>
+[[noreturn]] void throw_again(const c10::Error& error, const std::string& message) {
+  const c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
+  const auto throw_if = [&]<typename Type>(std::type_identity<Type>) {
+    if (dynamic_cast<const Type*>(&error)) throw Type(here, message);
+  };
+  (throw_if(std::type_identity<Types>{}), ...);
+  throw c10::Error(here, message);
+}
+
 c10::IValue constant_value(const Attr& attr, const c10::Argument& arg) {
   switch (attr.kind) {
     case AttrKind::kNone: return {};
@@ -96,9 +107,11 @@ class HostSegment {
     }
     try {
       op.callBoxed(&stack);
-    } catch (c10::Error& error) {
-      error.add_context(cat("in ", name, at_location(node.location)));
-      throw;
+    } catch (const c10::Error& error) {
+      const std::string place = location_text(node.location);
+      throw_again<c10::IndexError, c10::ValueError, c10::TypeError, c10::NotImplementedError, c10::LinAlgError,
+                  c10::OutOfMemoryError>(
+          error, cat(place, place.empty() ? "" : ": ", name, ": ", error.what_without_backtrace(), " [the CPU]"));
     }
     add_fresh(entry, stack, results);
     for (size_t i = 0; i < node.outputs.size(); ++i) {

@@ -180,8 +180,9 @@ void Executable::check_results(const Instruction& instruction) const {
 void Executable::fail(const Instruction& instruction) {
   Error error = current_error();
   stack_.clear();
-  error.node = instruction.node;
-  if (instruction.op) error.message = c10::str("[", instruction.op->operator_name(), "] ", error.message);
+  error.node = instruction.node;  // by which the host names op and line
+  if (instruction.op && error.node == LTC_NONE)
+    error.message = c10::str("[", instruction.op->operator_name(), "] ", error.message);
   throw Failure(std::move(error));
 }
 

@@ -376,7 +376,7 @@ TEST_F(TorchscriptTest, ARunThatRefusesAValueConsumesNothing) {
   EXPECT_FALSE(event);
   EXPECT_EQ(code_of(refusal), LTC_OUT_OF_RANGE);
   EXPECT_EQ(refusal->node, 1u);
-  EXPECT_THAT(refusal->message, HasSubstr("aten::index_select"));
+  EXPECT_THAT(refusal->message, HasSubstr("index out of range"));  // the host names the op
   EXPECT_EQ(out[0], nullptr);
   EXPECT_THAT(device.download<float>(in, 3), ElementsAre(1, 2, 3));
   EXPECT_THAT(device.download<int64_t>(bad, 1), ElementsAre(7));
@@ -409,7 +409,7 @@ TEST_F(TorchscriptTest, ARunThatFailsLateReportsInAnEvent) {
     }
     ASSERT_TRUE(event);
     EXPECT_EQ(event->node, 1u);
-    EXPECT_THAT(event->message, HasSubstr("aten::glu"));
+    EXPECT_THAT(event->message, HasSubstr("Halving dimension must be even"));
     float unspecified;
     EXPECT_FALSE(device.read(lost[0], 0, &unspecified, 4));
     device.api->buffer_destroy(lost[1]);

@@ -43,7 +43,7 @@ at::ScalarType to_torch(ltc_dtype dtype) {
   for (const Pair& pair : kPairs) {
     if (pair.dtype == dtype) return pair.torch;
   }
-  throw Failure(LTC_UNSUPPORTED, c10::str("[torchscript] ATen has no element type for ltc dtype ", dtype));
+  throw Failure(LTC_UNSUPPORTED, c10::str("ATen has no element type for ltc dtype ", dtype));
 }
 
 uint64_t supported_dtypes() {
