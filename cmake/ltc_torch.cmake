@@ -16,8 +16,18 @@ add_library(ltc_torch INTERFACE)
 add_library(ltc::torch ALIAS ltc_torch)
 target_include_directories(ltc_torch SYSTEM INTERFACE ${LTC_TORCH_DIR}/include ${LTC_TORCH_DIR}/include/torch/csrc/api/include)
 target_link_libraries(ltc_torch INTERFACE ${LTC_TORCH_DIR}/lib/libtorch.so ${LTC_TORCH_DIR}/lib/libtorch_cpu.so ${LTC_TORCH_DIR}/lib/libc10.so)
-# In an installed package torch lies beside ltc; in the build tree where it was found.
 set(LTC_TORCH_RPATH "${LTC_TORCH_DIR}/lib")
+
+# ltc_find_torch_from(<target> <folder>...): the folders, relative to the library's own, in which a library of the package finds what
+# it is linked with. In an installed package torch lies beside ltc; in the build tree it lies where it was found. The library is linked
+# with its final path: CMake pads a path that it changes at installation, and the loader takes the empty entry for the current folder.
+function(ltc_find_torch_from target)
+  list(TRANSFORM ARGN PREPEND "$ORIGIN")
+  if(NOT SKBUILD)
+    list(APPEND ARGN ${LTC_TORCH_RPATH})
+  endif()
+  set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${ARGN}")
+endfunction()
 # Types whose information libtorch keeps to itself cannot be checked for being what they are called.
 if(LTC_SANITIZE MATCHES undefined)
   target_compile_options(ltc_torch INTERFACE -fno-sanitize=vptr)
