@@ -104,10 +104,10 @@ def test_summary_goes_with_the_log_level(tmp_path):
     assert summary_of(program_file(tmp_path, NONZERO), LTC_LOG="error") == []
 
 
-def test_unknown_mode_allows_and_says_so(tmp_path):
-    run = run_program(program_file(tmp_path, NONZERO), LTC_FALLBACK="never", LTC_LOG=None)
-    assert run.returncode == 0
-    assert "LTC_FALLBACK=never is none of allow, warn, error" in run.stderr
+def test_unknown_mode_is_refused(tmp_path):
+    run = run_program(program_file(tmp_path, NONZERO), LTC_FALLBACK="ERROR", LTC_LOG=None)
+    assert run.returncode != 0
+    assert "LTC_FALLBACK is 'ERROR'; it may be allow, warn or error" in run.stderr
 
 
 # ---- ops that the plugin does not claim

@@ -1,29 +1,65 @@
-// Every environment variable that the host reads, in one place; the README's table says the same.
+// Every environment variable of this project, in one place; the README's table says the same.
+//
+// A value that is not legal is an error wherever it is read, and for all of the host's variables when the device is registered. A
+// plugin reads its own variables itself, by the same rule.
 #pragma once
 
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/api.h"
 
 namespace ltc::env {
 
-inline constexpr const char* kBackend = "LTC_BACKEND";         // name, path, or list of them separated by ';'  [torchscript]
-inline constexpr const char* kPluginPath = "LTC_PLUGIN_PATH";  // folders to search for plugins, separated by ':'
-inline constexpr const char* kLog = "LTC_LOG";                 // trace | debug | info | warn | error | off      [warn]
-inline constexpr const char* kFallback = "LTC_FALLBACK";       // allow | warn | error                           [allow]
-inline constexpr const char* kClaims = "LTC_CLAIMS";           // all | minimal | half:SEED: of what the plugin claims [all]
-inline constexpr const char* kCacheDir = "LTC_CACHE_DIR";      // folder of the programs kept on disk   [the user's, for caches]
-inline constexpr const char* kCache = "LTC_CACHE";             // 0: no programs are kept on disk                  [1]
-inline constexpr const char* kUseBf16 = "LTC_USE_BF16";        // 1: float and double are computed as bf16         [0]
-inline constexpr const char* kEager = "LTC_EAGER";             // 1: every op runs at once                       [0]
-inline constexpr const char* kFastOperators = "LTC_FAST_OPERATORS";  // 1: + - * / skip PyTorch's dispatcher     [0]
-inline constexpr const char* kStacks = "LTC_STACKS";                 // 1: messages show whole Python stacks           [0]
-inline constexpr const char* kVerify = "LTC_VERIFY";                 // 1: graphs are checked while compiling            [0]
+// A variable of the host.
+struct Variable {
+  const char* name;
+  const char* standard;    // the value where it is unset or empty
+  const char* legal = "";  // the values, separated by '|'; one that ends in ":N" is followed by a number; "": any text
+};
 
-// Whether a variable that is 0 or 1 is set to anything but 0.
-LTC_API bool is_set(const char* name);
+inline constexpr const char* kFlag = "0|1";
 
-// The variable's value, or `fallback` where it is unset or empty.
-LTC_API std::string get(const char* name, const std::string& fallback = "");
+inline constexpr Variable kBackend{"LTC_BACKEND", ""};         // name, path, or list of them separated by ';'
+inline constexpr Variable kPluginPath{"LTC_PLUGIN_PATH", ""};  // folders to search for plugins, separated by ':'
+inline constexpr Variable kLog{"LTC_LOG", "warn", "trace|debug|info|warn|error|off"};  // in the order of log::Level
+inline constexpr Variable kFallback{"LTC_FALLBACK", "allow", "allow|warn|error"};
+inline constexpr Variable kClaims{"LTC_CLAIMS", "all", "all|minimal|half:N"};  // of what the plugin claims
+inline constexpr Variable kCacheDir{"LTC_CACHE_DIR", ""};                      // folder of the programs kept on disk
+inline constexpr Variable kCache{"LTC_CACHE", "1", kFlag};                     // 0: no programs are kept on disk
+inline constexpr Variable kUseBf16{"LTC_USE_BF16", "0", kFlag};                // 1: float and double are computed as bf16
+inline constexpr Variable kEager{"LTC_EAGER", "0", kFlag};                     // 1: every op runs at once
+inline constexpr Variable kFastOperators{"LTC_FAST_OPERATORS", "0", kFlag};    // 1: + - * / skip PyTorch's dispatcher
+inline constexpr Variable kStacks{"LTC_STACKS", "0", kFlag};                   // 1: messages show whole Python stacks
+inline constexpr Variable kVerify{"LTC_VERIFY", "0", kFlag};                   // 1: graphs are checked while compiling
+inline constexpr Variable kIntegrations{"LTC_INTEGRATIONS", "1", kFlag};       // 0: other libraries are left as they are
+
+inline constexpr Variable kVariables[] = {kBackend, kPluginPath, kLog,           kFallback, kClaims, kCacheDir,    kCache,
+                                          kUseBf16, kEager,      kFastOperators, kStacks,   kVerify, kIntegrations};
+
+// Those that the plugins of this project read.
+inline constexpr const char* kPluginVariables[] = {
+    "LTC_CUDA_PATH", "LTC_CUDA_WITH", "LTC_CUDA_WITHOUT", "LTC_OPENCL_DEVICE", "LTC_TS_CUDA", "LTC_TS_GEMM", "LTC_TS_KERNELS",
+};
+
+// The variable's value. Throws Error(kInvalidArgument) that names the variable, the value and the legal ones.
+LTC_API std::string get(const Variable& variable);
+LTC_API bool is_set(const Variable& flag);   // whether it is 1
+LTC_API size_t choice(const Variable& one);  // which of the legal values it is, from 0
+
+// Throws what the first variable of the host with an illegal value makes get() throw.
+LTC_API void check();
+
+// What to tell the user of variables LTC_* that nobody reads, each with the nearest name that is read. A plugin that is called
+// `my-chip` reads what begins with LTC_MY_CHIP_. `names`: of the environment.
+std::vector<std::string> strangers(std::span<const std::string> names, std::span<const std::string> plugins);
+void warn_of_strangers(std::span<const std::string> plugins);  // in the log, once in a process
+
+// A variable that is not this project's; empty where it is unset.
+std::string of_system(const char* name);
+
+// Whether the process has more rights than its user (set-uid and the like): paths from the environment are not the owner's then.
+bool is_elevated();
 
 }  // namespace ltc::env

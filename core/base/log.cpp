@@ -16,16 +16,14 @@ struct Logger {
   int level;
 
   Logger() {
-    static const char* const names[] = {"trace", "debug", "info", "warn", "error", "off"};
-    const std::string wanted = env::get(env::kLog, "warn");
-    level = static_cast<int>(Level::kWarn);
-    bool known = false;
-    for (int i = 0; i < 6; ++i) {
-      if (wanted == names[i]) level = i, known = true;
-    }
     out->set_pattern("[%H:%M:%S.%e] [ltc] [%^%l%$] %v");
     out->set_level(spdlog::level::trace);
-    if (!known) out->warn("LTC_LOG={} is none of trace, debug, info, warn, error, off; using warn", wanted);
+    level = static_cast<int>(Level::kWarn);
+    try {
+      level = static_cast<int>(env::choice(env::kLog));
+    } catch (const Error& error) {  // registration throws it; who logs must not
+      out->warn("{}", error.what());
+    }
   }
 };
 

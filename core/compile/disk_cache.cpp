@@ -63,8 +63,8 @@ std::optional<std::string> unpack(std::string_view file, std::string_view key) {
 
 fs::path default_folder() {
   if (const std::string named = env::get(env::kCacheDir); !named.empty()) return named;
-  if (const std::string caches = env::get("XDG_CACHE_HOME"); !caches.empty()) return fs::path(caches) / "ltc";
-  const std::string home = env::get("HOME");
+  if (const std::string caches = env::of_system("XDG_CACHE_HOME"); !caches.empty()) return fs::path(caches) / "ltc";
+  const std::string home = env::of_system("HOME");
   return home.empty() ? fs::path() : fs::path(home) / ".cache" / "ltc";
 }
 
@@ -72,7 +72,7 @@ fs::path default_folder() {
 
 DiskCache* DiskCache::instance() {
   static DiskCache* const instance = [] {
-    const fs::path folder = env::get(env::kCache, "1") == "0" ? fs::path() : default_folder();
+    const fs::path folder = env::is_set(env::kCache) ? default_folder() : fs::path();
     return folder.empty() ? nullptr : new DiskCache(folder);
   }();
   return instance;

@@ -53,12 +53,6 @@ bool has_no_bf16(OpId op) {
   return std::ranges::any_of(kNotInBf16, [&](std::string_view family) { return op_name(op).starts_with(family); });
 }
 
-bool wants_bf16() {
-  const std::string value = env::get(env::kUseBf16, "0");
-  if (value != "0" && value != "1") fail(Code::kInvalidArgument, env::kUseBf16, " is '", value, "'; it can be 0 or 1");
-  return value == "1";
-}
-
 // Numbers that are passed by value are not kept in memory: they stay what they are.
 std::vector<bool> narrowed_values(const Graph& graph, const Narrowing& narrowing) {
   std::vector<bool> narrowed;
@@ -173,9 +167,9 @@ Narrowing::Narrowing(uint64_t dtypes, Bf16 bf16) : Narrowing() {
 }
 
 Narrowing Narrowing::of(const host::PluginDevice& device) {
-  const bool bf16 = wants_bf16();
+  const bool bf16 = env::is_set(env::kUseBf16);
   if (bf16 && !device.supports(LTC_BF16)) {
-    fail(Code::kUnsupported, env::kUseBf16, "=1 needs a device with bf16; '", device.info().name, "' has none");
+    fail(Code::kUnsupported, env::kUseBf16.name, "=1 needs a device with bf16; '", device.info().name, "' has none");
   }
   return {device.info().dtypes, bf16 ? Bf16::kYes : Bf16::kNo};
 }

@@ -72,6 +72,9 @@ std::vector<Backend> Registry::load() const {
     backends.push_back({entry, std::move(plugin), std::move(info), next});
     next += backends.back().info.device_count;
   }
+  std::vector<std::string> names;
+  for (const Backend& backend : backends) names.push_back(backend.plugin->name());
+  env::warn_of_strangers(names);
   return backends;
 }
 

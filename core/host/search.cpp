@@ -1,7 +1,5 @@
 #include "core/host/search.h"
 
-#include <sys/auxv.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -83,14 +81,14 @@ std::vector<std::string> parse_backends(std::string_view list) {
   return entries;
 }
 
-bool running_elevated() { return ::getauxval(AT_SECURE) != 0; }
+bool running_elevated() { return env::is_elevated(); }
 
 std::vector<std::string> plugin_folders(bool elevated) { return plugin_folders(own_folder() + "/plugins", elevated); }
 
 std::vector<std::string> plugin_folders(const std::string& own, bool elevated) {
   const std::string from_user = env::get(env::kPluginPath);
   if (elevated && !from_user.empty()) {
-    log::warn(env::kPluginPath, "=", from_user, " is ignored: this process has more rights than its user");
+    log::warn(env::kPluginPath.name, "=", from_user, " is ignored: this process has more rights than its user");
   }
   auto folders = elevated ? std::vector<std::string>() : split(from_user, ':');
   folders.push_back(own);
@@ -108,7 +106,7 @@ std::shared_ptr<Plugin> find_plugin(const std::string& entry, const std::vector<
     refused += "\n  " + why;
   }
   const auto available = available_backends(folders);
-  fail(Code::kNotFound, "no backend '", entry, "' (", env::kBackend, "). Tried:", refused,
+  fail(Code::kNotFound, "no backend '", entry, "' (", env::kBackend.name, "). Tried:", refused,
        "\navailable backends: ", available.empty() ? "none in " + joined(folders) : joined(available));
 }
 

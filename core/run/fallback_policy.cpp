@@ -13,15 +13,6 @@
 namespace ltc {
 namespace {
 
-std::string read_mode() {
-  std::string mode = env::get(env::kFallback, "allow");
-  if (mode != "allow" && mode != "warn" && mode != "error") {
-    log::warn("LTC_FALLBACK=", mode, " is none of allow, warn, error; using allow");
-    mode = "allow";
-  }
-  return mode;
-}
-
 struct Tally {
   int64_t count = 0, bytes = 0;
 };
@@ -88,7 +79,7 @@ std::string size_text(int64_t bytes) {
 }  // namespace
 
 void check_fallback(std::string_view op, std::string_view reason, LocationId where) {
-  static const std::string mode = read_mode();
+  static const std::string mode = env::get(env::kFallback);
   if (mode == "error") {
     fail(Code::kUnsupported, op, at_location(where), " runs on the CPU, not on the plugin: ", reason,
          "; LTC_FALLBACK=error forbids that");

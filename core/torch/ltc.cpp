@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "core/base/env.h"
 #include "core/compile/precision.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
@@ -56,6 +57,7 @@ uint32_t allowed_precision() {
 void register_device() {
   static std::once_flag once;
   std::call_once(once, [] {
+    env::check();
     c10::register_privateuse1_backend(kDeviceName);
     install_host_runner();
     set_runs_here(&thread_is_plain);

@@ -11,7 +11,7 @@ namespace {
 namespace fs = std::filesystem;
 
 std::string variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = secure_getenv(name);  // nothing in a process with more rights than its user
   return value ? value : "";
 }
 

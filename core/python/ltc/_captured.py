@@ -25,7 +25,7 @@ class CapturedFunction:
         self.call = self.captures.call
         self.lock = threading.RLock()
         self._boxed_call = True  # AOTAutograd hands over a list, and frees what it holds
-        if os.environ.get("LTC_EAGER", "0") not in ("", "0"):
+        if os.environ.get("LTC_EAGER") == "1":
             self._record_each_call()
 
     def entry(self) -> Callable[..., list]:
