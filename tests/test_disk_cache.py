@@ -75,6 +75,68 @@ def test_a_disk_that_takes_nothing_is_no_error(folder):
     run(folder)
 
 
+def test_a_folder_that_others_may_write_is_not_used(tmp_path):
+    tmp_path.chmod(0o777)
+    values, compiles, _ = run(tmp_path)
+    result = run_program(PROGRAM, LTC_CACHE_DIR=str(tmp_path), LTC_CACHE="1")
+    assert not list(tmp_path.iterdir()) and compiles > 0
+    assert result.stdout.splitlines() == [values, f"{compiles} 0"]
+    assert result.stderr.count("no programs are kept on disk: ") == 1
+    assert f"{tmp_path}: others than its owner may write it (mode 0777)" in result.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+@pytest.mark.parametrize("what", ["folder", "files"])
+def test_what_somebody_else_has_written_is_not_run(tmp_path, what):
+    values, compiles, _ = run(tmp_path)
+    for path in [tmp_path] if what == "folder" else tmp_path.iterdir():
+        os.chown(path, 65534, 65534)
+    result = run_program(PROGRAM, LTC_CACHE_DIR=str(tmp_path), LTC_CACHE="1")
+    assert result.stdout.splitlines() == [values, f"{compiles} 0"]
+    assert "user 65534 owns it, and this process is of user 0" in result.stderr
+
+
+def test_files_are_for_their_owner_alone(tmp_path):
+    folder = tmp_path / "made"
+    run(folder)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def test_neither_fifos_nor_holes_nor_links_are_read(tmp_path):
+    values, compiles, _ = run(tmp_path)
+    for i, path in enumerate(sorted(tmp_path.iterdir())):
+        head = path.read_bytes()[:16]
+        path.unlink()
+        if i % 3 == 0:
+            os.mkfifo(path, 0o600)
+        elif i % 3 == 1:
+            path.symlink_to("/dev/zero")
+        else:
+            path.write_bytes(head + ((200 << 30) - 24).to_bytes(8, "little"))
+            os.truncate(path, 200 << 30)
+    assert ltc_command(tmp_path, "verify").returncode in (0, 1)
+    result = run_program(PROGRAM, LTC_CACHE_DIR=str(tmp_path), LTC_CACHE="1")
+    assert result.stdout.splitlines() == [values, f"{compiles} 0"]
+    assert run(tmp_path) == (values, 0, compiles)
+
+
+def test_the_command_leaves_what_is_not_its_own(tmp_path):
+    foreign = {"notes.ltc": b"ltcprog\n", "thesis.tmp": b"x", "a" * 32 + ".ltc": b"mine", "b" * 32 + ".ltc.1.2.tmp": b"ltcprog\n"}
+    own = {"c" * 32 + ".ltc": b"ltcprog\n", "c" * 32 + ".ltc." + "0" * 16 + ".tmp": b""}
+    for name, content in {**foreign, **own}.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / ("d" * 32 + ".ltc")).symlink_to(tmp_path / "thesis.tmp")
+    os.mkfifo(tmp_path / ("e" * 32 + ".ltc"))
+    assert ltc_command(tmp_path, "list").returncode == 0
+    assert "2 files deleted" in ltc_command(tmp_path, "clear").stdout
+    assert {path.name for path in tmp_path.iterdir()} == {*foreign, "d" * 32 + ".ltc", "e" * 32 + ".ltc"}
+    assert (tmp_path / "thesis.tmp").read_bytes() == b"x"
+    tmp_path.chmod(0o777)
+    verified = ltc_command(tmp_path, "verify")
+    assert verified.returncode == 1 and "others than its owner may write it; no programs are taken from it" in verified.stdout
+
+
 def test_the_command(tmp_path):
     compiles = run(tmp_path)[1]
     listed = ltc_command(tmp_path, "list")

@@ -1,10 +1,7 @@
 #include "core/compile/disk_cache.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <boost/crc.hpp>
-#include <fstream>
 #include <vector>
 
 #include "core/base/env.h"
@@ -19,7 +16,9 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "ltcprog\n";
 constexpr uint32_t kFormat = 1;
-constexpr const char* kSuffix = ".ltc";
+constexpr std::string_view kSuffix = ".ltc";
+constexpr size_t kHeadBytes = 24;
+constexpr size_t kKeyDigits = 32;
 
 uint32_t checksum(std::string_view bytes) {
   boost::crc_32_type crc;
@@ -27,33 +26,72 @@ uint32_t checksum(std::string_view bytes) {
   return crc.checksum();
 }
 
-std::optional<std::string> read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(in), {});
+std::string name_of(std::string_view key) {
+  char name[kKeyDigits + 1];
+  std::snprintf(name, sizeof name, "%016llx%016llx", static_cast<unsigned long long>(hash_bytes(1, key.data(), key.size())),
+                static_cast<unsigned long long>(hash_bytes(2, key.data(), key.size())));
+  return name + std::string(kSuffix);
 }
 
-std::string pack(std::string_view key, std::string_view about, std::string_view value) {
+// Takes so many hexadecimal digits from the front.
+bool take_digits(std::string_view& text, size_t count) {
+  const std::string_view digits = text.substr(0, count);
+  if (digits.size() < count || digits.find_first_not_of("0123456789abcdef") != digits.npos) return false;
+  text.remove_prefix(count);
+  return true;
+}
+
+enum class Kind : uint8_t { kForeign, kProgram, kTemporary };
+
+Kind kind_of(std::string_view name) {
+  if (!take_digits(name, kKeyDigits) || !name.starts_with(kSuffix)) return Kind::kForeign;
+  name.remove_prefix(kSuffix.size());
+  if (name.empty()) return Kind::kProgram;
+  if (!name.starts_with('.')) return Kind::kForeign;
+  name.remove_prefix(1);
+  return take_digits(name, 16) && name == ".tmp" ? Kind::kTemporary : Kind::kForeign;
+}
+
+// The file of that name, if it is of this cache. One that was abandoned early has only a part of the first bytes, or none.
+std::optional<PrivateFile> find_own(const PrivateFolder& folder, const std::string& name, Kind kind) {
+  try {
+    auto file = folder.find(name);
+    if (!file) return std::nullopt;
+    const std::string begin = file->read(kMagic.size());
+    const bool is_own = kind == Kind::kTemporary ? kMagic.starts_with(begin) : begin == kMagic;
+    return is_own ? std::move(file) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+std::string pack_body(std::string_view key, std::string_view about, std::string_view value) {
   ByteWriter body;
   body.text(about);
   body.text(key);
   body.text(value);
-  const std::string bytes = body.take();
-  ByteWriter out;
-  out.number(kFormat);
-  out.number(checksum(bytes));
-  out.number<uint64_t>(bytes.size());
-  return std::string(kMagic) + out.take() + bytes;
+  return body.take();
+}
+
+std::string pack_head(std::string_view body) {
+  ByteWriter head;
+  head.number(kFormat);
+  head.number(checksum(body));
+  head.number<uint64_t>(body.size());
+  return std::string(kMagic) + head.take();
 }
 
 // Empty for another key, whose name happens to be the same. Throws Error(kDataCorrupt) with what is wrong.
-std::optional<std::string> unpack(std::string_view file, std::string_view key) {
-  if (!file.starts_with(kMagic)) fail(Code::kDataCorrupt, "it is no such file");
-  ByteReader head(file.substr(kMagic.size()));
-  if (head.number<uint32_t>() != kFormat) fail(Code::kDataCorrupt, "it has another format");
-  const auto crc = head.number<uint32_t>();
-  const auto size = head.number<uint64_t>();
-  const std::string_view body = file.substr(kMagic.size() + 16);
+std::optional<std::string> unpack(PrivateFile& file, std::string_view key, uint64_t limit_bytes) {
+  const std::string head = file.read(kHeadBytes);
+  if (!head.starts_with(kMagic) || head.size() < kHeadBytes) fail(Code::kDataCorrupt, "it is no such file");
+  ByteReader fields(std::string_view(head).substr(kMagic.size()));
+  if (fields.number<uint32_t>() != kFormat) fail(Code::kDataCorrupt, "it has another format");
+  const auto crc = fields.number<uint32_t>();
+  const auto size = fields.number<uint64_t>();
+  if (file.size_bytes() - kHeadBytes != size) fail(Code::kDataCorrupt, "it is damaged");
+  if (file.size_bytes() > limit_bytes) fail(Code::kDataCorrupt, "it is larger than the cache may be");
+  const std::string body = file.read(size);
   if (body.size() != size || checksum(body) != crc) fail(Code::kDataCorrupt, "it is damaged");
   ByteReader in(body);
   in.text();
@@ -71,28 +109,38 @@ fs::path default_folder() {
 }  // namespace
 
 DiskCache* DiskCache::instance() {
-  static DiskCache* const instance = [] {
-    const fs::path folder = env::is_set(env::kCache) ? default_folder() : fs::path();
+  static DiskCache* const instance = []() -> DiskCache* {
+    if (!env::is_set(env::kCache)) return nullptr;
+    if (env::is_elevated()) {
+      log::info("no programs are kept on disk: this process has more rights than its user");
+      return nullptr;
+    }
+    const fs::path folder = default_folder();
     return folder.empty() ? nullptr : new DiskCache(folder);
   }();
   return instance;
 }
 
-fs::path DiskCache::path_of(std::string_view key) const {
-  char name[40];
-  std::snprintf(name, sizeof name, "%016llx%016llx", static_cast<unsigned long long>(hash_bytes(1, key.data(), key.size())),
-                static_cast<unsigned long long>(hash_bytes(2, key.data(), key.size())));
-  return folder_ / (std::string(name) + kSuffix);
+fs::path DiskCache::path_of(std::string_view key) const { return folder_ / name_of(key); }
+
+std::optional<PrivateFolder> DiskCache::folder() {
+  if (is_off_) return std::nullopt;
+  try {
+    return PrivateFolder::open(folder_);
+  } catch (const Error& error) {
+    if (!is_off_.exchange(true)) log::warn("no programs are kept on disk: ", error.what());
+    return std::nullopt;
+  }
 }
 
 std::optional<std::string> DiskCache::find(std::string_view key) {
-  const fs::path path = path_of(key);
-  const auto file = read_file(path);
-  if (!file) return std::nullopt;
+  const auto folder = this->folder();
+  if (!folder) return std::nullopt;
   try {
-    auto value = unpack(*file, key);
-    std::error_code ignored;
-    if (value) fs::last_write_time(path, fs::file_time_type::clock::now(), ignored);
+    auto file = folder->find(name_of(key));
+    if (!file) return std::nullopt;
+    auto value = unpack(*file, key, limit_bytes_);
+    if (value) file->touch();
     return value;
   } catch (const Error& error) {
     reject(key, error.what());
@@ -104,69 +152,53 @@ void DiskCache::reject(std::string_view key, std::string_view why) {
   log::warn("a file of the program cache is ignored: ", path_of(key).string(), ": ", why);
 }
 
+void DiskCache::remove(std::string_view key) {
+  if (const auto folder = this->folder()) folder->remove(name_of(key));
+}
+
 void DiskCache::insert(std::string_view key, std::string_view about, std::string_view value) {
-  if (failed_) return;
+  if (failed_ || is_off_ || key.size() + about.size() + value.size() > limit_bytes_) return;
   try {
-    const std::string bytes = pack(key, about, value);
-    if (bytes.size() > limit_bytes_) return;
-    write(path_of(key), bytes);
-    const uint64_t written = written_bytes_ == UINT64_MAX ? UINT64_MAX : written_bytes_ += bytes.size();
-    if (written > limit_bytes_ / 16) shrink();
+    auto folder = this->folder();
+    if (is_off_) return;
+    if (!folder) folder.emplace(PrivateFolder::make(folder_));
+    const std::string body = pack_body(key, about, value);
+    if (body.size() + kHeadBytes > limit_bytes_) return;
+    folder->write(name_of(key), {pack_head(body), body});
+    const uint64_t written = written_bytes_ == UINT64_MAX ? UINT64_MAX : written_bytes_ += body.size();
+    if (written > limit_bytes_ / 16) shrink(*folder);
   } catch (const std::exception& error) {
     if (!failed_.exchange(true)) log::warn("no more programs are kept on disk: ", error.what());
   }
 }
 
-void DiskCache::write(const fs::path& path, std::string_view bytes) {
-  if (!fs::exists(folder_)) {
-    fs::create_directories(folder_);
-    fs::permissions(folder_, fs::perms::owner_all);
-  }
-  static std::atomic<uint64_t> count{0};
-  const fs::path temporary = path.string() + cat(".", getpid(), ".", count++, ".tmp");
-  std::ofstream out(temporary, std::ios::binary);
-  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  out.close();
-  std::error_code ignored;
-  if (!out) {
-    fs::remove(temporary, ignored);
-    fail(Code::kResourceExhausted, "cannot write ", temporary.string());
-  }
-  try {
-    fs::rename(temporary, path);
-  } catch (...) {
-    fs::remove(temporary, ignored);
-    throw;
-  }
-}
-
 // Other processes may do the same: a file that is gone is no error.
-void DiskCache::shrink() {
-  struct File {
-    fs::file_time_type used;
+void DiskCache::shrink(const PrivateFolder& folder) {
+  struct Used {
+    std::chrono::system_clock::time_point time;
     uint64_t size_bytes;
-    fs::path path;
+    std::string name;
   };
   constexpr auto kAbandoned = std::chrono::hours(1);  // a temporary file of a process that ended before it was renamed
-  std::vector<File> files;
+  std::vector<Used> programs;
   uint64_t total = 0;
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-    File file{entry.last_write_time(ignored), entry.file_size(ignored), entry.path()};
-    if (ignored) continue;
-    if (file.path.extension() == kSuffix) {
-      total += file.size_bytes;
-      files.push_back(std::move(file));
-    } else if (file.path.extension() == ".tmp" && fs::file_time_type::clock::now() - file.used > kAbandoned) {
-      fs::remove(file.path, ignored);
+  for (const std::string& name : folder.names()) {
+    const Kind kind = kind_of(name);
+    const auto file = kind == Kind::kForeign ? std::nullopt : find_own(folder, name, kind);
+    if (!file) continue;
+    if (kind == Kind::kProgram) {
+      total += file->size_bytes();
+      programs.push_back({file->used(), file->size_bytes(), name});
+    } else if (std::chrono::system_clock::now() - file->used() > kAbandoned) {
+      folder.remove(name);
     }
   }
   written_bytes_ = 0;
-  std::ranges::sort(files, {}, &File::used);
-  for (const File& file : files) {
+  std::ranges::sort(programs, {}, &Used::time);
+  for (const Used& program : programs) {
     if (total <= limit_bytes_) break;
-    fs::remove(file.path, ignored);
-    total -= file.size_bytes;
+    folder.remove(program.name);
+    total -= program.size_bytes;
   }
 }
 

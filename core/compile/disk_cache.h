@@ -1,12 +1,18 @@
 // A folder of files by key, shared by processes and kept between them.
 //
-// File: "ltcprog\n", format, CRC-32 and size of the rest; the rest: a line about it for people, the key, the value. The name
-// follows
-//   from the key; the key is compared in full.
+// File: "ltcprog\n", format, CRC-32 and size of the rest; the rest: a line about it for people, the key, the value. Its name is
+// 32
+//   hexadecimal digits that follow from the key, and ".ltc"; the key is compared in full.
+// Trust: a value is run as code, so folder and files must be the process' user's alone (base/private_folder.h). Otherwise there
+// is no
+//   cache, and one line in the log says why. In a process with more rights than its user there is none either.
 // Writing: to a temporary file that is renamed, so nobody sees half of one, and two that write one key leave one of the two.
-// Reading: what is not such a file, is damaged, or of another format is ignored with one line in the log; it goes when its key is
-//   written again, or with age.
-// Size: beyond `limit_bytes` those go that were read or written longest ago.
+// Reading: the head tells the size before anything else is read. A file that is damaged, not trusted, or of another format is
+// ignored
+//   with one line in the log; it goes when its key is written again, or with age.
+// Size: beyond `limit_bytes` those go that were read or written longest ago. Only files with such names that begin with the
+// head's
+//   first bytes are counted and deleted.
 // Errors never reach the caller: no folder, no room and no permission mean no cache. Any thread, any process.
 #pragma once
 
@@ -16,6 +22,8 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/private_folder.h"
+
 namespace ltc {
 
 class DiskCache {
@@ -23,7 +31,8 @@ class DiskCache {
   explicit DiskCache(std::filesystem::path folder, uint64_t limit_bytes = uint64_t{1} << 30)
       : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
 
-  // Where LTC_CACHE_DIR says, or in the user's folder for caches; null with LTC_CACHE=0, or where there is no such folder.
+  // Where LTC_CACHE_DIR says, or in the user's folder for caches; null with LTC_CACHE=0, where there is no such folder, or in a
+  // process with more rights than its user.
   static DiskCache* instance();
 
   std::optional<std::string> find(std::string_view key);
@@ -31,16 +40,18 @@ class DiskCache {
 
   // The file was read, but what it holds is of no use.
   void reject(std::string_view key, std::string_view why);
+  void remove(std::string_view key);
 
   std::filesystem::path path_of(std::string_view key) const;
 
  private:
-  void write(const std::filesystem::path& path, std::string_view bytes);
-  void shrink();
+  std::optional<PrivateFolder> folder();
+  void shrink(const PrivateFolder& folder);
 
   const std::filesystem::path folder_;
   const uint64_t limit_bytes_;
   std::atomic<uint64_t> written_bytes_{UINT64_MAX};  // since the folder was last looked through; that of a fresh one is not known
+  std::atomic<bool> is_off_{false};                  // the folder is not to be trusted
   std::atomic<bool> failed_{false};                  // no more attempts to write, and no more lines about it
 };
 

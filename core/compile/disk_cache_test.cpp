@@ -1,6 +1,8 @@
 #include "core/compile/disk_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -87,16 +89,115 @@ TEST_F(DiskCacheTest, WhatWasUsedLongestAgoGoes) {
   EXPECT_FALSE(small.find("large"));
 }
 
-TEST_F(DiskCacheTest, AbandonedTemporaryFilesGo) {
-  DiskCache small(folder, 1000);
-  small.insert("key", "", "value");
-  const fs::path old = folder / "a.tmp", young = folder / "b.tmp", foreign = folder / "notes.txt";
-  for (const fs::path& path : {old, young, foreign}) overwrite(path, "x");
-  fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(2));
-  DiskCache(folder, 1000).insert("key", "", "value");
-  EXPECT_FALSE(fs::exists(old));
+// Names of the cache: 32 digits and ".ltc"; those of temporary files end in 16 more and ".tmp".
+TEST_F(DiskCacheTest, OnlyItsOwnFilesGo) {
+  cache.insert("key", "", "value");
+  const std::string own = cache.path_of("key").filename(), digits(32, 'a'), magic = "ltcprog\n";
+  const auto temporary = [](const std::string& name) { return name + ".0123456789abcdef.tmp"; };
+  const std::vector<std::pair<std::string, std::string>> foreign = {
+      {"thesis.tmp", "x"},
+      {"notes.ltc", "x"},
+      {"notes.ltc.1.2.tmp", magic},
+      {digits + ".ltc", "a file of that name"},
+      {digits + ".ltc.tmp", magic},
+      {digits + "b.ltc", magic},
+      {std::string(32, 'A') + ".ltc", magic},
+      {temporary(digits + ".ltc"), "another's"},
+      {temporary("notes.ltc"), magic},
+  };
+  const std::vector<std::pair<std::string, std::string>> abandoned = {
+      {temporary(own), magic}, {temporary(std::string(32, 'b') + ".ltc"), ""}, {temporary(std::string(32, 'c') + ".ltc"), "ltc"}};
+  for (const auto& list : {foreign, abandoned}) {
+    for (const auto& [name, bytes] : list) {
+      overwrite(folder / name, bytes);
+      fs::last_write_time(folder / name, fs::file_time_type::clock::now() - std::chrono::hours(2));
+    }
+  }
+  const fs::path young = folder / temporary(std::string(32, 'd') + ".ltc");
+  overwrite(young, magic);
+  DiskCache(folder, 1).insert("", "", "");  // more than it may have, so it looks through the folder
+  DiskCache(folder, 100).insert("new", "", "value");
+  for (const auto& [name, bytes] : foreign) EXPECT_EQ(bytes_of(folder / name), bytes) << name;
+  for (const auto& [name, bytes] : abandoned) EXPECT_FALSE(fs::exists(folder / name)) << name;
   EXPECT_TRUE(fs::exists(young));
-  EXPECT_TRUE(fs::exists(foreign));
+  EXPECT_FALSE(fs::exists(folder / own));
+}
+
+TEST_F(DiskCacheTest, AFolderThatOthersMayWriteIsNotUsed) {
+  cache.insert("key", "", "value");
+  fs::permissions(folder, fs::perms::all);
+  DiskCache other(folder);
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(other.find("key"));
+  other.insert("another", "", "value");
+  EXPECT_FALSE(other.find("another"));
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(files(), 1u);
+  const std::string expected = cat(folder.string(), ": others than its owner may write it (mode 0777)");
+  ASSERT_NE(log.find(expected), log.npos) << log;
+  EXPECT_EQ(log.find(expected, log.find(expected) + 1), log.npos) << log;
+}
+
+TEST_F(DiskCacheTest, AFolderOfSomebodyElseIsNotUsed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root gives files away";
+  cache.insert("key", "", "value");
+  ASSERT_EQ(chown(cache.path_of("key").c_str(), 65534, 65534), 0);
+  EXPECT_FALSE(DiskCache(folder).find("key"));
+  ASSERT_EQ(chown(cache.path_of("key").c_str(), 0, 0), 0);
+  EXPECT_TRUE(DiskCache(folder).find("key"));
+  ASSERT_EQ(chown(folder.c_str(), 65534, 65534), 0);
+  EXPECT_FALSE(DiskCache(folder).find("key"));
+}
+
+// None of these may wait or fill the memory.
+TEST_F(DiskCacheTest, WhatIsNoFileOfItIsIgnored) {
+  cache.insert("key", "", "value");
+  const fs::path path = cache.path_of("key");
+  const std::string whole = bytes_of(path);
+  fs::remove(path);
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_FALSE(cache.find("key"));
+  fs::remove(path);
+  fs::create_symlink("/dev/zero", path);
+  EXPECT_FALSE(cache.find("key"));
+  fs::remove(path);
+  overwrite(path, whole);
+  fs::resize_file(path, uint64_t{200} << 30);  // all of it a hole
+  EXPECT_FALSE(cache.find("key"));
+  std::string head = whole.substr(0, 24);
+  const uint64_t size = (uint64_t{200} << 30) - 24;
+  head.replace(16, 8, reinterpret_cast<const char*>(&size), 8);
+  overwrite(path, head);
+  fs::resize_file(path, uint64_t{200} << 30);
+  EXPECT_FALSE(cache.find("key"));
+  cache.insert("key", "", "value");
+  EXPECT_EQ(cache.find("key"), "value");
+}
+
+TEST(ElevatedProcess, DISABLED_HasNoCache) { EXPECT_EQ(DiskCache::instance(), nullptr); }
+
+// This program, owned by one user and started by another, with a folder that the first one's cache would take.
+TEST_F(DiskCacheTest, AnElevatedProcessHasNone) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root makes such programs";
+  fs::create_directory(folder);
+  const fs::path program = folder / "program", caches = folder / "caches";
+  fs::copy_file("/proc/self/exe", program);
+  fs::create_directory(caches);
+  ASSERT_EQ(chown(program.c_str(), 65533, 65533) + chown(caches.c_str(), 65533, 65533), 0);
+  ASSERT_EQ(chmod(program.c_str(), 04755), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("LTC_CACHE", "1", 1);
+    setenv("LTC_CACHE_DIR", caches.c_str(), 1);
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(99);
+    execl(program.c_str(), program.c_str(), "--gtest_filter=ElevatedProcess.*", "--gtest_also_run_disabled_tests",
+          "--gtest_brief=1", nullptr);
+    _exit(98);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST_F(DiskCacheTest, AFolderThatCannotBeWrittenIsNoError) {

@@ -1,6 +1,11 @@
-"""``ltc cache``: the programs that are kept on disk. Needs no PyTorch; the files are those of core/compile/disk_cache.h."""
+"""``ltc cache``: the programs that are kept on disk. Needs no PyTorch; the files are those of core/compile/disk_cache.h.
+
+Only regular files are opened that have the names of this cache, and only those are deleted that begin as its files do.
+"""
 
 import os
+import re
+import stat
 import struct
 import sys
 import time
@@ -15,6 +20,7 @@ USAGE = """usage: ltc cache list | verify | clear
 """
 HEAD = struct.Struct("<8sIIQ")
 MAGIC, FORMAT = b"ltcprog\n", 1
+PROGRAM, TEMPORARY = re.compile(r"[0-9a-f]{32}\.ltc"), re.compile(r"[0-9a-f]{32}\.ltc\.[0-9a-f]{16}\.tmp")
 
 
 def folder() -> Path:
@@ -25,23 +31,49 @@ def folder() -> Path:
     return Path.home() / ".cache" / "ltc"
 
 
+def distrust(path: Path) -> str:
+    """Why a process of this user takes nothing from the file or folder; empty if it does."""
+    facts = path.stat()
+    if facts.st_uid != os.geteuid():
+        return f"user {facts.st_uid} owns it"
+    return "others than its owner may write it" if facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH) else ""
+
+
+def begin_of(path: Path, size: int) -> bytes:
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        return file.read(size)
+
+
 def inspect(path: Path) -> tuple[str, str]:
     """What the file says it is, and what is wrong with it; one of the two is empty."""
-    data = path.read_bytes()
-    if len(data) < HEAD.size or not data.startswith(MAGIC):
+    if wrong := distrust(path):
+        return "", wrong
+    head = begin_of(path, HEAD.size)
+    if len(head) < HEAD.size or not head.startswith(MAGIC):
         return "", "no file of this cache"
-    _, file_format, crc, size = HEAD.unpack_from(data)
-    body = data[HEAD.size:]
+    _, file_format, crc, size = HEAD.unpack(head)
     if file_format != FORMAT:
         return "", f"format {file_format}, this is {FORMAT}"
+    if path.stat().st_size != HEAD.size + size:
+        return "", "damaged"
+    body = begin_of(path, HEAD.size + size)[HEAD.size:]
     if len(body) != size or zlib.crc32(body) != crc:
         return "", "damaged"
     (length,) = struct.unpack_from("<Q", body)
     return body[8:8 + length].decode(errors="replace"), ""
 
 
+def files(pattern: re.Pattern) -> list[Path]:
+    """The regular files whose names are of that form, those used last first."""
+    found = {}
+    for entry in os.scandir(folder()) if folder().is_dir() else []:
+        if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            found[Path(entry.path)] = entry.stat().st_mtime
+    return sorted(found, key=found.get, reverse=True)
+
+
 def programs() -> list[Path]:
-    return sorted(folder().glob("*.ltc"), key=lambda path: path.stat().st_mtime, reverse=True)
+    return files(PROGRAM)
 
 
 def list_programs() -> int:
@@ -59,14 +91,17 @@ def verify() -> int:
     for path, reason in wrong:
         print(f"{path}: {reason}")
     print(f"{len(programs()) - len(wrong)} programs are sound, {len(wrong)} are not")
-    return 1 if wrong else 0
+    if untrusted := folder().is_dir() and distrust(folder()):
+        print(f"{folder()}: {untrusted}; no programs are taken from it")
+    return 1 if wrong or untrusted else 0
 
 
 def clear() -> int:
-    paths = [*folder().glob("*.ltc"), *folder().glob("*.ltc.*.tmp")]
-    for path in paths:
+    own = [path for path in programs() if begin_of(path, len(MAGIC)) == MAGIC]
+    own += [path for path in files(TEMPORARY) if MAGIC.startswith(begin_of(path, len(MAGIC)))]
+    for path in own:
         path.unlink(missing_ok=True)
-    print(f"{len(paths)} files deleted from {folder()}")
+    print(f"{len(own)} files deleted from {folder()}")
     return 0
 
 
