@@ -59,40 +59,117 @@ std::shared_ptr<ltc_executable> lower_again(const Step& step, host::PluginDevice
   return own(device.compile(lowered.get(), kEffort), device);
 }
 
-Step read_step(ByteReader& in, const std::vector<LocationId>& places, host::PluginDevice& device, const Narrowing& narrowing,
-               uint32_t precision, SymbolicPrograms* symbolic) {
-  Step step{in.number<uint8_t>() != 0, read_graph(in, &places)};
+// A step as it was saved, and the bytes of its executable.
+struct SavedStep {
+  Step step;
+  std::string_view executable;
+};
+
+SavedStep read_step(ByteReader& in, const std::vector<LocationId>& places) {
+  const auto on_device = in.number<uint8_t>();
+  if (on_device > 1) fail(Code::kDataCorrupt, "saved bytes are damaged: a step");
+  Step step{on_device != 0, read_graph(in, &places)};
   for (auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) *list = in.numbers<uint32_t>();
   step.reasons.resize(in.length(8));
   for (std::string& reason : step.reasons) reason = in.text();
-  const std::string_view saved = in.text();
-  if (!step.on_device) return step;
+  return {std::move(step), in.text()};
+}
+
+void load_step(Step& step, std::string_view saved, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
+               SymbolicPrograms* symbolic) {
   if (!saved.empty()) {
     if (ltc_executable* loaded = device.load_executable(saved.data(), saved.size())) step.executable = own(loaded, device);
   }
   if (!step.executable) step.executable = lower_again(step, device, narrowing, precision);
   if (symbolic)
     symbolic->insert(SymbolicGraph(Anatomy(narrow(step.graph, narrowing).graph)), precision, {nullptr, step.executable});
-  return step;
 }
 
-// What running relies on: indices in range, as many slots, scalars and reasons as the steps' graphs have.
-void check(const Program& program) {
-  const auto below = [](const std::vector<uint32_t>& list, size_t bound) {
-    return std::ranges::all_of(list, [bound](uint32_t index) { return index < bound; });
-  };
-  bool sound = program.input_count <= program.slots.size() && below(program.outputs, program.slots.size()) &&
-               program.outputs.size() == program.graph.outputs.size();
-  for (const Step& step : program.steps) {
-    const auto scalars = static_cast<size_t>(std::ranges::count_if(step.graph.params, &Param::scalar));
-    sound = sound && below(step.inputs, program.slots.size()) && below(step.outputs, program.slots.size()) &&
-            below(step.released, program.slots.size()) && below(step.scalars, program.scalar_count) &&
-            step.scalars.size() == scalars && step.inputs.size() + scalars == step.graph.params.size() &&
-            step.outputs.size() == step.graph.outputs.size() && below(step.origin, step.graph.nodes.size()) &&
-            step.reasons.size() == (step.on_device ? 0 : step.graph.nodes.size());
+// What running relies on, checked as a run goes through the steps.
+class Checker {
+ public:
+  Checker(const Program& program, const Graph& recorded) : program_(program), recorded_(recorded) {}
+
+  void run() {
+    check_ends();
+    filled_.assign(program_.slots.size(), false);
+    std::fill_n(filled_.begin(), program_.input_count, true);
+    next_slot_ = program_.input_count;
+    for (const Step& step : program_.steps) check_step(step);
+    check(next_slot_ == program_.slots.size(), "a slot that nothing fills");
+    for (const uint32_t slot : program_.outputs) check(filled_[slot], "an output that is released");
   }
-  if (!sound) fail(Code::kDataCorrupt, "saved bytes are damaged: the steps do not fit together");
-}
+
+ private:
+  void check(bool condition, const char* what) const {
+    if (!condition) fail(Code::kDataCorrupt, "saved bytes are damaged: the steps do not fit together: ", what);
+  }
+
+  // The program takes what was recorded and gives what was asked for.
+  void check_ends() {
+    const Graph& graph = program_.graph;
+    check(graph.params.size() == recorded_.params.size(), "the number of params");
+    for (size_t i = 0; i < graph.params.size(); ++i) {
+      const Param& param = graph.params[i];
+      const TypeId type = graph.types[param.value];
+      check(param.scalar == recorded_.params[i].scalar && type == recorded_.types[recorded_.params[i].value], "a param");
+      if (param.scalar) {
+        scalars_.push_back(type);
+      } else {
+        check(inputs_ < program_.slots.size() && program_.slots[inputs_] == type, "the slot of a param");
+        ++inputs_;
+      }
+    }
+    check(program_.input_count == inputs_ && program_.scalar_count == scalars_.size(), "the number of inputs");
+    check(graph.outputs.size() == recorded_.outputs.size() && program_.outputs.size() == graph.outputs.size(),
+          "the number of outputs");
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      const uint32_t slot = program_.outputs[i];
+      check(slot >= inputs_ && slot < program_.slots.size() && program_.slots[slot] == graph.types[graph.outputs[i]],
+            "the slot of an output");
+      check(same_shape(graph.type(graph.outputs[i]), recorded_.type(recorded_.outputs[i])), "the type of an output");
+      check(std::ranges::count(program_.outputs, slot) == 1, "two outputs of one slot");
+    }
+  }
+
+  void check_step(const Step& step) {
+    const auto read = [&](uint32_t slot) { return slot < filled_.size() && filled_[slot]; };
+    size_t input = 0, scalar = 0;
+    for (const Param& param : step.graph.params) {
+      const TypeId type = step.graph.types[param.value];
+      if (param.scalar) {
+        check(scalar < step.scalars.size() && step.scalars[scalar] < scalars_.size() && scalars_[step.scalars[scalar]] == type,
+              "a number that a step reads");
+        ++scalar;
+      } else {
+        check(input < step.inputs.size() && read(step.inputs[input]) && program_.slots[step.inputs[input]] == type,
+              "a slot that a step reads");
+        ++input;
+      }
+    }
+    check(input == step.inputs.size() && scalar == step.scalars.size(), "what a step reads");
+    check(step.outputs.size() == step.graph.outputs.size(), "what a step makes");
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const uint32_t slot = step.outputs[i];
+      check(slot == next_slot_ && slot < filled_.size() && program_.slots[slot] == step.graph.types[step.graph.outputs[i]],
+            "a slot that a step fills");
+      filled_[next_slot_++] = true;
+    }
+    for (const uint32_t slot : step.released) {
+      check(read(slot), "a slot that is released");
+      filled_[slot] = false;
+    }
+    const size_t nodes = step.graph.nodes.size();
+    check(std::ranges::all_of(step.origin, [nodes](uint32_t node) { return node < nodes; }), "the origin of a node");
+    check(step.reasons.size() == (step.on_device ? 0 : nodes), "the reasons of a step");
+  }
+
+  const Program& program_;
+  const Graph& recorded_;
+  size_t inputs_ = 0, next_slot_ = 0;
+  std::vector<TypeId> scalars_;
+  std::vector<bool> filled_;
+};
 
 bool serves_many_sizes(const Program& program) {
   return std::ranges::any_of(program.steps, [](const Step& step) { return !step.symbols.empty(); });
@@ -155,9 +232,17 @@ std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph&
   program->scalar_count = in.number<uint64_t>();
   program->outputs = in.numbers<uint32_t>();
   program->text = in.text();
-  const size_t steps = in.length(1);
-  for (size_t i = 0; i < steps; ++i) program->steps.push_back(read_step(in, places, device, narrowing, precision, symbolic));
-  check(*program);
+  std::vector<std::string_view> executables;
+  for (size_t i = 0, steps = in.length(1); i < steps; ++i) {
+    SavedStep saved = read_step(in, places);
+    program->steps.push_back(std::move(saved.step));
+    executables.push_back(saved.executable);
+  }
+  if (!in.at_end()) fail(Code::kDataCorrupt, "saved bytes are damaged: more than a program");
+  Checker(*program, graph).run();
+  for (size_t i = 0; i < executables.size(); ++i) {
+    if (program->steps[i].on_device) load_step(program->steps[i], executables[i], device, narrowing, precision, symbolic);
+  }
   return program;
 }
 
@@ -169,7 +254,7 @@ CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const N
   if (const auto saved = disk->find(key)) {
     try {
       return {load_program(*saved, graph, device, narrowing, precision, symbolic), CompiledProgram::kDisk};
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {  // a plugin's error too: it is compiled again
       disk->reject(key, error.what());
     }
   }

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "core/base/error.h"
 #include "core/compile/compiler.h"
 #include "core/ir/binary.h"
@@ -78,6 +80,53 @@ TEST(Binary, DamagedBytesAreRefusedOrHarmless) {
   }
 }
 
+// The bytes with the first occurrence of the number replaced.
+template <typename Number>
+std::string with(std::string bytes, Number old, Number now) {
+  const size_t at = bytes.find(std::string(reinterpret_cast<const char*>(&old), sizeof old));
+  EXPECT_NE(at, bytes.npos);
+  return bytes.replace(at, sizeof now, reinterpret_cast<const char*>(&now), sizeof now);
+}
+
+bool is_refused(const std::string& bytes) {
+  try {
+    ByteReader in(bytes);
+    read_graph(in);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), Code::kDataCorrupt);
+    return true;
+  }
+  return false;
+}
+
+TEST(Binary, SizesThatNoTensorHasAreRefused) {
+  const std::string bytes = bytes_of(parse("graph(%0: f32[7777,3;3,1]) { %1: f32[7777,3;3,1] = aten::neg(%0) return %1 }"));
+  EXPECT_FALSE(is_refused(with<int64_t>(bytes, 7777, 0)));
+  for (const int64_t size : {int64_t{-1}, INT64_MIN, INT64_MAX, int64_t{1} << 61}) {
+    EXPECT_TRUE(is_refused(with<int64_t>(bytes, 7777, size))) << size;
+  }
+  EXPECT_TRUE(is_refused(with<uint32_t>(bytes, static_cast<uint32_t>(DType::kF32), 0)));
+  EXPECT_TRUE(is_refused(with<uint32_t>(bytes, static_cast<uint32_t>(DType::kF32), kDTypeCount)));
+}
+
+TEST(Binary, AttributesOutOfRangeAreRefused) {
+  const auto graph = [](const Attr& attr) {
+    Graph graph;
+    graph.outputs = {graph.add_node("aten::to", {graph.add_param(scalar_type(DType::kF32))}, scalar_type(DType::kF32), {attr})};
+    return bytes_of(graph);
+  };
+  const int64_t out_of_range = kDTypeCount;
+  EXPECT_FALSE(is_refused(graph(Attr::of_dtype("dtype", DType::kF8E8M0FNU))));
+  EXPECT_TRUE(is_refused(graph(Attr::of_dtype("dtype", DType::kNone))));
+  EXPECT_TRUE(is_refused(graph({"dtype", AttrKind::kDType, {out_of_range}})));
+  EXPECT_TRUE(is_refused(graph({"flag", AttrKind::kBool, {2}})));
+  EXPECT_TRUE(is_refused(graph({"pair", AttrKind::kInt, {1, 2}})));
+  EXPECT_TRUE(is_refused(graph({"mixed", AttrKind::kInts, {1}, {1.0}})));
+  EXPECT_TRUE(is_refused(graph({"none", AttrKind::kNone, {1}})));
+  EXPECT_TRUE(is_refused(graph({"kind", static_cast<AttrKind>(0)})));
+  EXPECT_TRUE(is_refused(graph({"kind", static_cast<AttrKind>(10)})));
+}
+
 TEST(SavedProgram, LoadsAsItWasCompiled) {
   const auto device = open();
   const Graph graph = parse(kText);
@@ -120,6 +169,47 @@ TEST(SavedProgram, TruncatedBytesAreRefused) {
   const std::string bytes = save_program(*compile(graph, *device), graph, *device);
   for (size_t size = 0; size < bytes.size(); size += 7)
     EXPECT_THROW(load_program(std::string_view(bytes).substr(0, size), graph, *device, {}), Error) << size;
+}
+
+TEST(SavedProgram, StepsThatDoNotFitTogetherAreRefused) {
+  const auto device = open();
+  const Graph graph = parse(kText);
+  const std::string bytes = save_program(*compile(graph, *device), graph, *device);
+  const TypeId other = intern_contiguous(DType::kF32, std::vector<int64_t>{3});
+  const std::pair<const char*, std::function<void(Program&)>> changes[] = {
+      {"fewer inputs", [](Program& program) { --program.input_count; }},
+      {"more inputs", [](Program& program) { program.input_count = UINT64_MAX; }},
+      {"more numbers", [](Program& program) { ++program.scalar_count; }},
+      {"a slot of another type", [&](Program& program) { program.slots[0] = other; }},
+      {"a slot too many", [](Program& program) { program.slots.push_back(program.slots[0]); }},
+      {"a slot too few", [](Program& program) { program.slots.pop_back(); }},
+      {"an output that is an input", [](Program& program) { program.outputs[0] = 0; }},
+      {"an output out of range", [](Program& program) { program.outputs[0] = 1000; }},
+      {"two outputs of one slot", [](Program& program) { program.outputs[1] = program.outputs[0]; }},
+      {"no outputs", [](Program& program) { program.outputs.clear(); }},
+      {"a step that reads what a later one makes", [](Program& program) { std::swap(program.steps[0], program.steps[1]); }},
+      {"a step that reads nothing", [](Program& program) { program.steps[0].inputs.clear(); }},
+      {"a step that reads what is released",
+       [](Program& program) { program.steps[0].released = {0}, program.steps[1].inputs[0] = 0; }},
+      {"a step that reads another number", [](Program& program) { program.steps.back().scalars.assign(1, 7); }},
+      {"a step that fills an input", [](Program& program) { program.steps[0].outputs[0] = 0; }},
+      {"a step that fills two slots", [](Program& program) { program.steps[0].outputs.push_back(program.steps[0].outputs[0]); }},
+      {"a release of an output", [](Program& program) { program.steps.back().released.push_back(program.outputs[0]); }},
+      {"a second release",
+       [](Program& program) {
+         program.steps[0].released = {0, 0};
+       }},
+      {"an origin out of range", [](Program& program) { program.steps[0].origin.push_back(1000); }},
+      {"reasons of a device step", [](Program& program) { program.steps[0].reasons.push_back("x"); }},
+  };
+  for (const auto& [what, change] : changes) {
+    const auto program = std::const_pointer_cast<Program>(load_program(bytes, graph, *device, {}));
+    change(*program);
+    EXPECT_THROW(load_program(save_program(*program, graph, *device), graph, *device, {}), Error) << what;
+  }
+  EXPECT_THROW(load_program(bytes + "x", graph, *device, {}), Error);
+  const Graph wider = parse("graph(%0: f32[2], %1: f32[2]) { %2: f32[2] = aten::neg(%0) return %2 }");
+  EXPECT_THROW(load_program(bytes, wider, *device, {}), Error);
 }
 
 TEST(SavedProgram, TheKeyTellsGraphsDevicesAndNarrowingApart) {

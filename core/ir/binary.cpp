@@ -44,36 +44,33 @@ void write_attrs(ByteWriter& out, AttrsId id) {
   }
 }
 
-void check_attr(const Attr& attr) {
+// As many values as its kind has, of that kind alone, and in its range.
+bool is_sound(const Attr& attr) {
+  const bool one_int = attr.ints.size() == 1 && attr.floats.empty() && attr.strings.empty();
   switch (attr.kind) {
-    case AttrKind::kInt:
-    case AttrKind::kBool:
-    case AttrKind::kDType:
-      if (attr.ints.size() != 1) corrupt("an attribute");
-      return;
-    case AttrKind::kFloat:
-      if (attr.floats.size() != 1) corrupt("an attribute");
-      return;
-    case AttrKind::kString:
-      if (attr.strings.size() != 1) corrupt("an attribute");
-      return;
-    default: return;
+    case AttrKind::kNone: return attr.ints.empty() && attr.floats.empty() && attr.strings.empty();
+    case AttrKind::kInt: return one_int;
+    case AttrKind::kBool: return one_int && (attr.ints[0] == 0 || attr.ints[0] == 1);
+    case AttrKind::kDType: return one_int && attr.ints[0] > 0 && attr.ints[0] < kDTypeCount;
+    case AttrKind::kFloat: return attr.floats.size() == 1 && attr.ints.empty() && attr.strings.empty();
+    case AttrKind::kString: return attr.strings.size() == 1 && attr.ints.empty() && attr.floats.empty();
+    case AttrKind::kInts: return attr.floats.empty() && attr.strings.empty();
+    case AttrKind::kFloats: return attr.ints.empty() && attr.strings.empty();
+    case AttrKind::kStrings: return attr.ints.empty() && attr.floats.empty();
   }
+  return false;
 }
 
 AttrsId read_attrs(ByteReader& in) {
   AttrList attrs(in.length(36));
   for (Attr& attr : attrs) {
     attr.name = in.text();
-    const auto kind = in.number<uint32_t>();
-    if (kind < static_cast<uint32_t>(AttrKind::kNone) || kind > static_cast<uint32_t>(AttrKind::kStrings))
-      corrupt("an attribute's kind");
-    attr.kind = static_cast<AttrKind>(kind);
+    attr.kind = static_cast<AttrKind>(in.number<uint32_t>());
     attr.ints = in.numbers<int64_t>();
     attr.floats = in.numbers<double>();
     attr.strings.resize(in.length(8));
     for (std::string& text : attr.strings) text = in.text();
-    check_attr(attr);
+    if (!is_sound(attr)) corrupt("an attribute");
   }
   return intern_attrs(attrs);
 }
@@ -94,10 +91,10 @@ void write_type(ByteWriter& out, TypeId id) {
 }
 
 TypeId read_type(ByteReader& in) {
-  const auto dtype = in.number<uint32_t>();
+  const auto dtype = static_cast<DType>(in.number<uint32_t>());
   const auto sizes = in.numbers<int64_t>(), strides = in.numbers<int64_t>();
-  if (dtype == 0 || dtype >= kDTypeCount || sizes.size() != strides.size()) corrupt("a type");
-  return intern_type(static_cast<DType>(dtype), sizes, strides);
+  if (!is_valid({dtype, sizes, strides})) corrupt("a type");
+  return intern_type(dtype, sizes, strides);
 }
 
 std::string_view ByteReader::take(size_t size) {
@@ -149,7 +146,10 @@ Graph read_graph(ByteReader& in, const std::vector<LocationId>* places) {
   for (const uint32_t number : in.numbers<uint32_t>()) graph.types.push_back(at(types, number));
   const auto params = in.numbers<uint32_t>();
   if (params.size() % 3) corrupt("params");
-  for (size_t i = 0; i < params.size(); i += 3) graph.params.push_back({params[i], params[i + 1] != 0, params[i + 2]});
+  for (size_t i = 0; i < params.size(); i += 3) {
+    if (params[i + 1] > 1) corrupt("a param");
+    graph.params.push_back({params[i], params[i + 1] != 0, params[i + 2]});
+  }
 
   const size_t count = in.length(1);
   const auto words = in.numbers<uint32_t>();
@@ -163,9 +163,11 @@ Graph read_graph(ByteReader& in, const std::vector<LocationId>* places) {
     const auto head = take(5);
     Node node{at(ops, head[0]), at(attrs, head[1]), take(head[2]), {}};
     node.outputs = take(head[3]);
-    if (places && head[4] > 0 && head[4] <= places->size()) node.location = (*places)[head[4] - 1];
+    if (places && head[4] > places->size()) corrupt("the place of a node");
+    if (places && head[4] > 0) node.location = (*places)[head[4] - 1];
     graph.nodes.push_back(std::move(node));
   }
+  if (word != words.end()) corrupt("nodes");
   graph.outputs = in.numbers<uint32_t>();
   try {
     verify(graph, "reading it from the disk");

@@ -153,8 +153,11 @@ class Parser {
   TypeId sizes_and_strides(DType dtype) {
     expect("[");
     const std::vector<int64_t> sizes = dims();
-    const std::vector<int64_t> strides = accept(";") ? dims() : contiguous_strides(sizes);
+    const bool has_strides = accept(";");
+    std::vector<int64_t> strides = has_strides ? dims() : std::vector<int64_t>(sizes.size());
     if (strides.size() != sizes.size()) expected("one stride per size");
+    if (!is_valid({dtype, sizes, strides})) expected("sizes of 0 or more, and no more bytes than 63 bits count, before this");
+    if (!has_strides) strides = contiguous_strides(sizes);
     expect("]");
     return intern_type(dtype, sizes, strides);
   }

@@ -67,6 +67,14 @@ bool Type::operator==(const TypeKey& key) const {
   return dtype == key.dtype && std::ranges::equal(sizes, key.sizes) && std::ranges::equal(strides, key.strides);
 }
 
+bool is_valid(const TypeKey& key) {
+  const auto dtype = static_cast<uint32_t>(key.dtype);
+  if (dtype == 0 || dtype >= kDTypeCount || key.sizes.size() != key.strides.size()) return false;
+  auto bytes = static_cast<int64_t>(dtype_size_bytes(key.dtype));
+  return std::ranges::all_of(
+      key.sizes, [&](int64_t size) { return size >= 0 && !__builtin_mul_overflow(bytes, std::max<int64_t>(size, 1), &bytes); });
+}
+
 TypeId intern_type(DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides) {
   return table().intern(TypeKey{dtype, sizes, strides});
 }

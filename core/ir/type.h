@@ -37,6 +37,10 @@ struct Type {
 using TypeId = uint32_t;
 inline constexpr TypeId kNoType = UINT32_MAX;
 
+// Whether a value can be of that type: no negative size, as many strides as sizes, and its bytes can be counted in 63 bits, also
+// where sizes of 0 are taken for 1, as strides are. To be asked before interning what comes from outside.
+bool is_valid(const TypeKey& key);
+
 // Types are interned: one integer says "same dtype, sizes and strides".
 TypeId intern_type(DType dtype, std::span<const int64_t> sizes, std::span<const int64_t> strides);
 TypeId intern_contiguous(DType dtype, std::span<const int64_t> sizes);
