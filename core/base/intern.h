@@ -1,4 +1,7 @@
 // A set of values that are each stored once, for the life of the process, and named by a 32-bit id: equal values have equal ids.
+//
+// Nothing is ever given back, as any trace or program may hold an id, so there is room for kBlock * Blocks of them. Whoever asks
+// for one more gets an Error: the op that needed it is not recorded, and all that was recorded before runs as ever.
 #pragma once
 
 #include <array>
@@ -13,10 +16,13 @@ namespace ltc {
 
 // Keys: whatever Hash takes, compares to a T, and constructs one, so that a look-up need not build a T.
 // Threads: any; to look up what is known and to read by id takes no lock, as storage never moves.
-template <typename T, typename Hash>
+template <typename T, typename Hash, uint32_t Blocks = 1 << 14>
 class InternTable {
  public:
   using Id = uint32_t;
+
+  // `what`: its values, for the message.
+  explicit InternTable(const char* what) : what_(what) {}
 
   template <typename Key>
   Id intern(const Key& key) {
@@ -25,7 +31,10 @@ class InternTable {
     std::lock_guard lock(mutex_);
     if (const Id known = find(hash, key); known != kMissing) return known;
     const auto id = static_cast<Id>(hashes_.size());
-    ensure(id < kBlock * kBlocks, "intern table is full: ", id, " entries");
+    if (id >= kBlock * Blocks) {
+      fail(Code::kResourceExhausted, "this process has met ", id, " different ", what_,
+           ", and can hold no more; a new process can");
+    }
     auto& block = blocks_[id / kBlock];
     if (!block) block = std::make_unique<std::array<T, kBlock>>();
     (*block)[id % kBlock] = T(key);
@@ -37,7 +46,7 @@ class InternTable {
   const T& operator[](Id id) const { return (*blocks_[id / kBlock])[id % kBlock]; }
 
  private:
-  static constexpr Id kBlock = 256, kBlocks = 1 << 14, kMissing = UINT32_MAX;
+  static constexpr Id kBlock = 256, kMissing = UINT32_MAX;
 
   // Open addressing. A slot holds the upper half of a hash and, below, the id plus one; 0 is free.
   struct Slots {
@@ -74,7 +83,8 @@ class InternTable {
     current_.store(tables_.back().get(), std::memory_order_release);
   }
 
-  std::array<std::unique_ptr<std::array<T, kBlock>>, kBlocks> blocks_;
+  const char* const what_;
+  std::array<std::unique_ptr<std::array<T, kBlock>>, Blocks> blocks_;
   std::atomic<const Slots*> current_{nullptr};
   std::mutex mutex_;  // guards what follows
   std::vector<uint64_t> hashes_;

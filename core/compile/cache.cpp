@@ -2,8 +2,17 @@
 
 #include <algorithm>
 
+#include "core/compile/disk_cache.h"
+
 namespace ltc {
 namespace {
+
+constexpr uint64_t kNodeBytes = 256;        // with its lists of values
+constexpr uint64_t kExecutableBytes = 768;  // per node: about what the torchscript plugin takes
+
+uint64_t graph_bytes(const Graph& graph) {
+  return graph.nodes.size() * kNodeBytes + graph.params.size() * sizeof(Param) + graph.types.size() * sizeof(TypeId);
+}
 
 uint64_t key_of(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
   return hash_mix(hash_bytes(trace.hash, roots.data(), roots.size_bytes()), precision);
@@ -11,12 +20,26 @@ uint64_t key_of(const Trace& trace, std::span<const Root> roots, uint32_t precis
 
 }  // namespace
 
+uint64_t program_bytes(const Program& program) {
+  uint64_t bytes = sizeof program + graph_bytes(program.graph) + program.text.size() + program.slots.size() * sizeof(TypeId);
+  for (const Step& step : program.steps) {
+    bytes += sizeof step + graph_bytes(step.graph) + (step.on_device ? step.graph.nodes.size() * kExecutableBytes : 0);
+  }
+  return bytes;
+}
+
 const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
   const auto [first, last] = by_hash_.equal_range(key_of(trace, roots, precision));
   for (auto it = first; it != last; ++it) {
     const Entry& entry = *it->second;
     const RecordedStep& step = *entry.program.step;
     if (step.trace == trace && step.precision == precision && std::ranges::equal(step.roots, roots)) {
+      const Program& program = *entry.program.program;
+      if (program.failed_at_first && !program.saved_as.empty()) [[unlikely]] {
+        if (DiskCache* disk = DiskCache::instance()) disk->remove(program.saved_as);
+        erase(it->second);
+        return nullptr;
+      }
       entries_.splice(entries_.begin(), entries_, it->second);
       return &it->second->program;
     }
@@ -25,16 +48,23 @@ const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root
 }
 
 const CachedProgram* ProgramCache::insert(CachedProgram program) {
-  if (entries_.size() >= capacity_) {
-    const auto oldest = std::prev(entries_.end());
-    const auto [first, last] = by_hash_.equal_range(oldest->key);
-    by_hash_.erase(std::find_if(first, last, [&](const auto& item) { return item.second == oldest; }));
-    entries_.erase(oldest);
-  }
-  const uint64_t key = key_of(program.step->trace, program.step->roots, program.step->precision);
-  entries_.push_front({key, std::move(program)});
+  const RecordedStep& step = *program.step;
+  const uint64_t key = key_of(step.trace, step.roots, step.precision);
+  const uint64_t bytes = sizeof(Entry) + step.trace.records.size() * sizeof(Record) +
+                         (step.trace.operands.size() + step.locations.size()) * sizeof(uint32_t) +
+                         step.roots.size() * sizeof(Root) + program_bytes(*program.program);
+  while (!entries_.empty() && (entries_.size() >= capacity_ || bytes_ + bytes > limit_bytes_)) erase(std::prev(entries_.end()));
+  entries_.push_front({key, std::move(program), bytes});
   by_hash_.emplace(key, entries_.begin());
+  bytes_ += bytes;
   return &entries_.front().program;
+}
+
+void ProgramCache::erase(Place entry) {
+  bytes_ -= entry->bytes;
+  const auto [first, last] = by_hash_.equal_range(entry->key);
+  by_hash_.erase(std::find_if(first, last, [&](const auto& item) { return item.second == entry; }));
+  entries_.erase(entry);
 }
 
 }  // namespace ltc

@@ -2,7 +2,10 @@
 //
 // Key: the records (ops, types, attributes, operands), the roots, and what products may round; not numbers.
 //   Compared in full after the hash agrees: a collision costs a comparison, never a wrong program.
-// Size: at most `capacity` programs; the least recently used leaves first, and a running one outlives its eviction.
+// Size: at most `capacity` programs, and at most `limit_bytes` by an estimate (program_bytes), but always the newest one. The
+// least
+//   recently used leaves first, and a running one outlives its eviction.
+// A program from the disk whose first run has failed is forgotten, here and there, so that it is compiled again.
 // Threads: guarded by the caller (a LazyDevice calls it under its submission mutex).
 #pragma once
 
@@ -29,25 +32,35 @@ struct CachedProgram {
   std::shared_ptr<const RecordedStep> step;
 };
 
+// About how much memory a program takes. What the plugin's executables take it does not say: a share for each node.
+uint64_t program_bytes(const Program& program);
+
 class ProgramCache {
  public:
-  explicit ProgramCache(size_t capacity) : capacity_(capacity) {}
+  explicit ProgramCache(size_t capacity, uint64_t limit_bytes = uint64_t{1} << 30)
+      : capacity_(capacity), limit_bytes_(limit_bytes) {}
 
   // Null if the trace is not known. `precision`: see precision.h.
   const CachedProgram* find(const Trace& trace, std::span<const Root> roots, uint32_t precision = 0);
   const CachedProgram* insert(CachedProgram program);
-  void clear() { by_hash_.clear(), entries_.clear(); }
+  void clear() { by_hash_.clear(), entries_.clear(), bytes_ = 0; }
   size_t size() const { return entries_.size(); }
+  uint64_t bytes() const { return bytes_; }
 
  private:
   struct Entry {
     uint64_t key;
     CachedProgram program;
+    uint64_t bytes;
   };
+  using Place = std::list<Entry>::iterator;
+
+  void erase(Place entry);
 
   size_t capacity_;
+  uint64_t limit_bytes_, bytes_ = 0;
   std::list<Entry> entries_;  // most recently used first
-  std::unordered_multimap<uint64_t, std::list<Entry>::iterator> by_hash_;
+  std::unordered_multimap<uint64_t, Place> by_hash_;
 };
 
 }  // namespace ltc

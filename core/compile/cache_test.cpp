@@ -19,13 +19,17 @@ Trace trace_of(std::string_view op) {
   return trace;
 }
 
-// Inserts a program of that text.
+const CachedProgram* insert(ProgramCache& cache, Trace trace, std::vector<Root> roots, std::shared_ptr<const Program> program,
+                            uint32_t precision = 0) {
+  auto step = std::make_shared<RecordedStep>(RecordedStep{std::move(trace), std::move(roots), precision});
+  return cache.insert({std::move(program), std::move(step)});
+}
+// A program of that text.
 const CachedProgram* insert(ProgramCache& cache, Trace trace, std::vector<Root> roots, const std::string& text,
                             uint32_t precision = 0) {
   auto program = std::make_shared<Program>();
   program->text = text;
-  auto step = std::make_shared<RecordedStep>(RecordedStep{std::move(trace), std::move(roots), precision});
-  return cache.insert({std::move(program), std::move(step)});
+  return insert(cache, std::move(trace), std::move(roots), std::move(program), precision);
 }
 
 // The text of the program found, or "none".
@@ -91,6 +95,50 @@ TEST(ProgramCache, TheLeastRecentlyUsedLeavesFirst) {
   EXPECT_EQ(find(cache, trace_of("aten::relu")), "none");
   EXPECT_EQ(find(cache, trace_of("aten::neg")), "neg");
   EXPECT_EQ(find(cache, trace_of("aten::sin")), "sin");
+}
+
+std::shared_ptr<const Program> program_of_nodes(size_t count) {
+  auto program = std::make_shared<Program>();
+  Step step{true};
+  for (size_t i = 0; i < count; ++i) step.graph.add_node("aten::neg", {}, kType);
+  program->steps.push_back(std::move(step));
+  return program;
+}
+
+TEST(ProgramCache, LargeProgramsLeaveByTheirBytes) {
+  const uint64_t large = program_bytes(*program_of_nodes(1000));
+  EXPECT_GT(large, 100 * program_bytes(*program_of_nodes(1)));
+  ProgramCache cache(100, 3 * large);
+  for (const char* op : {"aten::neg", "aten::relu", "aten::sin"}) insert(cache, trace_of(op), kRoots, program_of_nodes(1000));
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_LE(cache.bytes(), 3 * large);
+  EXPECT_EQ(find(cache, trace_of("aten::neg")), "none");
+  insert(cache, trace_of("aten::cos"), kRoots, program_of_nodes(10000));  // more than all may be, and yet what is to run now
+  EXPECT_EQ(cache.size(), 1u);
+  EXPECT_NE(cache.find(trace_of("aten::cos"), kRoots), nullptr);
+  for (int i = 0; i < 50; ++i) insert(cache, trace_of(cat("aten::op", i)), kRoots, program_of_nodes(1));
+  EXPECT_EQ(cache.size(), 50u);
+  cache.clear();
+  EXPECT_EQ(cache.bytes(), 0u);
+}
+
+TEST(ProgramCache, WhatCameFromTheDiskAndFailedAtFirstIsForgotten) {
+  ProgramCache cache(4);
+  const auto insert_saved = [&](const char* key) {
+    auto program = std::make_shared<Program>();
+    program->saved_as = key;
+    insert(cache, trace_of("aten::neg"), kRoots, program);
+    return program;
+  };
+  insert_saved("");
+  cache.find(trace_of("aten::neg"), kRoots)->program->failed_at_first = true;
+  EXPECT_NE(cache.find(trace_of("aten::neg"), kRoots), nullptr);  // compiled here: it would be the same again
+  cache.clear();
+  const auto loaded = insert_saved("key");
+  EXPECT_NE(cache.find(trace_of("aten::neg"), kRoots), nullptr);
+  loaded->failed_at_first = true;
+  EXPECT_EQ(cache.find(trace_of("aten::neg"), kRoots), nullptr);
+  EXPECT_EQ(cache.size(), 0u);
 }
 
 TEST(ProgramCache, EvictionAmongCollidingOnesTakesTheRightOne) {

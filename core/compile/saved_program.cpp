@@ -220,8 +220,8 @@ std::string save_program(const Program& program, const Graph& graph, host::Plugi
   return out.take();
 }
 
-std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
-                                            const Narrowing& narrowing, uint32_t precision, SymbolicPrograms* symbolic) {
+std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
+                                      const Narrowing& narrowing, uint32_t precision, SymbolicPrograms* symbolic) {
   const std::vector<LocationId> places = places_of(graph);
   ByteReader in(bytes);
   auto program = std::make_shared<Program>();
@@ -253,7 +253,9 @@ CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const N
   const std::string key = program_key(graph, device, narrowing, precision);
   if (const auto saved = disk->find(key)) {
     try {
-      return {load_program(*saved, graph, device, narrowing, precision, symbolic), CompiledProgram::kDisk};
+      auto program = load_program(*saved, graph, device, narrowing, precision, symbolic);
+      program->saved_as = key;
+      return {std::move(program), CompiledProgram::kDisk};
     } catch (const std::exception& error) {  // a plugin's error too: it is compiled again
       disk->reject(key, error.what());
     }

@@ -19,9 +19,8 @@ std::string program_key(const Graph& graph, host::PluginDevice& device, const Na
 std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device);
 
 // Throws where the bytes are damaged, or the plugin does not take what it took before.
-std::shared_ptr<const Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
-                                            const Narrowing& narrowing, uint32_t precision = 0,
-                                            SymbolicPrograms* symbolic = nullptr);
+std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
+                                      const Narrowing& narrowing, uint32_t precision = 0, SymbolicPrograms* symbolic = nullptr);
 
 struct CompiledProgram {
   enum Source : uint8_t {

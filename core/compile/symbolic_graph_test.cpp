@@ -109,7 +109,7 @@ TEST(SymbolicGraph, ASizeThatFitsByChanceIsComparedAndLearnedAgain) {
 
 TEST(SymbolicGraph, NumbersTooLargeForALawAreSymbols) {
   const auto with = [](int64_t size, int64_t end) {
-    return parse(cat("graph(%0: f32[", size, "]) { %1: f32[", size, "] = aten::slice.Tensor(%0) {end=", end, "} return %1 }"));
+    return parse(cat("graph(%0: u8[", size, "]) { %1: u8[", size, "] = aten::slice.Tensor(%0) {end=", end, "} return %1 }"));
   };
   const auto graph = learn(with(4, INT64_MIN), with(8, INT64_MAX));
   EXPECT_EQ(graph->symbol_count(), 2u);

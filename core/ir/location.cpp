@@ -12,7 +12,7 @@ struct TextHash {
 
 InternTable<std::string, TextHash>& table() {
   static auto* instance = [] {
-    auto* made = new InternTable<std::string, TextHash>();
+    auto* made = new InternTable<std::string, TextHash>("source lines");
     made->intern(std::string_view());  // kNoLocation
     return made;
   }();

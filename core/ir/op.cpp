@@ -32,7 +32,7 @@ using AttrsTable = InternTable<AttrList, AttrsHash>;
 
 NameTable& names() {
   static auto* table = [] {
-    auto* fresh = new NameTable();
+    auto* fresh = new NameTable("ops");
     for (const char* reserved : {"param", "scalar", "result"}) fresh->intern(std::string_view(reserved));
     return fresh;
   }();
@@ -41,7 +41,7 @@ NameTable& names() {
 
 AttrsTable& attr_lists() {
   static auto* table = [] {
-    auto* fresh = new AttrsTable();
+    auto* fresh = new AttrsTable("lists of constant arguments");
     fresh->intern(AttrList{});  // kNoAttrs
     return fresh;
   }();

@@ -16,7 +16,7 @@ struct TypeHash {
 };
 
 InternTable<Type, TypeHash>& table() {
-  static auto* instance = new InternTable<Type, TypeHash>();
+  static auto* instance = new InternTable<Type, TypeHash>("combinations of dtype, sizes and strides");
   return *instance;
 }
 

@@ -171,6 +171,7 @@ void DeviceQueue::run_program(Run& run) {
     run_steps(run);
     run.program->note_run(static_cast<int64_t>(timeline::now_ns() - begin));
   } catch (...) {
+    if (run.program && run.program->typical_ns == INT64_MAX) run.program->failed_at_first = true;
     recover(run, std::current_exception());
   }
   run.inputs.clear();
