@@ -60,7 +60,7 @@ class Completion {
 // Fields are written by the queue's thread, once, when the submission that makes the value runs; read by later submissions of the
 // same queue. Immutable after that. The destructor gives the handle back to the plugin and runs on any thread.
 struct Buffer {
-  Buffer(DeviceQueue& queue, TypeId type) : queue(queue), type(type) {}
+  Buffer(DeviceQueue& queue, TypeId type, bool is_stand_in = false) : queue(queue), type(type), is_stand_in(is_stand_in) {}
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -70,6 +70,7 @@ struct Buffer {
 
   DeviceQueue& queue;
   const TypeId type;
+  const bool is_stand_in;  // of an argument while a function is captured: no submission ever makes it
   HostValue host;
   ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the queue's memory
   std::shared_ptr<Completion> completion;

@@ -43,7 +43,7 @@ void Capture::refuse(std::string_view why) {
 }
 
 void Capture::add_argument(LazyStorage& stand_in, TypeId type) {
-  auto buffer = std::make_shared<Buffer>(device_.queue_, type);
+  auto buffer = std::make_shared<Buffer>(device_.queue_, type, /*is_stand_in=*/true);
   argument_of_.emplace(buffer.get(), static_cast<uint32_t>(stand_ins_.size()));
   stand_ins_.push_back(&stand_in);
   Recorder recorder(device_);
@@ -60,22 +60,31 @@ Place Capture::place_of(const BufferRef& buffer) const {
   return {Place::kConstant, 0, buffer};
 }
 
-void Capture::bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const {
+// Whether what the storage holds was made by this capture. An empty one was never written, and reads as zeros.
+bool Capture::holds_own(const LazyStorage& storage) const {
+  if (storage.is_empty()) return true;
+  return storage.buffer_ ? tape_.readable.contains(storage.buffer_) : storage.epoch_ == tape_.epoch && storage.value_ != kNone;
+}
+
+// False where a storage does not hold what this capture has made.
+bool Capture::bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const {
   std::vector<LazyStorage*> storages(stand_ins_);
   storages.insert(storages.end(), results.begin(), results.end());
   if (!tape_.history.empty()) captured.undo.before.resize(roots.size(), kNone);
   for (uint32_t i = 0; i < storages.size(); ++i) {
     const LazyStorage& storage = *storages[i];
+    if (!holds_own(storage)) return false;
     Place place;
     if (storage.buffer_) {
       place = place_of(storage.buffer_);
-    } else if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) {
+    } else if (!storage.is_empty()) {
       place = {Place::kOutput, static_cast<uint32_t>(std::ranges::find(roots, storage.value_, &Root::value) - roots.begin())};
       if (storage.before_ != kNone) captured.undo.before[place.index] = storage.before_;
     }
     const bool unchanged = i < stand_ins_.size() && place.kind == Place::kArgument && place.index == i;
     if (!unchanged && place.kind != Place::kNothing) captured.bindings.push_back({i, std::move(place), storage.type_});
   }
+  return true;
 }
 
 std::shared_ptr<const ShortRecording> Capture::recording(std::span<const Root> roots) const {
@@ -88,11 +97,16 @@ std::shared_ptr<const ShortRecording> Capture::recording(std::span<const Root> r
 Captured Capture::finish(std::span<LazyStorage* const> results) {
   Captured captured;
   LazyDevice::Cut step;
+  bool is_own = false;
   {
     std::lock_guard lock(device_.mutex_);
     LazyDevice::collect_roots(tape_, step.roots);
-    bind_results(captured, results, step.roots);
+    is_own = bind_results(captured, results, step.roots);
   }
+  if (!is_own)
+    refuse(
+        "a result or a written argument holds what the function has not computed itself: a tensor from outside, or "
+        "another thread's");
   end();
   metrics::counter(metrics::kCaptures) += 1;
   metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(tape_.locations.size());
@@ -147,6 +161,9 @@ bool LazyDevice::bind_call(const Captured& captured, std::span<LazyStorage* cons
     run.undo.history[i].buffer = held_at(captured.overwritten[i], storages, run.outputs);
   }
   for (const Binding& binding : captured.bindings) bound.push_back(held_at(binding.place, storages, run.outputs));
+  const auto stands_in = [](const BufferRef& buffer) { return buffer && buffer->is_stand_in; };
+  if (std::ranges::any_of(run.inputs, stands_in) || std::ranges::any_of(bound, stands_in))
+    fail(Code::kInvalidArgument, kStandsIn);
   const auto is_null = [](const BufferRef& buffer) { return !buffer; };
   if (std::ranges::any_of(run.inputs, is_null) || std::ranges::any_of(bound, is_null)) return false;
   for (size_t i = 0; i < bound.size(); ++i) {

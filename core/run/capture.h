@@ -14,6 +14,10 @@ namespace ltc {
 
 inline constexpr const char* kFromCapture =
     "this tensor was made inside a function that torch.compile or ltc.jit recorded, and has no value outside of it: return it";
+inline constexpr const char* kStandsIn =
+    "this tensor stands for an argument while torch.compile or ltc.jit records a function, and has no value outside of that "
+    "call: "
+    "the function's own thread may use it, before the function returns";
 
 // What a storage holds, or a program reads.
 struct Place {
@@ -78,7 +82,7 @@ class LTC_API Capture {
   LazyDevice& device() const { return device_; }
   Tape& tape() { return tape_; }
 
-  // `stand_in`, fresh, now holds what the next argument will hold.
+  // `stand_in`, fresh, now holds what the next argument will hold. The caller keeps it alive until finish() or the destructor.
   void add_argument(LazyStorage& stand_in, TypeId type);
   // Of the two scalars recorded last.
   void note_draw(TypeId type, std::shared_ptr<void> generator);
@@ -88,7 +92,8 @@ class LTC_API Capture {
   const std::string& refusal() const { return refusal_; }
   [[noreturn]] void refuse(std::string_view why);
 
-  // Compiles what was recorded, or finds it. `results` and the stand-ins are alive.
+  // Compiles what was recorded, or finds it. `results` and the stand-ins are alive. Refuses where one of them holds what this
+  // capture has not made: another thread wrote it, or it comes from outside.
   Captured finish(std::span<LazyStorage* const> results);
 
  private:
@@ -96,7 +101,8 @@ class LTC_API Capture {
   Place place_of(const BufferRef& buffer) const;
   std::shared_ptr<const ShortRecording> recording(std::span<const Root> roots) const;
   void note_overwritten(Captured& captured);
-  void bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const;
+  bool holds_own(const LazyStorage& storage) const;
+  bool bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const;
 
   LazyDevice& device_;
   Tape tape_;

@@ -186,6 +186,46 @@ TEST_F(CaptureTest, WhatEscapesHasNoValue) {
   EXPECT_THAT(message_of([&] { read(kept); }), HasSubstr("has no value outside of it: return it"));
 }
 
+TEST_F(CaptureTest, AStandInIsForItsOwnThread) {
+  std::string read_error, written_error, asked_error;
+  LazyStorage kept(device());  // escapes
+  const auto use_elsewhere = [&](auto& given, LazyStorage& result) {
+    Recorder(device()).share(kept, *given[0], kF2);
+    std::thread([&] {
+      LazyStorage other(device());
+      read_error = message_of([&] { record(other, "aten::neg", {given[0]}); });
+      written_error = message_of([&] { fill(*given[0], {7, 8}); });
+      asked_error = message_of([&] { read(*given[0]); });
+    }).join();
+    record(result, "aten::neg", {given[0]});
+  };
+  const Captured negated = capture(1, use_elsewhere);
+  for (const std::string& error : {read_error, written_error, asked_error}) EXPECT_EQ(error, kStandsIn);
+  LazyStorage a(device());
+  fill(a, {1, 2});
+  EXPECT_THAT(call(negated, {&a}, {}), ElementsAre(-1, -2));
+  EXPECT_EQ(message_of([&] { record(a, "aten::neg", {&kept}); }), kStandsIn);
+  EXPECT_EQ(message_of([&] { call(negated, {&kept}, {}); }), kStandsIn);
+  EXPECT_EQ(message_of([&] { read(kept); }), kStandsIn);
+}
+
+TEST_F(CaptureTest, AResultThatItHasNotComputedIsRefused) {
+  LazyStorage computed(device()), recorded(device());
+  fill(computed, {1, 2});
+  record(recorded, "aten::neg", {&computed});
+  const auto overwrite = [&](auto& given, LazyStorage& result) {
+    record(result, "aten::neg", {given[0]});
+    std::thread([&] { Recorder(device()).share(result, computed, kF2); }).join();
+  };
+  EXPECT_THAT(message_of([&] { capture(1, overwrite); }), HasSubstr("another thread's"));
+  for (LazyStorage* outside : {&computed, &recorded}) {
+    Capture capture(device());
+    LazyStorage* const results[] = {outside};
+    EXPECT_THAT(message_of([&] { capture.finish(results); }), HasSubstr("a tensor from outside"));
+  }
+  EXPECT_THAT(read(recorded), ElementsAre(-1, -2));
+}
+
 TEST_F(CaptureTest, ThreadsCallOneFunctionAndCaptureOthers) {
   const Captured scaled = capture(1, [&](auto& given, LazyStorage& result) {
     record(result, "aten::add.Tensor", {given[0], given[0]});

@@ -263,6 +263,7 @@ BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
       if (!buffer && storage.epoch_ != tape_.epoch) fail(Code::kInvalidArgument, kFromCapture);
     }
     if (buffer) {
+      if (buffer->is_stand_in) fail(Code::kInvalidArgument, kStandsIn);
       std::lock_guard order(submission_);  // another thread may have promised it and not queued its run yet
       return buffer;
     }

@@ -15,6 +15,13 @@ void Recorder::check_readable(const LazyStorage& storage) const {
   if (tape_.is_capture && !is_inside(storage)) [[unlikely]]
     t_capture->refuse("a tensor was read that is no argument");
   if (!storage.buffer_) fail(Code::kInvalidArgument, kFromCapture);
+  if (!tape_.is_capture) refuse_stand_in(storage);
+}
+
+// Of a function that another thread is recording, or that has been recorded.
+void Recorder::refuse_stand_in(const LazyStorage& storage) const {
+  if (storage.buffer_ && storage.buffer_->is_stand_in) [[unlikely]]
+    fail(Code::kInvalidArgument, kStandsIn);
 }
 
 // Notes what `value` takes the place of, for a run that fails; returns where. A value that only numbers make cannot fail, so the
@@ -35,6 +42,7 @@ uint32_t Recorder::note_overwritten(const LazyStorage& storage, ValueId value) {
 void Recorder::prepare_write(LazyStorage& storage, ValueId value) {
   if (tape_.is_capture && !storage.is_empty() && !is_inside(storage)) [[unlikely]]
     t_capture->refuse("a tensor was written that is no argument");
+  if (!tape_.is_capture) refuse_stand_in(storage);
   storage.before_ = note_overwritten(storage, value);
   device_.unlink(storage);
   if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
@@ -85,7 +93,7 @@ void Recorder::bind(LazyStorage& storage, BufferRef buffer, TypeId type) {
 void Recorder::share(LazyStorage& to, LazyStorage& from, TypeId type) {
   if (&to == &from) return;
   if (!from.buffer_) return bind(to, read(from), type);
-  if (tape_.is_capture) check_readable(from);
+  check_readable(from);
   bind(to, from.buffer_, type);
 }
 

@@ -65,6 +65,7 @@ class Recorder {
   // It lets go of what it holds; `value`: of the trace, what it gets, or kNone for a buffer.
   void prepare_write(LazyStorage& storage, ValueId value);
   uint32_t note_overwritten(const LazyStorage& storage, ValueId value);
+  void refuse_stand_in(const LazyStorage& storage) const;
   ValueId enter_trace(LazyStorage& storage);
 
   LazyDevice& device_;

@@ -125,18 +125,18 @@ std::vector<at::Tensor> CapturedFunction::run(const TensorArguments& arguments, 
   return results;
 }
 
-FunctionCapture::FunctionCapture(TensorArguments arguments) : arguments_(std::move(arguments)), capture_(arguments_.device) {
-  std::vector<c10::Storage> storages(arguments_.tensors.size());
+FunctionCapture::FunctionCapture(TensorArguments arguments)
+    : arguments_(std::move(arguments)), storages_(arguments_.tensors.size()), capture_(arguments_.device) {
   for (uint32_t i = 0; i < arguments_.tensors.size(); ++i) {
     const auto* tensor = arguments_.tensors[i].unsafeGetTensorImpl();
     const LazyDevice::Held held = arguments_.held[i];
     if (held.first == i) {
-      storages[i] = new_storage(arguments_.device, tensor->unsafe_storage().nbytes());
-      capture_.add_argument(lazy_storage(storages[i].unsafeGetStorageImpl()), held.type);
+      storages_[i] = new_storage(arguments_.device, tensor->unsafe_storage().nbytes());
+      capture_.add_argument(lazy_storage(storages_[i].unsafeGetStorageImpl()), held.type);
       function_->distinct_.push_back(i);
     }
     function_->arguments_.push_back({TensorGeometry(*tensor), held});
-    stand_ins_.push_back(function_->arguments_[i].geometry.over(storages[held.first]));
+    stand_ins_.push_back(function_->arguments_[i].geometry.over(storages_[held.first]));
   }
 }
 
@@ -151,6 +151,24 @@ FunctionCapture::~FunctionCapture() {
   }
 }
 
+// A call gives its arguments new contents and nothing else: the rest of what the function did to them would be lost.
+void FunctionCapture::check_stand_ins() {
+  for (size_t i = 0; i < stand_ins_.size(); ++i) {
+    const auto& [geometry, held] = function_->arguments_[i];
+    const c10::TensorImpl* tensor = stand_ins_[i].unsafeGetTensorImpl();
+    const c10::Storage& storage = storages_[held.first];
+    const size_t size_bytes = arguments_.tensors[i].storage().nbytes();
+    const std::string subject = cat("the tensor in place ", i, " of its arguments and parameters was given ");
+    if (!storage.is_alias_of(tensor->unsafe_storage())) capture_.refuse(subject + "another storage (.data =, set_)");
+    if (!geometry.fits(*tensor)) {
+      capture_.refuse(cat(subject, "sizes ", tensor->sizes(), " and strides ", tensor->strides(), ", and had ",
+                          c10::IntArrayRef(geometry.sizes), " and ", c10::IntArrayRef(geometry.strides)));
+    }
+    if (storage.nbytes() != size_bytes) capture_.refuse(cat(subject, storage.nbytes(), " bytes, and had ", size_bytes));
+    if (stand_ins_[i].grad().defined()) capture_.refuse(subject + "a gradient (.grad)");
+  }
+}
+
 uint32_t FunctionCapture::own_storage(const at::Tensor& result) {
   LazyStorage* storage = &lazy_storage(result.unsafeGetTensorImpl());
   const auto known = std::ranges::find(result_storages_, storage);
@@ -162,6 +180,7 @@ uint32_t FunctionCapture::own_storage(const at::Tensor& result) {
 
 std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> FunctionCapture::finish(
     const std::vector<at::Tensor>& results) {
+  check_stand_ins();
   for (const at::Tensor& result : results) {
     if (!is_lazy(result)) capture_.refuse(cat("a result is on ", result.device().str()));
     const TensorGeometry geometry(*result.unsafeGetTensorImpl());

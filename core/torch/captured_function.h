@@ -82,9 +82,11 @@ class LTC_API FunctionCapture {
   std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> finish(const std::vector<at::Tensor>& results);
 
  private:
+  void check_stand_ins();
   uint32_t own_storage(const at::Tensor& result);
 
   TensorArguments arguments_;
+  std::vector<c10::Storage> storages_;  // of the stand-ins, which the function may put over others; outlive the capture
   Capture capture_;
   std::vector<at::Tensor> stand_ins_;
   std::vector<LazyStorage*> result_storages_;

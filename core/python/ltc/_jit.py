@@ -1,15 +1,22 @@
 """``ltc.jit(fn)``: a function of tensors as a program of the device, recorded once per kind of call."""
 
 import functools
-import threading
+from collections.abc import AsyncIterator, Awaitable, Iterator
 
 import torch
 from torch.utils import _pytree as pytree
 
 from . import _C
 from ._captured import CapturedFunction
+from ._stand_ins import own_tensors, standing_in
 
 _LEAVES = {torch.Tensor, torch.nn.Parameter, float, int, bool, str, type(None)}
+
+_LATER = (Iterator, Awaitable, AsyncIterator)
+_COMPUTES_LATER = (
+    "ltc.jit({}): the function returns a {}, which computes after the function has returned, when nothing is recorded: return what it "
+    "gives, as a list"
+)
 
 
 class JitFunction:
@@ -24,7 +31,6 @@ class JitFunction:
         self.modules = list(self.module.modules()) if self.module is not None else []
         self.by_structure = {}
         self.training = None
-        self.lock = threading.RLock()  # held while stand-ins are in the place of the module's tensors
 
     def __len__(self):
         return sum(len(structure.captured.captures) for structure in self.by_structure.values())
@@ -33,8 +39,7 @@ class JitFunction:
         values, spec = _flatten(args, kwargs)
         count, training = len(values), ()
         if self.modules:
-            with self.lock:
-                values.extend(tensor for module in self.modules for tensor in _own_tensors(module))
+            values.extend(tensor for module in self.modules for tensor in own_tensors(module))
             training = tuple([module.training for module in self.modules])
         device = _C.place_of_call(values)
         if device == _C.WANTS_GRADIENT:
@@ -70,19 +75,25 @@ class _Structure:
         args, kwargs = _unflatten(values[:self.count], self.spec)
         with torch.no_grad():
             leaves, spec = pytree.tree_flatten(self._apply(values[self.count:], args, kwargs))
+        for leaf in leaves:
+            if isinstance(leaf, _LATER):
+                raise TypeError(_COMPUTES_LATER.format(self.name, type(leaf).__name__))
         self.result_spec[str(spec)] = spec
         return [*leaves, str(spec)]
 
     def _apply(self, held: list, args, kwargs):
         if self.jit.module is None:
             return self.jit.function(*args, **kwargs)
-        with self.jit.lock, _standing_in(self.jit.modules, held):
+        with standing_in(self.jit.modules, held):
             return self.jit.function(*args, **kwargs)
 
+    @property
+    def name(self) -> str:
+        return getattr(self.jit.function, "__qualname__", type(self.jit.function).__name__)
+
     def _refuse(self, reason: str):
-        name = getattr(self.jit.function, "__qualname__", type(self.jit.function).__name__)
         raise RuntimeError(
-            f"ltc.jit({name}): {reason}. A function under ltc.jit is recorded once, so what it does may depend on the arguments' "
+            f"ltc.jit({self.name}): {reason}. A function under ltc.jit is recorded once, so what it does may depend on the arguments' "
             "types and on its other arguments, not on values of tensors: use torch.where and the like, pass the tensor as an "
             "argument, or leave that part out of the function."
         )
@@ -97,40 +108,6 @@ def _flatten(args: tuple, kwargs: dict):
 
 def _unflatten(leaves: list, spec):
     return (leaves, {}) if isinstance(spec, int) else pytree.tree_unflatten(leaves, spec)
-
-
-def _own_tensors(module: torch.nn.Module):
-    for tensors in (module._parameters, module._buffers):
-        for tensor in tensors.values():
-            if tensor is not None:
-                yield tensor
-
-
-class _standing_in:
-    """Puts tensors in the place of the modules' own, in the order of :func:`_own_tensors`. What the modules put in the place of
-    those meanwhile becomes their contents."""
-
-    def __init__(self, modules: list, tensors: list):
-        self.modules, self.tensors = modules, tensors
-
-    def __enter__(self):
-        rest = iter(self.tensors)
-        self.places = [
-            (of_module, name, tensor, next(rest))
-            for module in self.modules
-            for of_module in (module._parameters, module._buffers)
-            for name, tensor in of_module.items()
-            if tensor is not None
-        ]
-        for of_module, name, _, stand_in in self.places:
-            of_module[name] = stand_in
-
-    def __exit__(self, *exception):
-        for of_module, name, tensor, stand_in in self.places:
-            if (left := of_module[name]) is not stand_in and isinstance(left, torch.Tensor):
-                stand_in.copy_(left)
-            of_module[name] = tensor
-        return False
 
 
 def _refuse_several(values):

@@ -1,0 +1,93 @@
+"""Stand-ins for a module's tensors, in the eyes of the thread that captures: all others go on with the module's own."""
+
+import threading
+
+import torch
+
+
+def own_tensors(module: torch.nn.Module):
+    for tensors in (module._parameters, module._buffers):
+        for tensor in tensors.values():
+            if tensor is not None:
+                yield tensor
+
+
+class _Views(dict):
+    """In the place of a module's ``_parameters`` or ``_buffers`` while threads capture: each of them has a view of its own."""
+
+    def __init__(self, own: dict):
+        self.own, self.views = own, {}
+        dict.update(self, own)  # for C code that asks no method
+
+    def mine(self) -> dict:
+        return self.views.get(threading.get_ident(), self.own)
+
+
+def _method(name):
+    def method(self, *args, **kwargs):
+        return getattr(self.mine(), name)(*args, **kwargs)
+
+    return method
+
+
+_KEPT = {"__class__", "__new__", "__init__", "__getattribute__", "__setattr__", "__delattr__", "__init_subclass__", "__subclasshook__"}
+for _name in dir(dict):
+    if _name not in _KEPT and callable(getattr(dict, _name)):
+        setattr(_Views, _name, _method(_name))
+
+
+class standing_in:
+    """The calling thread sees `tensors` in the place of the modules' own, in the order of :func:`own_tensors`. What it puts in the
+    place of those meanwhile becomes their contents."""
+
+    _lock = threading.Lock()  # while a module gets its views, or loses them
+
+    def __init__(self, modules: list, tensors: list):
+        self.modules, self.tensors = modules, tensors
+
+    def __enter__(self):
+        rest = iter(self.tensors)
+        self.shown = []
+        for module in self.modules:
+            for kind in ("_parameters", "_buffers"):
+                outer = getattr(module, kind)
+                stand_ins = {name: next(rest) for name, tensor in outer.items() if tensor is not None}
+                if stand_ins:
+                    self.shown.append((module, stand_ins, *self._show(module, kind, {**outer, **stand_ins})))
+
+    def _show(self, module, kind: str, view: dict | None):
+        """What of the module's the calling thread sees from now on, None for what all see, and what it saw before."""
+        thread = threading.get_ident()
+        with self._lock:
+            views = module.__dict__[kind]
+            if not isinstance(views, _Views):
+                views = module.__dict__[kind] = _Views(views)
+            before = views.views.pop(thread, None)
+            if view is not None:
+                views.views[thread] = view
+            elif not views.views:
+                module.__dict__[kind] = views.own
+        return kind, view, before
+
+    def __exit__(self, kind, error, trace):
+        for module, _, name, _, before in self.shown:
+            self._show(module, name, before)
+        for module, stand_ins, _, view, _ in self.shown if error is None else ():
+            for name in stand_ins.keys() | view.keys():
+                left, stand_in = view.get(name), stand_ins.get(name)
+                if left is stand_in:
+                    continue
+                if not (isinstance(left, torch.Tensor) and stand_in is not None and _are_alike(left, stand_in)):
+                    raise RuntimeError(_REPLACED.format(name, type(module).__name__))
+                stand_in.copy_(left)
+        return False
+
+
+def _are_alike(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return one.shape == other.shape and one.dtype == other.dtype
+
+
+_REPLACED = (
+    "ltc.jit: the function adds, removes or resizes the parameter or buffer {!r} of a {}, which only the call that is recorded would "
+    "do: create it before, and write to it in place"
+)
