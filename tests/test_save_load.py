@@ -237,6 +237,14 @@ def test_saved_files_have_ordinary_rights(saved):
     assert os.stat(saved).st_mode & 0o777 == 0o666 & ~umask()
 
 
+def test_the_process_umask_is_left_alone(tmp_path, monkeypatch):
+    """It is every thread's: a file that another one makes meanwhile would be open to all."""
+    monkeypatch.setattr(os, "umask", lambda mask: pytest.fail("the umask was set"))
+    ltc.save({"x": torch.ones(2, device="ltc")}, tmp_path / "x.pt")
+    assert ltc.load(tmp_path / "x.pt")["x"].tolist() == [1, 1]
+    assert [path.name for path in tmp_path.iterdir()] == ["x.pt"]
+
+
 def umask():
     mask = os.umask(0)
     os.umask(mask)

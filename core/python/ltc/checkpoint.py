@@ -2,7 +2,7 @@
 
 import os
 import pathlib
-import tempfile
+import secrets
 import zipfile
 
 import torch
@@ -14,10 +14,10 @@ def save(obj, path: "str | os.PathLike") -> None:
     """Save ``obj`` as ``torch.save`` does. The file appears under its name when it is complete: after an error (a full disk, an
     object that cannot be pickled) what was there before is still there."""
     path = pathlib.Path(path)
-    handle, name = tempfile.mkstemp(prefix=path.name + ".", suffix=".tmp", dir=path.parent)
+    name = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)  # less the umask, as of any new file
     try:
         with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, 0o666 & ~_umask())
             _write(obj, file, path)
             file.flush()
             os.fsync(handle)
@@ -67,9 +67,3 @@ def _what_is_wrong(path) -> str:
         return "the file is truncated or damaged"
     return "not a checkpoint (a file of ltc.save or torch.save)" if begin else "the file is empty"
 
-
-def _umask() -> int:
-    """What mkstemp ignores: it makes private files."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
