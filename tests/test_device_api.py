@@ -339,3 +339,21 @@ def test_type_of_device():
         attribute.__get__(1)
     with pytest.raises(AttributeError):
         LTC.type = "cpu"
+
+
+def test_data_parallel_runs_a_model_where_it_is():
+    """PyTorch takes this device for one of CUDA's kind there, whose copies it does not have."""
+    torch.manual_seed(0)
+    model, x = torch.nn.Linear(4, 2), torch.randn(3, 4)
+    expected = model(x)
+    parallel = torch.nn.DataParallel(model)
+    assert parallel.module is model and parallel(x).device.type == "cpu"
+    torch.testing.assert_close(parallel(x), expected)
+    parallel(x).sum().backward()
+    on_device = torch.nn.DataParallel(torch.nn.Linear(4, 2).to("ltc"))
+    on_device.load_state_dict(parallel.state_dict())
+    for inputs in (x, x.to("ltc")):
+        torch.testing.assert_close(on_device(inputs).cpu(), expected, rtol=1e-5, atol=1e-6)
+    on_device(x).sum().backward()
+    torch.testing.assert_close(on_device.module.weight.grad.cpu(), model.weight.grad, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(torch.nn.DataParallel(model, device_ids=[0])(x), expected)

@@ -6,7 +6,6 @@ Each is adapted when it is imported, or now if it has been. ``LTC_INTEGRATIONS=0
 import functools
 import importlib.abc
 import importlib.util
-import os
 import sys
 
 import torch
@@ -106,7 +105,3 @@ _ADAPTERS = {
     "transformers.training_args": _adapt_training_arguments,
     "transformers.utils.import_utils": _adapt_transformers,
 }
-
-
-def wanted() -> bool:
-    return os.environ.get("LTC_INTEGRATIONS", "1") != "0"

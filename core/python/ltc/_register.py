@@ -7,7 +7,7 @@ import warnings
 
 import torch
 
-from . import _C, _device_module, _integrations, _sharing
+from . import _C, _data_parallel, _device_module, _integrations, _sharing
 
 
 def register() -> None:
@@ -24,11 +24,12 @@ def register() -> None:
     torch._register_device_module("ltc", _device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _sharing.install()
+    _data_parallel.install()
     _compile_graphs_of_the_device()
     _accumulate_as_the_cpu()
     _run_backward_straight()
     _make_labels_fast()
-    if _integrations.wanted():
+    if _C.is_set("LTC_INTEGRATIONS"):
         _integrations.install()
     atexit.register(_C.end_process)
 
