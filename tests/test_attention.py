@@ -72,19 +72,39 @@ def test_operands_that_lie_in_many_ways():
     check(across, plain, repeated, spread, False, torch.randn(40, 80)[:, ::2])
 
 
+@pytest.mark.parametrize("dtype, tolerance", [(torch.float, 1e-5), (torch.double, 1e-10), (torch.bfloat16, 0.03), (torch.half, 4e-3)])
 @pytest.mark.parametrize("order", [(0, 1, 3, 2), (3, 2, 1, 0), (2, 0, 1, 3), (1, 3, 0, 2)])
-def test_operands_laid_out_by_the_program(order):
+def test_operands_laid_out_by_the_program(order, dtype, tolerance):
     """Those that a program permutes stay as they lie, contiguous or not."""
-    operands = [torch.randn(2, 3, 40, 16).permute(order).contiguous() for _ in range(4)]
+    operands = [torch.randn(2, 3, 40, 16).to(dtype).permute(order).contiguous() for _ in range(4)]
+    mask = torch.randn(40, 40).to(dtype)
     back = [order.index(i) for i in range(4)]
 
-    def permuted(*where):
-        return [x.to(*where).permute(back).contiguous() for x in operands]
+    def found(*where, masked):
+        q, k, v, g = (x.to(*where).permute(back).contiguous() for x in operands)
+        return run(q, k, v, g, False, mask.to(*where).t().contiguous() if masked else None)
 
-    for causal in (False, True):
-        exact, results = run(*permuted(torch.double), causal, None), run(*permuted(LTC), causal, None)
-        for result, wanted in zip(results, exact, strict=True):
-            assert_close(result.cpu(), wanted.float(), rtol=1e-5, atol=4e-5)
+    for masked in (False, True):
+        for result, wanted in zip(found(LTC, masked=masked), found(torch.double, masked=masked), strict=True):
+            assert_close(result.cpu().double(), wanted, rtol=tolerance, atol=4 * tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float, torch.double, torch.bfloat16, torch.half])
+@pytest.mark.parametrize("repeats", ["keys", "queries", "heads"])
+def test_operands_that_repeat_what_they_hold(repeats, dtype):
+    """One key for all steps, a few queries: what an expand leaves, without memory of its own."""
+    sizes = {"keys": (2, 3, 1, 16), "queries": (2, 3, 1, 16), "heads": (2, 1, 70, 16)}[repeats]
+    one, others = torch.randn(sizes).to(dtype), [torch.randn(2, 3, 70, 16).to(dtype) for _ in range(2)]
+    gradient = torch.randn(2, 3, 70, 16).to(dtype)
+
+    def found(*where):
+        repeated = (one.to(*where) * 2).expand(2, 3, 70, 16)
+        q, k, v = (repeated, *moved(others, *where)) if repeats == "queries" else (others[0].to(*where), repeated, others[1].to(*where))
+        return run(q, k, v, gradient.to(*where), False, None)
+
+    exact = {torch.float: 1e-5, torch.double: 1e-10, torch.bfloat16: 0.03, torch.half: 4e-3}[dtype]
+    for result, wanted in zip(found(LTC), found(torch.double), strict=True):
+        assert_close(result.cpu().double(), wanted, rtol=exact, atol=4 * exact)
 
 
 @pytest.mark.parametrize("scale", [0.0, -0.3, 0.7, 2.5])

@@ -44,6 +44,18 @@ bool has_rows(const at::Tensor& tensor) { return tensor.stride(3) == 1 || tensor
 
 at::Tensor with_rows(const at::Tensor& tensor) { return has_rows(tensor) ? tensor : tensor.contiguous(); }
 
+// ATen's kernels take for granted that rows are elements side by side and lie apart. Its callers see to it in eager.
+at::Tensor for_aten(const at::Tensor& tensor) {
+  const bool is_as_wanted = tensor.dim() != 4 || (tensor.stride(3) == 1 && tensor.stride(2) >= tensor.size(3));
+  return is_as_wanted ? tensor : tensor.clone(at::MemoryFormat::Contiguous);
+}
+
+// Of a mask, a row may repeat one number.
+std::optional<at::Tensor> mask_for_aten(const std::optional<at::Tensor>& mask) {
+  if (!mask || !mask->defined() || mask->dim() == 0 || mask->size(-1) == 1 || mask->stride(-1) <= 1) return mask;
+  return mask->contiguous();
+}
+
 // Laid out anew in the order of the tensor's dims in memory, but for the last, which has rows: what is made of a query is read as
 // the query was written, often through the same views.
 at::Tensor rows_like(const at::Tensor& tensor) {
@@ -138,7 +150,8 @@ std::tuple<at::Tensor, at::Tensor> attention(const at::Tensor& query, const at::
   const bool is_lookup =
       query.dim() == 4 && key.dim() == 4 && !is_causal && query.size(2) < kFewQueries && key.size(2) >= kManyKeys;
   if (is_lookup || !is_ours(query, key, value, dropout_p, attn_mask)) {
-    return at::_scaled_dot_product_flash_attention_for_cpu(query, key, value, dropout_p, is_causal, attn_mask, scale);
+    return at::_scaled_dot_product_flash_attention_for_cpu(for_aten(query), for_aten(key), for_aten(value), dropout_p, is_causal,
+                                                           mask_for_aten(attn_mask), scale);
   }
   const Attention all(query, key, value, is_causal, attn_mask, scale);
   at::Tensor out = rows_like(query);
@@ -165,8 +178,9 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> attention_backward(const at::Tens
   const bool fits = is_float(grad_out) && is_float(out) && is_float(logsumexp) && grad_out.sizes() == query.sizes() &&
                     out.sizes() == query.sizes() && logsumexp.sizes() == query.sizes().slice(0, 3);
   if (!fits || !is_ours(query, key, value, dropout_p, attn_mask)) {
-    return at::_scaled_dot_product_flash_attention_for_cpu_backward(grad_out, query, key, value, out, logsumexp, dropout_p,
-                                                                    is_causal, attn_mask, scale);
+    return at::_scaled_dot_product_flash_attention_for_cpu_backward(for_aten(grad_out), for_aten(query), for_aten(key),
+                                                                    for_aten(value), for_aten(out), logsumexp, dropout_p,
+                                                                    is_causal, mask_for_aten(attn_mask), scale);
   }
   const Attention all(query, key, value, is_causal, attn_mask, scale);
   const at::Tensor of_out = with_rows(grad_out), own_out = with_rows(out);
