@@ -1,5 +1,6 @@
 """Convolutions that the torchscript plugin computes in its own ways: divided among its threads, or by Winograd's."""
 
+import copy
 import re
 
 import pytest
@@ -81,3 +82,48 @@ def test_winograd_keeps_nan_where_it_belongs():
     images[0, 3, 7, 8] = images[1, 0, 0, 19] = float("nan")
     made = torch.conv2d(images.to("ltc"), weight.to("ltc"), padding=1).cpu()
     assert torch.equal(made.isnan(), torch.conv2d(images, weight, padding=1).isnan())
+
+
+# shape, results, window, options
+WIDE = [
+    ((2, 8, 24, 24), 8, (15, 15), dict(padding=7)),
+    ((2, 8, 26, 30), 8, (3, 29), dict(padding=(1, 5), stride=(1, 2))),
+    ((3, 6, 20, 40), 4, (2, 17), dict(dilation=2, groups=2)),
+    ((4, 32, 32, 32), 24, (16, 16), dict(stride=2, bias=False)),
+    ((2, 3, 40, 40), 8, (15, 15), dict(padding=3)),  # few channels
+    ((2, 8, 24, 24), 8, (3, 3), dict(padding=5)),  # windows beside the images
+]
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this libtorch has no oneDNN")
+@pytest.mark.parametrize("shape, results, window, options", WIDE)
+def test_windows_of_many_columns(shape, results, window, options):
+    """oneDNN leaves the gradient of a wide window's channels-last weight to its reference kernel. Frozen inputs and weights too."""
+    torch.manual_seed(0)
+    images, layer = torch.randn(shape), torch.nn.Conv2d(shape[1], results, window, **options)
+    for frozen in (), ("images",), ("weight",):
+        found = []
+        for device in ("cpu", "ltc"):
+            own, on_device = images.to(device, copy=True), copy.deepcopy(layer).to(device)
+            own.requires_grad_("images" not in frozen)
+            on_device.weight.requires_grad_("weight" not in frozen)
+            result = on_device(own)
+            result.backward(torch.linspace(-1, 1, result.numel()).view(result.shape).to(device))
+            found.append([result, own.grad, *(parameter.grad for parameter in on_device.parameters())])
+        for ours, theirs in zip(*reversed(found)):
+            assert (ours is None) == (theirs is None)
+            if ours is not None:
+                torch.testing.assert_close(ours.cpu(), theirs, rtol=1e-3, atol=1e-3 * theirs.detach().abs().max().item())
+
+
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this libtorch has no oneDNN")
+def test_no_convolution_is_left_to_the_reference_kernel():
+    program = """
+import torch, ltc
+for window, padding in ((15, 7), ((2, 30), (1, 8)), (14, 0), (3, 5)):
+    layer = torch.nn.Conv2d(16, 16, window, padding=padding).to("ltc")
+    layer(torch.ones(2, 16, 32, 32, device="ltc", requires_grad=True)).square().sum().backward()
+    layer.weight.grad.cpu()
+"""
+    calls = re.findall(r"onednn_verbose,.*,exec,cpu,convolution,([\w:+]*),", output_of(program, ONEDNN_VERBOSE="1"))
+    assert len(calls) >= 12 and "ref:any" not in calls, calls

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "convolutions.h"
+#include "graph_editor.h"
+
 namespace ltc::torchscript {
 namespace {
 
@@ -59,6 +62,7 @@ class LayoutChoice {
   explicit LayoutChoice(Program& program) : program_(program) {}
 
   void run() {
+    std::vector<Node*> wide;
     for (Node* node : program_.graph->nodes()) {
       const auto origin = program_.origins.find(node);
       if (origin == program_.origins.end()) continue;
@@ -68,10 +72,12 @@ class LayoutChoice {
         if (keeps_layout(*node, origin->second)) images_.insert(node->output());
       } else if (is_of_images(*node, *row)) {
         convert(*node, *row, origin->second.node);
+        if (row->weight && row->image == 1 && has_wide_window(spec_of(*node->input(*row->weight)).sizes)) wide.push_back(node);
       } else if (row->weight && !images_.empty()) {
         restore(*node, *row, origin->second.node);
       }
     }
+    for (Node* node : wide) GraphEditor(program_).rename(*node, {"ltc_torchscript::wide_convolution_backward", ""});
   }
 
  private:
@@ -97,8 +103,17 @@ class LayoutChoice {
     // Backward, what is as large as the result is its gradient.
     const auto& result = row.image == 0 ? spec_of(*node.output(0)).sizes : spec_of(*node.input(0)).sizes;
     if (result.size() != 4) return false;
+    if (pads_more_than_window(node, row, weight.sizes)) return false;
+    if (row.image == 0 && is_faster_row_major(weight.sizes)) return false;
     const int64_t pixels = result[0] * result[2] * result[3];
     return pixels >= kLeastPixels && pixels * c10::multiply_integers(weight.sizes) >= kLeastWork;
+  }
+
+  // Where windows lie beside the images altogether, oneDNN has slow kernels only, and the slowest for channels-last images.
+  static bool pads_more_than_window(const Node& node, const ImageOp& row, at::IntArrayRef weight) {
+    const auto padding = constant_ints(*node.input(*row.weight + 3)), dilation = constant_ints(*node.input(*row.weight + 4));
+    if (!padding || !dilation || padding->size() != 2 || dilation->size() != 2) return true;
+    return (*padding)[0] > (weight[2] - 1) * (*dilation)[0] || (*padding)[1] > (weight[3] - 1) * (*dilation)[1];
   }
 
   void convert(Node& node, const ImageOp& row, uint32_t blamed) {

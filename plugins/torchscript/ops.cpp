@@ -14,6 +14,7 @@
 #include <string>
 
 #include "attention.h"
+#include "convolutions.h"
 #include "encoder_layer.h"
 #include "image_layout.h"
 #include "max_pool.h"
@@ -158,6 +159,10 @@ class Registration {
         "padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, "
         "Tensor)",
         &winograd_convolution_backward);
+    add("wide_convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? bias_sizes, int[] stride, int[] "
+        "padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, "
+        "Tensor)",
+        &wide_convolution_backward);
     add("sum(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &sum);
     add("mean(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &mean);
     add("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "

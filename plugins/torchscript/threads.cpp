@@ -57,6 +57,7 @@ constexpr ProductRow kProducts[] = {
     {"aten::convolution_backward", 0, false, 2, 1, 2},
     {"ltc_torchscript::winograd_convolution", 0, true, 1, 1, 1},
     {"ltc_torchscript::winograd_convolution_backward", 0, false, 2, 1, 2},
+    {"ltc_torchscript::wide_convolution_backward", 0, false, 2, 1, 2},
     {"ltc_torchscript::attention", 1, true, 1, 2, 2},
     {"ltc_torchscript::attention_backward", 5, false, 2, 2, 5},
     {kLayer, 0, false, 3, 1, 12},
