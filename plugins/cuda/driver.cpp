@@ -146,8 +146,12 @@ device::EventRef Driver::write(device::Memory to, uint64_t offset, const void* f
 
 device::EventRef Driver::read(void* to, device::Memory from, uint64_t offset, uint64_t bytes) {
   const Current current(api(), queue_.context);
-  api().check(api().cuMemcpyDtoHAsync_v2(to, address(from, offset), bytes, queue_.stream), "cuMemcpyDtoHAsync");
+  copy_to_host(to, from, offset, bytes);
   return record("a copy of " + std::to_string(bytes) + " bytes from the device");
+}
+
+void Driver::copy_to_host(void* to, device::Memory from, uint64_t offset, uint64_t bytes) {
+  api().check(api().cuMemcpyDtoHAsync_v2(to, address(from, offset), bytes, queue_.stream), "cuMemcpyDtoHAsync");
 }
 
 device::EventRef Driver::copy(device::Memory to, uint64_t to_offset, device::Memory from, uint64_t from_offset, uint64_t bytes) {

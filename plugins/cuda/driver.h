@@ -89,6 +89,8 @@ class Driver : public device::Driver {
 
   const DriverApi& api() const { return libraries_.api; }
   const Queue& queue() const { return queue_; }
+  // Submits a copy, in the device's context. `to` is pinned, or this waits.
+  void copy_to_host(void* to, device::Memory from, uint64_t offset, uint64_t bytes);
   // An event for all that was submitted. `what`: of which work its errors speak.
   device::EventRef record(std::string what);
   ModuleRef module(const std::string& source, const std::string& binary);

@@ -79,6 +79,7 @@ device::Lowering lowering_for(const Ways& ways) {
                            .blas_operands = true,
                            .split_threads = ways.pieces ? kernels::cuda_dialect().device_threads : 0,
                            .block_sorts = ways.sorts,
+                           .check_indices = true,
                            .extras = {.attention = ways.attention,
                                       .attention_mma = ways.attention_mma,
                                       .convolution = ways.cudnn,

@@ -49,7 +49,7 @@ void Arguments::set_buffers(const Launch& launch, const device::Run& run) {
 bool Arguments::set_scalars(const Launch& launch, const device::Run& run) {
   bool changed = false;
   for (size_t i = 0; i < launch.scalars.size(); ++i) {
-    const uint64_t bits = scalar_bits(launch.scalars[i].dtype, run.scalars[launch.scalars[i].index]);
+    const uint64_t bits = scalar_bits(launch.scalars[i].dtype, run.scalar(launch, launch.scalars[i]));
     changed |= std::exchange(values_[launch.buffers.size() + i], bits) != bits;
   }
   return changed;
@@ -82,6 +82,7 @@ device::EventRef Prepared::submit(const device::Run& run) {
   } else {
     launch_each(run);
   }
+  if (run.fault_word) driver_.copy_to_host(run.fault_word, run.faults, 0, sizeof *run.fault_word);
   const auto& launches = recipe_->launches;
   return driver_.record("run " + std::to_string(run.id) + " (" + std::to_string(launches.size()) + " launches" +
                         (launches.empty() ? "" : ", the last " + launches.back().label) + ")");

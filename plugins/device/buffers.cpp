@@ -1,12 +1,14 @@
 // Buffers, transfers and events: the half of a plugin that only moves bytes.
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "device/objects.h"
 #include "kernels/dtype.h"
 
 ltc_device::ltc_device(ltc_plugin* owner, std::unique_ptr<ltc::device::Driver> opened)
-    : plugin(owner), driver(std::move(opened)), pool(*driver), staging(*driver) {}
+    : plugin(owner), driver(std::move(opened)), pool(*driver), staging(*driver), faults(*driver) {}
 
 ltc_device::~ltc_device() { driver->finish(); }
 
@@ -53,6 +55,14 @@ bool wait(Event& event, uint64_t timeout_ns, std::chrono::steady_clock::time_poi
   return true;
 }
 
+bool went_well(const EventRef& event) {
+  try {
+    return event->is_over();
+  } catch (const Failure&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 uint64_t held_dtypes(const Facts& facts) {
@@ -96,30 +106,26 @@ void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** don
   }
   if (from_device && (args.flags & LTC_HOST_DATA_UNTIL_RETURN)) {
     event->wait();
-    if (!device->unobserved) return;
+    if (device->unobserved.empty()) return;
   }
   deliver(device, std::move(event), done);
 }
 
-// In order: what was unobserved before is over when the last such run is.
 void deliver(ltc_device* device, EventRef event, ltc_event** done) {
   if (done) {
-    *done = new ltc_event{device, std::move(event), std::move(device->unobserved)};
-    device->unobserved = nullptr;
-  } else {
-    device->unobserved = std::move(event);
+    *done = new ltc_event{device, std::move(event), std::exchange(device->unobserved, {})};
+    return;
   }
+  std::erase_if(device->unobserved, went_well);
+  device->unobserved.push_back(std::move(event));
 }
 
 void wait(const ltc_event& event, uint64_t timeout_ns, bool& finished) {
   const auto begin = std::chrono::steady_clock::now();
   finished = true;
-  for (const EventRef& one : {event.work, event.earlier}) {
-    if (one && !wait(*one, timeout_ns, begin)) {
-      finished = false;
-      return;
-    }
-  }
+  std::vector<EventRef> all{event.work};
+  all.insert(all.end(), event.earlier.begin(), event.earlier.end());
+  finished = std::ranges::all_of(all, [&](const EventRef& one) { return wait(*one, timeout_ns, begin); });
 }
 
 }  // namespace ltc::device

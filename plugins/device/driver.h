@@ -44,11 +44,19 @@ struct Run {
   std::span<const Memory> inputs, outputs, slots;
   std::span<const ltc_scalar> scalars;
   uint64_t id;
+  Memory faults = nullptr;         // where kernels report a bad index: a word
+  uint64_t fault_codes = 0;        // of the recipe's checks: these, one each
+  uint64_t* fault_word = nullptr;  // not null: a word of the host to which `faults` is copied behind the kernels
 
   Memory at(const Binding& binding) const {
+    if (binding.place == Binding::Place::kFaults) return faults;
     return (binding.place == Binding::Place::kInput    ? inputs
             : binding.place == Binding::Place::kOutput ? outputs
                                                        : slots)[binding.index];
+  }
+  ltc_scalar scalar(const Launch& launch, const ScalarBinding& binding) const {
+    if (binding.index == ScalarBinding::kFaultCode) return {.u = fault_codes + launch.first_check};
+    return scalars[binding.index];
   }
 };
 

@@ -96,8 +96,8 @@ void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outp
   for (size_t i = 0; i < args.input_count; ++i) executable.inputs[i] = args.inputs[i]->block.memory;
   for (size_t i = 0; i < executable.outputs.size(); ++i) executable.outputs[i] = memory.output(i);
   std::ranges::transform(memory.slots(), executable.slots.begin(), &Block::memory);
-  const Run run{executable.inputs, executable.outputs, executable.slots, {args.scalars, args.scalar_count}, args.run_id};
-  deliver(device, executable.prepared->submit(run), done);
+  Run run{executable.inputs, executable.outputs, executable.slots, {args.scalars, args.scalar_count}, args.run_id};
+  deliver(device, device->faults.submit(*executable.prepared, run, executable.recipe), done);
   memory.take_outputs(outputs);
   for (size_t i = 0; args.donate && i < args.input_count; ++i) {
     if (args.donate[i]) destroy_buffer(args.inputs[i]);

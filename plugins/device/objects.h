@@ -8,6 +8,7 @@
 
 #include "abi/boundary.h"
 #include "device/driver.h"
+#include "device/faults.h"
 #include "device/pool.h"
 #include "device/staging.h"
 #include "ltc/plugin.h"
@@ -49,7 +50,8 @@ struct ltc_device {
   ltc::device::Loss loss;
   ltc::device::MemoryPool pool;
   ltc::device::Staging staging;
-  ltc::device::EventRef unobserved;  // of the last run whose host wanted no event: its error rides in the next one
+  ltc::device::Faults faults;
+  std::vector<ltc::device::EventRef> unobserved;  // of runs whose host wanted no event: their errors ride in the next one
 };
 
 struct ltc_buffer {
@@ -60,10 +62,11 @@ struct ltc_buffer {
   bool seen = false, donated = false;  // in the submit that is being checked
 };
 
-// Work that was submitted, and a run before it that nobody else asks about.
+// Work that was submitted, and runs before it that nobody else asks about.
 struct ltc_event {
   ltc_device* device;
-  ltc::device::EventRef work, earlier;
+  ltc::device::EventRef work;
+  std::vector<ltc::device::EventRef> earlier;
 };
 
 struct ltc_program {

@@ -22,6 +22,10 @@ class Maker {
     for (const kernels::ValueId param : plan_.takes_over) {
       recipe_.takes_over.push_back(param == kernels::kNone ? LTC_NONE : places_[param].index);
     }
+    if (plan_.faults.word != kernels::kNone) {
+      places_[plan_.faults.word] = {Binding::Place::kFaults, 0};
+      scalar_index_.emplace(plan_.faults.code, ScalarBinding::kFaultCode);
+    }
     place_slots();
     for (const kernels::Step& step : plan_.steps) add_launch(step);
     return std::move(recipe_);
@@ -96,6 +100,10 @@ class Maker {
     launch.label = step.label;
     for (const auto& buffer : step.buffers) launch.buffers.push_back(places_[buffer.value]);
     for (const auto& scalar : step.scalars) launch.scalars.push_back({scalar_index_.at(scalar.value), scalar.dtype});
+    launch.first_check = static_cast<uint32_t>(recipe_.checks.size());
+    if (const auto* kernel = std::get_if<kernels::Kernel>(&step.work)) {
+      recipe_.checks.insert(recipe_.checks.end(), kernel->checks.begin(), kernel->checks.end());
+    }
     recipe_.launches.push_back(std::move(launch));
   }
 

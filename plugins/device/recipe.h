@@ -24,12 +24,13 @@ TensorType type_of(const ltc_type& type);
 
 // Where the memory of a kernel's argument comes from.
 struct Binding {
-  enum class Place : uint8_t { kInput, kOutput, kSlot } place;
+  enum class Place : uint8_t { kInput, kOutput, kSlot, kFaults } place;  // kFaults: the device's word of that (faults.h)
   uint32_t index;
 };
 
 struct ScalarBinding {
-  uint32_t index;   // among the scalars of a run
+  static constexpr uint32_t kFaultCode = LTC_NONE;
+  uint32_t index;   // among the scalars of a run; or the code of the launch
   ltc_dtype dtype;  // what the kernel takes
 };
 
@@ -48,6 +49,7 @@ struct Launch {
   uint64_t local_size;  // work items of a group
   uint32_t node;        // for messages
   std::string label;
+  uint32_t first_check = 0;  // of those of the recipe that its kernel makes
 };
 
 struct Recipe {
@@ -59,6 +61,7 @@ struct Recipe {
   std::vector<std::string> sources;  // distinct
   std::vector<LibraryWork> library;
   std::vector<Launch> launches;
+  std::vector<kernels::Check> checks;
 
   std::string text() const;  // the launches, for people
 };

@@ -1,4 +1,5 @@
 // Recipes as bytes: a magic number, a checksum, the fingerprint of the device, then the fields in order.
+#include <algorithm>
 #include <cstring>
 
 #include "abi/failure.h"
@@ -9,7 +10,7 @@ namespace {
 
 using abi::Failure;
 
-constexpr uint64_t kMagic = 0x35302d6c636f2d6c;  // changes with the format
+constexpr uint64_t kMagic = 0x36302d6c636f2d6c;  // changes with the format
 
 uint64_t checksum(std::span<const char> bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -96,6 +97,7 @@ void launch(Archive& io, Launch& launch) {
   io.number(launch.local_size);
   io.number(launch.node);
   io.text(launch.label);
+  io.number(launch.first_check);
 }
 
 template <typename Archive>
@@ -146,6 +148,7 @@ void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std
   io.list(recipe.library, [&](LibraryWork& value) { library(io, value); });
   io.list(binaries, [&](std::string& text) { io.text(text); });
   io.list(recipe.launches, [&](Launch& value) { launch(io, value); });
+  io.list(recipe.checks, [&](kernels::Check& check) { io.number(check.source), io.number(check.size); });
 }
 
 // Two operands and a result, and what scales and an epilogue need.
@@ -169,10 +172,13 @@ void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
     for (const Binding& binding : launch.buffers) {
       const size_t count = binding.place == Binding::Place::kInput    ? recipe.inputs.size()
                            : binding.place == Binding::Place::kOutput ? recipe.outputs.size()
-                                                                      : recipe.slots.size();
+                           : binding.place == Binding::Place::kSlot   ? recipe.slots.size()
+                                                                      : std::min<size_t>(recipe.checks.size(), 1);
       good = good && binding.index < count;
     }
-    for (const ScalarBinding& binding : launch.scalars) good = good && binding.index < recipe.scalars.size();
+    for (const ScalarBinding& binding : launch.scalars) {
+      good = good && (binding.index < recipe.scalars.size() || binding.index == ScalarBinding::kFaultCode);
+    }
   }
   if (!good) Reader::corrupt();
 }

@@ -32,6 +32,20 @@ Ref Emitter::inside(const Index& index, int64_t extent, Ref also) {
   return also == kNoRef ? holds : apply("(T)($0 & $1)", LTC_BOOL, LTC_BOOL, {also, holds});
 }
 
+Ref Emitter::names_place(Ref element, int64_t size) {
+  const Ref end = builder_.add({.code = Code::kIndex, .dtype = LTC_I64, .index = {size, {}}});
+  return apply("(U)$0 < (U)$1", LTC_I64, LTC_BOOL, {element, end});
+}
+
+void Emitter::check_index(const Node& node, Ref holds, int64_t size, Ref guard) {
+  if (faults_.word == kNone) return;
+  Ref bad = apply("(T)!$0", LTC_BOOL, LTC_BOOL, {holds});
+  if (guard != kNoRef) bad = apply("(T)($0 & $1)", LTC_BOOL, LTC_BOOL, {guard, bad});
+  kernel_.report = {builder_.buffer(faults_.word, LTC_I64, true), builder_.scalar(faults_.code, LTC_I64)};
+  builder_.add({.code = Code::kCheck, .dtype = LTC_BOOL, .args = {bad}, .slot = static_cast<uint32_t>(kernel_.checks.size())});
+  kernel_.checks.push_back({node.source, size});
+}
+
 Ref Emitter::load(ValueId value, ltc_dtype dtype, const Index& position, Ref guard) {
   const uint32_t slot = builder_.buffer(value, graph_.values[value].dtype, false);
   Inst inst{.code = Code::kLoad, .dtype = dtype, .index = position, .slot = slot, .of = graph_.values[value].dtype};
@@ -82,7 +96,9 @@ Ref Emitter::compute(ValueId value, const Coords& coords, Ref guard) {
       const ValueId from = node.in[0];
       const Sizes& sizes = graph_.values[from].sizes;
       const int64_t extent = sizes.empty() ? 1 : sizes[dim_of(node, "dim", 0, sizes.size())];
-      const Index picked = builder_.data_index(at(node.in[1], coords, guard), extent);
+      const Ref element = at(node.in[1], coords, guard);
+      if (faults_.word != kNone) check_index(node, names_place(element, extent), extent, guard);
+      const Index picked = builder_.data_index(element, extent);
       const Read read = gathered(graph_, node, coords, picked);
       return at(read.operand, read.at, guard);
     }

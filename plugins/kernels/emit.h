@@ -13,11 +13,23 @@ struct Abilities {
   bool fp64 = true;  // else sums run in F32, and numbers passed by value arrive as F32
 };
 
+// Where kernels report a bad index: a word in memory, which becomes the code of the launch plus the number of the check in its
+// kernel. kNone: nothing is checked.
+struct Faults {
+  ValueId word = kNone, code = kNone;
+};
+
 class Emitter {
  public:
   // is_stored: whether the value is read from a buffer; what is not, is computed here.
-  Emitter(const Graph& graph, Kernel& kernel, Builder& builder, std::function<bool(ValueId)> is_stored, Abilities abilities)
-      : graph_(graph), kernel_(kernel), builder_(builder), is_stored_(std::move(is_stored)), abilities_(abilities) {}
+  Emitter(const Graph& graph, Kernel& kernel, Builder& builder, std::function<bool(ValueId)> is_stored, Abilities abilities,
+          Faults faults)
+      : graph_(graph),
+        kernel_(kernel),
+        builder_(builder),
+        is_stored_(std::move(is_stored)),
+        abilities_(abilities),
+        faults_(faults) {}
 
   // The element of the value at these coordinates; 0 or garbage where `guard` does not hold, but never a read outside.
   Ref at(ValueId value, const Coords& coords, Ref guard = kNoRef);
@@ -31,6 +43,10 @@ class Emitter {
   // The dtype in which elements of one are added up.
   ltc_dtype sum_dtype(ltc_dtype dtype) const;
   Ref inside(const Index& index, int64_t extent, Ref also = kNoRef);
+  // Whether an element of an index is in [0, size).
+  Ref names_place(Ref element, int64_t size);
+  // Where that does not hold for an element of the node's index, the run fails, unless the guard does not hold.
+  void check_index(const Node& node, Ref holds, int64_t size, Ref guard);
 
  private:
   ltc_dtype widest_float() const { return abilities_.fp64 ? ltc_dtype{LTC_F64} : ltc_dtype{LTC_F32}; }
@@ -49,6 +65,7 @@ class Emitter {
   Builder& builder_;
   std::function<bool(ValueId)> is_stored_;
   Abilities abilities_;
+  Faults faults_;
   std::map<std::tuple<ValueId, Coords, Ref>, Ref> known_;
 };
 

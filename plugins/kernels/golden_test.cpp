@@ -18,6 +18,7 @@ namespace {
 struct Golden {
   const char* name;
   const char* graph;
+  bool checks_indices = false;
 };
 
 constexpr Golden kGoldens[] = {
@@ -78,6 +79,11 @@ constexpr Golden kGoldens[] = {
       %3: f32[5,3] = aten::gather(%0, %1) {dim=0,sparse_grad=false}
       %4: f32[7,3] = aten::cat(%3, %2) {tensors.count=2,dim=0}
       return %4 })"},
+    {"checked_gather", R"(graph(%0: f32[8], %1: i64[300], %2: f32[300]) {
+      %3: f32[300] = aten::gather(%0, %1) {dim=0,sparse_grad=false}
+      %4: f32[8] = aten::scatter_add(%0, %1, %2) {dim=0}
+      return %3, %4 })",
+     true},
     {"dropout", R"(graph(%0: f32[10,10], %1: i64 scalar, %2: i64 scalar, %3: f32[]) {
       %4: f32[10,10] = ltc::philox(%1, %2) {size=[10,10],dtype=f32}
       %5: bool[10,10] = aten::lt.Tensor(%4, %3)
@@ -120,9 +126,9 @@ bool is_in_float_lanes(const Step& step) {
          std::ranges::all_of(step.scalars, is_float);
 }
 
-std::string generated(const char* graph_text) {
-  const ltc::Graph graph = parse(graph_text);
-  const Plan plan = make_plan(*AbiGraph(graph).get(), {});
+std::string generated(const Golden& golden) {
+  const ltc::Graph graph = parse(golden.graph);
+  const Plan plan = make_plan(*AbiGraph(graph).get(), {.check_indices = golden.checks_indices});
   std::string text = print(graph) + "\n" + plan.fusion.text(plan.graph);
   for (const Dialect* dialect : {&opencl_dialect(), &cuda_dialect(), &host_dialect(), &host_vector_dialect()}) {
     for (const Step& step : plan.steps) {
@@ -138,7 +144,7 @@ class GoldenTest : public ::testing::TestWithParam<Golden> {};
 
 TEST_P(GoldenTest, text_is_as_it_was) {
   const std::string path = std::string(LTC_GOLDEN_FOLDER) + "/" + GetParam().name + ".txt";
-  const std::string text = generated(GetParam().graph);
+  const std::string text = generated(GetParam());
   if (std::getenv("LTC_UPDATE_GOLDEN")) std::ofstream(path) << text;
   std::ifstream file(path);
   std::stringstream known;

@@ -154,38 +154,63 @@ void run_step(const Step& step, const Source& source, const Library& library, si
   library.function(function)(args.data(), 0, items / 2);
 }
 
-void check(const Prepared& prepared, const ltc::Graph& reference, const Library& library) {
+namespace {
+
+struct Ran {
   std::vector<Array> inputs;
   std::vector<Scalar> scalars;
+  std::vector<std::vector<std::byte>> memory;  // by value
+  std::optional<uint64_t> failed_check;
+};
+
+Ran run(const Prepared& prepared, const Library& library) {
+  constexpr int64_t kCode = 7000;
+  Ran ran;
   std::map<uint32_t, Scalar> scalar_of;
+  const Faults& faults = prepared.plan.faults;
+  if (faults.code != kNone) scalar_of[faults.code].i = kCode;
   // What nobody has written is NaN.
-  std::vector<std::vector<std::byte>> memory;
   for (const Value& value : prepared.plan.graph.values) {
-    memory.emplace_back(static_cast<size_t>(value.count) * 8 + 64, std::byte{0xff});
+    ran.memory.emplace_back(static_cast<size_t>(value.count) * 8 + 64, std::byte{0xff});
   }
   unsigned seed = 0;
   for (const ltc::Param& param : prepared.graph.params) {
     const Type& type = prepared.graph.type(param.value);
     if (param.scalar) {
       Scalar value{};
-      value.i = 3 + static_cast<int64_t>(scalars.size()) * 1000;
+      value.i = 3 + static_cast<int64_t>(ran.scalars.size()) * 1000;
       if (type.dtype == DType::kF64) value.f = 0.0625;
       scalar_of[param.value] = value;
-      scalars.push_back(value);
+      ran.scalars.push_back(value);
       continue;
     }
     const auto fill = static_cast<Fill>(prepared.fills[std::min<size_t>(seed, prepared.fills.size() - 1)]);
-    const Array& array = inputs.emplace_back(filled(type.dtype, type.sizes, fill, seed++));
-    if (!array.bytes.empty()) std::memcpy(memory[param.value].data(), array.bytes.data(), array.bytes.size());
+    const Array& array = ran.inputs.emplace_back(filled(type.dtype, type.sizes, fill, seed++));
+    if (!array.bytes.empty()) std::memcpy(ran.memory[param.value].data(), array.bytes.data(), array.bytes.size());
   }
-  const std::vector<Array> expected = conformance::evaluate(reference, inputs, scalars);
   for (size_t i = 0; i < prepared.plan.steps.size(); ++i) {
-    run_step(prepared.plan.steps[i], prepared.sources[i], library, prepared.functions[i], memory, scalar_of);
+    run_step(prepared.plan.steps[i], prepared.sources[i], library, prepared.functions[i], ran.memory, scalar_of);
   }
+  int64_t word = -1;
+  if (faults.word != kNone) std::memcpy(&word, ran.memory[faults.word].data(), sizeof word);
+  if (word >= 0) ran.failed_check = static_cast<uint64_t>(word - kCode);
+  return ran;
+}
+
+}  // namespace
+
+std::optional<uint64_t> failed_check(const Prepared& prepared, const Library& library) {
+  return run(prepared, library).failed_check;
+}
+
+void check(const Prepared& prepared, const ltc::Graph& reference, const Library& library) {
+  const Ran ran = run(prepared, library);
+  EXPECT_EQ(ran.failed_check, std::nullopt) << print(prepared.graph);
+  const std::vector<Array> expected = conformance::evaluate(reference, ran.inputs, ran.scalars);
   for (size_t i = 0; i < expected.size(); ++i) {
     const ValueId output = prepared.graph.outputs[i];
     Array got(expected[i].dtype, expected[i].sizes);
-    if (!got.bytes.empty()) std::memcpy(got.bytes.data(), memory[output].data(), got.bytes.size());
+    if (!got.bytes.empty()) std::memcpy(got.bytes.data(), ran.memory[output].data(), got.bytes.size());
     EXPECT_EQ(difference(got, expected[i], prepared.tolerance), "")
         << "output " << i << " of\n"
         << print(prepared.graph) << prepared.plan.fusion.text(prepared.plan.graph);

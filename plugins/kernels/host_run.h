@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,7 +54,10 @@ struct Prepared {
 void run_step(const Step& step, const Source& source, const Library& library, size_t function,
               std::vector<std::vector<std::byte>>& memory, const std::map<uint32_t, Scalar>& scalars);
 
-// Runs what was prepared, on inputs as its letters say, and compares with what the reference computes of the other graph.
+// Runs what was prepared, on inputs as its letters say: the number of a check in its kernel that failed, if one did.
+std::optional<uint64_t> failed_check(const Prepared& prepared, const Library& library);
+
+// Runs it, and compares with what the reference computes of the other graph. No check may fail.
 void check(const Prepared& prepared, const ltc::Graph& reference, const Library& library);
 
 // In CUDA's dialect, against the minimal forms of the graphs.

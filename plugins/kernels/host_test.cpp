@@ -372,7 +372,7 @@ constexpr conformance::ProgramCase kScatterCases[] = {
 };
 
 TEST(CudaDialect, scatters_by_sorted_indices_agree_with_the_reference) {
-  const Options options{.block_sorts = true};
+  const Options options{.block_sorts = true, .check_indices = true};
   for (const conformance::ProgramCase& row : kScatterCases) {
     const Plan plan = make_plan(*AbiGraph(parse(row.graph)).get(), options);
     const auto walks = [](const Step& step) { return step.label == "scatter_add" || step.label == "scatter.src"; };

@@ -20,6 +20,7 @@ enum class Code : uint8_t {
   kScalar,       // the kernel's scalar `slot`
   kLoad,         // an element of buffer `slot` at index, or 0 where the guard args[0] does not hold
   kStore,        // writes args[0] into buffer `slot` at index; args[1], if given: only where it holds
+  kCheck,        // check `slot` of the kernel fails where args[0] holds
   kFormula,      // `formula` of args, for dtype `of`
   kCast,         // args[0] converted from dtype `of`
   kBits,         // the bits of args[0], of dtype `of`
@@ -79,6 +80,17 @@ struct Scan {
   Ref sum, next;
 };
 
+// An index whose elements a kernel compares with the size that they must stay below.
+struct Check {
+  uint32_t source;  // the node of the graph of the ABI that it belongs to
+  int64_t size;
+};
+
+// Where a work item reports at its end that check i has failed: it writes the scalar plus i into the buffer, of I64.
+struct Report {
+  uint32_t buffer, scalar;  // slots
+};
+
 // What a variable is called in text: i0, i1, ..., and i8_, i16_, i32_, i64_, as without the line these are types.
 std::string variable_name(VarId var);
 
@@ -92,6 +104,8 @@ struct Kernel {
   std::vector<KernelScalar> scalars;
   std::vector<Fold> folds = {};
   std::optional<Scan> scan = {};
+  std::vector<Check> checks = {};
+  Report report = {};               // where there are checks
   bool loops_in_any_order = false;  // also of a loop the values in any order, but for folds
 
   int64_t item_count() const { return space.var(item).extent; }

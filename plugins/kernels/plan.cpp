@@ -271,7 +271,7 @@ ValueId Plan::add_work(ltc_dtype dtype, const Sizes& sizes) {
 }
 
 Plan make_plan(const ltc_graph& graph, const Options& options) {
-  Plan plan{import_graph(graph, options.extras, options.points_by_image), {}, {}, {}};
+  Plan plan{import_graph(graph, options.extras, options.points_by_image), {}, {}, {}, {}};
   join_heads(plan.graph);
   split_reductions(plan.graph, options);
   sort_scatters(plan.graph, options);
@@ -280,6 +280,7 @@ Plan make_plan(const ltc_graph& graph, const Options& options) {
   pack_products(plan.graph, options);
   plan.fusion = fuse(plan.graph, options);
   plan.fusion.notes.insert(plan.fusion.notes.begin(), notes.begin(), notes.end());
+  if (options.check_indices) plan.faults = {plan.add_work(LTC_I64, {1}), plan.add_work(LTC_I64, {})};
   Planner(plan, options).plan();
   find_in_place(plan);
   return plan;

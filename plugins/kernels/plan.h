@@ -69,7 +69,8 @@ struct Step {
 };
 
 struct Plan {
-  Graph graph;  // with values for work besides those of the ABI
+  Graph graph;    // with values for work besides those of the ABI
+  Faults faults;  // with Options::check_indices
   Fusion fusion;
   std::vector<Step> steps;          // those without elements are left out
   std::vector<ValueId> takes_over;  // by output: the param whose memory it may take if that is donated, or kNone; see in_place.h

@@ -23,6 +23,8 @@ int64_t work(const Kernel& kernel) {
 
 // Fewer than these are not worth a second form of a kernel.
 constexpr int64_t kManyItems = 256;
+// Items of a piece, and pieces of a group.
+constexpr int64_t kPiece = 64, kPiecesOfGroup = 16;
 
 class Printer {
  public:
@@ -39,9 +41,11 @@ class Printer {
       if (const auto shape = block_shape(kernel_, dialect_.device_threads)) return print_in_blocks(*shape);
       if (const int64_t pack = pack_of(kernel_, dialect_.device_threads); pack > 1) return print_in_packs(pack);
     }
+    if (dialect_.vectors && !kernel_.checks.empty() && kernel_.blocks.size() == 1 && kernel_.item_count() >= kManyItems) {
+      return print_in_pieces();
+    }
     block(kernel_.blocks[0], dialect_.arguments_in_array ? 2 : 1);
-    const std::string arguments = dialect_.arguments_in_array ? unpacked() : parameters();
-    return {framed(arguments, text_, is_long(), dialect_), std::move(integers_), is_long()};
+    return finished(dialect_.arguments_in_array ? unpacked() : parameters());
   }
 
  private:
@@ -62,7 +66,21 @@ class Printer {
             lane_statements(kernel_, dialect_, scalar_text(), 2) + "  } else {\n    for (ix i0 = begin; i0 < " + all +
             "; ++i0) {\n" + one_by_one + "    }\n  }\n";
     integers_[0] = (count + step - 1) / step;
-    return {framed(parameters(), text_, is_long(), dialect_), std::move(integers_), is_long()};
+    return finished(parameters());
+  }
+
+  // A work item does the items of a piece in a loop that a compiler makes vectors of, which a report at each item would prevent.
+  Source print_in_pieces() {
+    const int64_t count = kernel_.item_count();
+    const std::string all = constant(count), piece = std::to_string(kPiece);
+    block(kernel_.blocks[0], 2);
+    text_ = "  const ix begin = i0 * " + piece + ", rest = " + all + " - begin, end = begin + (rest < " + piece +
+            " ? rest : " + piece +
+            ");\n  #pragma clang loop vectorize(assume_safety)\n  for (ix i0 = begin; i0 < end; ++i0) {\n" + text_ + "  }\n";
+    integers_[0] = (count + kPiece - 1) / kPiece;
+    Source source = finished(parameters());
+    source.local_size = kPiecesOfGroup;
+    return source;
   }
 
   Source print_in_blocks(const BlockShape& shape) {
@@ -71,7 +89,7 @@ class Printer {
     integers_[0] = (count + shape.rows - 1) / shape.rows * shape.threads();
     Dialect frame = dialect_;
     frame.body = ") {\n";
-    return {framed(parameters(), text_, is_long(), frame), std::move(integers_), is_long(), shape.threads()};
+    return finished(parameters(), frame, shape.threads());
   }
 
   // A work item does a pack; the last one does what is left one by one.
@@ -84,7 +102,20 @@ class Printer {
             pack_statements(kernel_, pack, scalar_text()) + "  } else {\n    for (ix i0 = begin; i0 < " + all + "; ++i0) {\n" +
             one_by_one + "    }\n  }\n";
     integers_[0] = (count + pack - 1) / pack;
-    return {framed(parameters(), text_, is_long(), dialect_), std::move(integers_), is_long()};
+    return finished(parameters());
+  }
+
+  Source finished(const std::string& arguments) { return finished(arguments, dialect_, 0); }
+  // The frame around the statements of a work item, with what its checks need.
+  Source finished(const std::string& arguments, const Dialect& frame, int64_t local_size) {
+    const std::string indent(dialect_.arguments_in_array ? 4 : 2, ' ');
+    std::string before, after;
+    for (size_t i = 0; i < kernel_.checks.size(); ++i) {
+      before += indent + "u8 " + check_name(i) + " = 0;\n";
+      after += indent + "if (" + check_name(i) + ") b" + std::to_string(kernel_.report.buffer) + "[0] = s" +
+               std::to_string(kernel_.report.scalar) + (i ? " + " + std::to_string(i) : "") + ";\n";
+    }
+    return {framed(arguments, before + text_ + after, is_long(), frame), std::move(integers_), is_long(), local_size};
   }
 
   // Threads and steps of loops go a little beyond the last value.
@@ -126,6 +157,7 @@ class Printer {
   // ---- instructions
 
   static std::string name(Ref ref) { return "v" + std::to_string(ref); }
+  static std::string check_name(size_t i) { return "bad" + std::to_string(i); }
   static std::string type(ltc_dtype dtype) { return std::string(facts(dtype).name); }
 
   std::string element(const Inst& inst) {
@@ -181,6 +213,7 @@ class Printer {
         const std::string guard = inst.args.size() > 1 ? "if (" + name(inst.args[1]) + ") " : "";
         return guard + element(inst) + " = " + name(inst.args[0]) + ";";
       }
+      case Code::kCheck: return check_name(inst.slot) + " |= " + name(inst.args[0]) + ";";
       case Code::kAssign: return name(inst.args[0]) + " = " + name(inst.args[1]) + ";";
       case Code::kVar: return "const ix " + variable_name(inst.slot) + " = " + variable(inst) + ";";
       case Code::kAccumulator: return type(inst.dtype) + " " + name(ref) + " = " + expression(inst) + ";";

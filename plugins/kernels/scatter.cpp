@@ -102,6 +102,8 @@ class Scatter {
     return lines;
   }
   ltc_dtype dtype() const { return graph_.values[node_.out[0]].dtype; }
+  // What elements of the index stay below.
+  int64_t extent() const { return rank_0_ ? 1 : graph_.values[node_.out[0]].sizes[dim_]; }
 
   // The result begins as a copy of the first operand.
   bool copy_first() {
@@ -120,11 +122,9 @@ class Scatter {
   };
   Target target(Workshop& shop, Coords at, Ref picked) const {
     const Sizes& sizes = graph_.values[node_.out[0]].sizes;
-    const int64_t extent = rank_0_ ? 1 : sizes[dim_];
-    const Index place = shop.builder.data_index(picked, extent);
+    const Index place = shop.builder.data_index(picked, extent());
     if (!rank_0_) at[dim_] = place;
-    const Ref end = shop.builder.add({.code = Code::kIndex, .dtype = LTC_I64, .index = {extent, {}}});
-    return {shop.kernel.space.linear(at, sizes), shop.emitter.apply("$0 >= 0 && $0 < $1", LTC_I64, LTC_BOOL, {picked, end})};
+    return {shop.kernel.space.linear(at, sizes), shop.emitter.names_place(picked, extent())};
   }
 
   void store_in(Workshop& shop, BlockId block, const Index& position, Ref element, Ref guard) {
@@ -146,7 +146,9 @@ class Scatter {
     const BlockId loop = shop.builder.open_loop(0, length_);
     Coords at = shop.kernel.space.split(shop.item(), lines_with(1));
     if (!rank_0_) at[dim_] = shop.builder.loop_index(loop);
-    const Target to = target(shop, at, shop.emitter.at(node_.in[1], at));
+    const Ref picked = shop.emitter.at(node_.in[1], at);
+    const Target to = target(shop, at, picked);
+    shop.emitter.check_index(node_, to.allowed, extent(), kNoRef);
     Ref element = shop.emitter.at(node_.in[2], at);
     if (node_.kind == Kind::kScatterAdd) {
       const Ref old = old_in(shop, loop, to.position, kNoRef);
@@ -224,6 +226,7 @@ class Scatter {
     const Index place = at[dim_], next = shop.kernel.space.shifted(place, 1);
     const Ref key = entry(shop, node_.in[1], at, place);
     const Target to = target(shop, at, key);
+    shop.emitter.check_index(node_, to.allowed, extent(), kNoRef);
     const Ref is_last = not_(shop, has_key(shop, at, next, key));
     store_in(shop, 0, to.position, source(shop, at, place), both(shop, to.allowed, is_last));
     shop.finish(node_, "scatter (sorted)");
@@ -264,6 +267,8 @@ class Scatter {
     const BlockId loop = shop.builder.open_loop(0, piece);
     const Index place = space.sum(space.scaled(at[dim_], piece), shop.builder.loop_index(loop));
     const Ref exists = shop.emitter.inside(place, length_), key = entry(shop, node_.in[1], at, place);
+    const Target to = target(shop, at, key);
+    shop.emitter.check_index(node_, to.allowed, extent(), exists);
     const Ref goes_back = has_key(shop, at, space.shifted(place, -1), key);
     const Ref is_last = both(shop, exists, not_(shop, has_key(shop, at, space.shifted(place, 1), key)));
     // 0: no element yet; then whether the run began 1: before the piece, 2: in it.
@@ -273,7 +278,7 @@ class Scatter {
     const Ref more = shop.apply_in(loop, formula(*node_.op, in), in, in, {sum, element});
     const Ref next = shop.apply_in(loop, kSelect, in, in, {is_first, element, more});
     const Ref began_here = shop.emitter.apply("$0 == 2", LTC_I64, LTC_BOOL, {now});
-    add_to_result(shop, loop, target(shop, at, key), next, both(shop, is_last, began_here));
+    add_to_result(shop, loop, to, next, both(shop, is_last, began_here));
     shop.emitter.store(ends, shop.item(), next, both(shop, is_last, not_(shop, began_here)));
     assign(shop, loop, sum, next);
     assign(shop, loop, state, now);

@@ -18,7 +18,7 @@ struct Workshop {
             [&made, &cluster](ValueId value) {
               return made.fusion.is_stored[value] && !std::ranges::count(cluster.members, value);
             },
-            options.abilities) {}
+            options.abilities, made.faults) {}
   Index item() const { return kernel.space.of_var(kernel.item); }
   // The element of a value whose position this is.
   Ref at(ValueId value, const Index& position) {

@@ -33,7 +33,8 @@ device::Lowering lowering_for(const DeviceFacts& facts) {
           .options = {.abilities = {facts.fp64},
                       .library_product = wants_gemm,
                       .tile_columns = kTileColumns,
-                      .points_by_image = 8 * kTileColumns},
+                      .points_by_image = 8 * kTileColumns,
+                      .check_indices = true},
           .elements_local = 64,
           .rows_local = 4,
           .product = gemm_source};

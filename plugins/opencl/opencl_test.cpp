@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 #include <optional>
+#include <span>
 
 #include "core/compile/abi_graph.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
+#include "core/host/status.h"
 #include "core/ir/text.h"
 #include "device/pool.h"
 #include "driver.h"
@@ -242,6 +245,104 @@ TEST_F(InPlace, what_is_not_donated_is_left_alone) {
   EXPECT_EQ(values(2), std::vector<float>(kCount, 1));
   EXPECT_GE(device_->memory_stats().peak_bytes, 4 * kBytes);
   EXPECT_LT(device_->memory_stats().peak_bytes, 5 * kBytes);
+}
+
+// The device's word for bad indices outlives the run that writes it.
+class Indices : public ::testing::Test {
+ protected:
+  static constexpr int64_t kCount = 300;
+
+  Indices() {
+    const Graph graph = parse(R"(graph(%0: i64[300], %1: i64[8]) {
+      %2: i64[300] = aten::neg(%0)
+      %3: i64[300] = aten::gather(%1, %0) {dim=0,sparse_grad=false}
+      %4: i64[8] = aten::scatter_add(%1, %0, %2) {dim=0}
+      return %3, %4 })");
+    ltc_program* program = device_->lower(*AbiGraph(graph).get());
+    executable_ = device_->compile(program, 2);
+    device_->destroy_program(program);
+    ltc_buffer* table = sent(std::vector<int64_t>(8, 1));
+    good_ = {sent(std::vector<int64_t>(kCount, 7)), table};
+    std::vector<int64_t> indices(kCount, 7);
+    indices[kCount - 1] = 8;
+    bad_ = {sent(indices), table};
+  }
+  ~Indices() override {
+    for (ltc_buffer* buffer : {good_[0], good_[1], bad_[0]}) device_->destroy_buffer(buffer);
+    device_->destroy_executable(executable_);
+  }
+
+  ltc_buffer* sent(const std::vector<int64_t>& values) {
+    const auto size = static_cast<int64_t>(values.size());
+    auto type = host::sized<ltc_type>();
+    type.dtype = LTC_I64;
+    type.rank = 1;
+    type.sizes = &size;
+    auto args = host::sized<ltc_transfer_args>();
+    args.direction = LTC_TO_DEVICE;
+    args.buffer = device_->create_buffer(type);
+    args.from = values.data();
+    args.size_bytes = values.size() * sizeof values[0];
+    ltc_event* event = device_->transfer(args);
+    device_->wait(event);
+    device_->destroy_event(event);
+    return args.buffer;
+  }
+  ltc_event* run(std::span<ltc_buffer*> inputs) {
+    auto args = host::sized<ltc_execute_args>();
+    args.executable = executable_;
+    args.inputs = inputs.data();
+    args.input_count = 2;
+    args.output_count = 2;
+    ltc_buffer* outputs[2] = {};
+    ltc_event* event = device_->execute(args, outputs);
+    for (ltc_buffer* output : outputs) device_->destroy_buffer(output);
+    return event;
+  }
+  void expect_blame(ltc_event* event) {
+    try {
+      device_->wait(event);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const host::NodeError& error) {
+      EXPECT_EQ(error.code(), Code::kOutOfRange);
+      EXPECT_GT(error.node(), 0u);
+      EXPECT_THAT(error.what(), HasSubstr("not in [0, 8)"));
+    }
+  }
+
+  std::unique_ptr<host::PluginDevice> device_ = host::Plugin::load(LTC_OPENCL_PLUGIN)->open_device(0);
+  ltc_executable* executable_ = nullptr;
+  std::array<ltc_buffer*, 2> good_ = {}, bad_ = {};
+};
+
+TEST_F(Indices, a_bad_one_fails_its_run_only) {
+  std::vector<ltc_event*> events;
+  for (int i = 0; i < 1200; ++i) events.push_back(run(i % 3 == 1 ? bad_ : good_));  // more than a page of words
+  for (size_t i = events.size(); i-- > 0;) {
+    if (i % 3 == 1) {
+      expect_blame(events[i]);
+      expect_blame(events[i]);
+    } else {
+      EXPECT_TRUE(device_->wait(events[i]));
+    }
+  }
+  for (ltc_event* event : events) device_->destroy_event(event);
+}
+
+TEST_F(Indices, an_event_that_nobody_waits_for_is_no_harm) {
+  for (int i = 0; i < 1200; ++i) device_->destroy_event(run(bad_));
+  ltc_event* event = run(good_);
+  EXPECT_TRUE(device_->wait(event));
+  device_->destroy_event(event);
+}
+
+TEST_F(Indices, a_saved_executable_checks_too) {
+  const std::string saved = device_->save_executable(executable_).value();
+  device_->destroy_executable(executable_);
+  executable_ = device_->load_executable(saved.data(), saved.size());
+  ltc_event* event = run(bad_);
+  expect_blame(event);
+  device_->destroy_event(event);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ void Prepared::enqueue(size_t i, const device::Run& run, cl_event* event) {
     bound = pointer;
     ++at;
   }
-  for (const device::ScalarBinding& scalar : launch.scalars) set_scalar(kernel, at++, scalar.dtype, run.scalars[scalar.index]);
+  for (const device::ScalarBinding& scalar : launch.scalars) set_scalar(kernel, at++, scalar.dtype, run.scalar(launch, scalar));
   const size_t local = launch.local_size;
   const size_t items = (static_cast<size_t>(launch.integers[0]) + local - 1) / local * local;
   check(clEnqueueNDRangeKernel(driver_.queue(), kernel, 1, nullptr, &items, &local, 0, nullptr, event), "clEnqueueNDRangeKernel");
@@ -72,8 +72,8 @@ device::EventRef Prepared::submit(const device::Run& run) {
   const size_t count = kernels_.size();
   if (count == 0) return driver_.mark();
   cl_event event = nullptr;
-  for (size_t i = 0; i < count; ++i) enqueue(i, run, i + 1 == count ? &event : nullptr);
-  return driver_.submitted(event);
+  for (size_t i = 0; i < count; ++i) enqueue(i, run, i + 1 == count && !run.fault_word ? &event : nullptr);
+  return run.fault_word ? driver_.read(run.fault_word, run.faults, 0, sizeof *run.fault_word) : driver_.submitted(event);
 }
 
 std::vector<std::string> Prepared::binaries() const {
