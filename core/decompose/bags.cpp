@@ -7,18 +7,23 @@ namespace {
 
 constexpr int64_t kMean = 1, kMax = 2;
 
-// Which bag each index is of, how many of its indices count, and which indices count.
+// Whether the first bag begins with the first of n indices, and no bag lies outside of them.
+Val are_valid(Val offsets, int64_t n) {
+  offsets = cast(offsets, DType::kI64);
+  return all((offsets >= 0) & (offsets <= n), {}) & (select(offsets, 0, 0) == 0);
+}
+
+// Which bag each index is of, which is none at all with offsets that are not valid; how many of its indices count; which count.
 struct Bags {
   Val of_index, counts, size;
   int64_t count;
 };
 Bags bags_of(Val indices, Val offsets, bool has_end, int64_t padding) {
   Builder& b = *indices.builder;
-  const int64_t n = indices.count();
-  if (has_end) offsets = slice(offsets, 0, 0, offsets.count() - 1);
-  const int64_t count = offsets.count();
-  const Val begun = reshape(cast(offsets, DType::kI64), {1, count}) <= reshape(iota(b, n), {n, 1});
-  const Val of_index = maximum(sum(cast(begun, DType::kI64), {1}) - 1, 0), counts = indices != padding;
+  const int64_t n = indices.count(), count = offsets.count() - has_end;
+  const Val valid = are_valid(offsets, n);
+  const Val begun = reshape(cast(slice(offsets, 0, 0, count), DType::kI64), {1, count}) <= reshape(iota(b, n), {n, 1});
+  const Val of_index = where(valid, sum(cast(begun, DType::kI64), {1}) - 1, -1), counts = indices != padding;
   return {of_index, counts, scatter_add(full(b, DType::kI64, {count}, int64_t{0}), 0, of_index, cast(counts, DType::kI64)),
           count};
 }
@@ -40,12 +45,24 @@ Largest largest_rows(const Bags& bags, Val rows, Val indices) {
   return {where(filled, best, zeros_like(best)), gather(expand(reshape(indices, {n, 1}), {n, width}), 0, first)};
 }
 
+// Zeros, which come from no place where the offsets are not valid.
+Results empty_bags(const Call& call) {
+  Results results = zeros_of(call);
+  if (!call.wants(0)) return results;
+  Builder& b = call.builder();
+  const Val zero = full(b, call.result().dtype, {1}, int64_t{0}), place = full(b, DType::kI64, {1}, int64_t{0});
+  results.values[0] = expand(gather(zero, 0, where(are_valid(call.tensor("offsets"), 0), place, -1)), call.result().sizes);
+  return results;
+}
+
 Results embedding_bag(const Call& call) {
   const Val weight = call.math("weight"), indices = cast(call.tensor("indices"), DType::kI64);
   const int64_t n = indices.count(), mode = call.integer("mode");
-  if (n == 0 || weight.count() == 0) return zeros_of(call);
+  const bool has_end = call.flag("include_last_offset");
+  if (weight.count() == 0 || call.tensor("offsets").count() == has_end) return zeros_of(call);
+  if (n == 0) return empty_bags(call);
   Builder& b = call.builder();
-  const Bags bags = bags_of(indices, call.tensor("offsets"), call.flag("include_last_offset"), call.integer("padding_idx"));
+  const Bags bags = bags_of(indices, call.tensor("offsets"), has_end, call.integer("padding_idx"));
   Val rows = take_along(weight, 0, indices), result, largest;
   if (mode == kMax) {
     const Largest l = largest_rows(bags, rows, indices);

@@ -13,10 +13,9 @@ Val wrapped(Val index, int64_t size) {
 }
 
 Results index_select(const Call& call) {
-  const Val x = call.tensor("self"), index = call.tensor("index");
-  if (x.rank() == 0) return x;
+  const Val x = as_vector(call.tensor("self")), index = call.tensor("index");
   const int64_t dim = x.wrap(call.integer("dim"));
-  return gather(x, dim, index_for(index, dim, x.sizes()));
+  return reshape(gather(x, dim, index_for(index, dim, x.sizes())), call.result().sizes);
 }
 
 Results embedding(const Call& call) {
@@ -42,7 +41,7 @@ Results embedding_backward(const Call& call) {
 // x[indices] as rows of a matrix: the indexed dims, moved to the front, are one dim whose places the indices give.
 struct Indexed {
   Val rows;          // [places of the indexed dims, rest]
-  Val places;        // of shape `shape`
+  Val places;        // of shape `shape`; -1, which names no row, where an index is outside its own dim
   Ints shape;        // what the indices broadcast to
   Ints order, rest;  // dims moved to the front; sizes of the others
   int64_t first;     // dim of x at which the result has the indices' shape; 0 if they stand apart
@@ -66,12 +65,15 @@ std::optional<Indexed> index_rows(Val x, const std::vector<Val>& indices) {
   r.order = indexed;
   r.order.insert(r.order.end(), others.begin(), others.end());
   int64_t count = 1;
+  Val outside;
   for (const int64_t dim : indexed) {
     const int64_t size = x.size(dim);
-    const Val index = wrapped(indices[static_cast<size_t>(dim)], size);
+    const Val index = wrapped(indices[static_cast<size_t>(dim)], size), out = (index < 0) | (index >= size);
     r.places = r.places ? r.places * size + index : index;
+    outside = outside ? outside | out : out;
     count *= size;
   }
+  if (indexed.size() > 1) r.places = where(outside, -1, r.places);
   r.places = expand(r.places, r.shape);
   int64_t rest = 1;
   for (const int64_t dim : others) r.rest.push_back(x.size(dim)), rest *= x.size(dim);
@@ -148,36 +150,33 @@ Results index_put(const Call& call) {
 }
 
 Results scatter_number(const Call& call) {
-  const Val x = call.tensor("self"), index = call.tensor("index");
-  if (x.rank() == 0) return expand(cast(call.number("value"), x.dtype()), {});
-  return scatter(x, call.integer("dim"), index, expand(cast(call.number("value"), x.dtype()), index.sizes()));
+  const Val x = as_vector(call.tensor("self")), index = as_vector(call.tensor("index"));
+  const Val from = expand(cast(call.number("value"), x.dtype()), index.sizes());
+  return reshape(scatter(x, call.integer("dim"), index, from), call.result().sizes);
 }
 
 template <Val (Call::*kValue)(std::string_view) const>
 Results index_fill(const Call& call) {
-  const Val x = call.tensor("self"), index = as_vector(call.tensor("index")), value = cast((call.*kValue)("value"), x.dtype());
-  if (x.rank() == 0) return expand(value, {});
+  const Val x = as_vector(call.tensor("self")), index = call.tensor("index"), value = cast((call.*kValue)("value"), x.dtype());
   const int64_t dim = x.wrap(call.integer("dim"));
   const Val at = index_for(wrapped(index, x.size(dim)), dim, x.sizes());
-  return scatter(x, dim, at, expand(value, at.sizes()));
+  return reshape(scatter(x, dim, at, expand(value, at.sizes())), call.result().sizes);
 }
 
 Results index_copy(const Call& call) {
-  const Val x = call.tensor("self"), index = call.tensor("index"), source = call.tensor("source");
-  if (x.rank() == 0) return reshape(source, {});
+  const Val x = as_vector(call.tensor("self")), index = call.tensor("index"), source = call.tensor("source");
   const int64_t dim = x.wrap(call.integer("dim"));
   const Val at = index_for(index, dim, x.sizes());
-  return scatter(x, dim, at, reshape(source, at.sizes()));
+  return reshape(scatter(x, dim, at, reshape(source, at.sizes())), call.result().sizes);
 }
 
 Results index_add(const Call& call) {
-  const Val x = call.math("self"), index = call.tensor("index");
+  const Val x = as_vector(call.math("self")), index = call.tensor("index");
   Val source = cast(call.tensor("source"), x.dtype());
   if (!call.is_constant("alpha", 1)) source = source * cast(call.number("alpha"), x.dtype());
-  if (x.rank() == 0) return x + reshape(source, {});
   const int64_t dim = x.wrap(call.integer("dim"));
   const Val at = index_for(index, dim, x.sizes());
-  return scatter_add(x, dim, at, reshape(source, at.sizes()));
+  return reshape(scatter_add(x, dim, at, reshape(source, at.sizes())), call.result().sizes);
 }
 
 // How many of the sorted boundaries lie before each value.

@@ -156,9 +156,10 @@ Results multi_margin_loss_backward(const Call& call) {
 struct Labels {
   Val places, counts;
 };
-Labels labels_of(Val target) {
-  const Val counts = cumsum(cast(target < 0, DType::kI64), 1) == 0;
-  return {where(counts, target, zeros_like(target)), counts};
+// PyTorch refuses what is no label behind that one too.
+Labels labels_of(Val target, int64_t classes) {
+  const Val counts = cumsum(cast(target < 0, DType::kI64), 1) == 0, bad = (target < -1) | (target >= classes);
+  return {where(counts | bad, target, zeros_like(target)), counts};
 }
 // For each pair of a label and a class that is none: [rows, labels, classes].
 Val pairs_short(Val x, const Labels& labels, Val is_target) {
@@ -168,7 +169,7 @@ Val pairs_short(Val x, const Labels& labels, Val is_target) {
 Results multilabel_margin_loss(const Call& call) {
   const Val x = as_rows(call.math("self"));
   if (x.count() == 0) return nothing();
-  const Labels labels = labels_of(as_rows(cast(call.tensor("target"), DType::kI64)));
+  const Labels labels = labels_of(as_rows(cast(call.tensor("target"), DType::kI64)), x.size(1));
   const Val is_target = cast(scatter_add(zeros_like(x), 1, labels.places, cast(labels.counts, x.dtype())) > 0, x.dtype());
   const Val loss = sum(maximum(pairs_short(x, labels, is_target), 0), {1, 2}) / static_cast<double>(x.size(1));
   return {in_shape_of(call, 0, reduced(loss, call.integer("reduction"))), in_shape_of(call, 1, is_target)};
@@ -176,7 +177,7 @@ Results multilabel_margin_loss(const Call& call) {
 Results multilabel_margin_loss_backward(const Call& call) {
   const Val x = as_rows(call.math("self"));
   if (x.count() == 0) return nothing();
-  const Labels labels = labels_of(as_rows(cast(call.tensor("target"), DType::kI64)));
+  const Labels labels = labels_of(as_rows(cast(call.tensor("target"), DType::kI64)), x.size(1));
   const Val counts = cast(pairs_short(x, labels, as_rows(call.math("is_target"))) > 0, x.dtype());
   const Val all = scatter_add(sum(counts, {1}), 1, labels.places, -sum(counts, {2}));
   return reshape(all / static_cast<double>(x.size(1)) * spread_rows(call, x.size(0)), call.result().sizes);

@@ -23,7 +23,8 @@ struct Place {
 
 struct Axis {
   int64_t size, padding;
-  bool corners;  // -1 and 1 are the middles of the first and last elements, not their outer edges
+  bool corners;      // -1 and 1 are the middles of the first and last elements, not their outer edges
+  bool nan_is_last;  // what is no number is brought to the last element, not to the first
 
   double last() const { return static_cast<double>(size - 1); }
 };
@@ -34,8 +35,9 @@ Place scaled(const Axis& axis, Val x) {
 }
 
 Place clipped(const Axis& axis, Place p) {
-  const Val inside = (p.at > 0) & (p.at < axis.last());
-  return {minimum(maximum(p.at, 0.0), axis.last()), where(inside, p.slope, zeros_like(p.slope))};
+  const Val above = p.at > 0, below = p.at < axis.last(), first = zeros_like(p.at), last = full_like(p.at, axis.last());
+  const Val at = axis.nan_is_last ? where(below, where(above, p.at, first), last) : where(above, where(below, p.at, last), first);
+  return {at, where(above & below, p.slope, first)};
 }
 
 // Back and forth between the outermost middles, or edges.
@@ -110,6 +112,9 @@ Combination combined(const std::vector<const Tap*>& taps, const Ints& sizes) {
 }
 
 // The grid's last dim holds the place in the input's dims, the last first.
+//
+// A place that is no number follows PyTorch's kernels. In two dims an element that lies nowhere counts as 0 times its weight, so
+// that a weight of NaN spreads; in three it does not count.
 template <size_t kDims>
 Sampler sampler_of(const Call& call) {
   const Val input = call.math("input"), grid = call.math("grid");
@@ -120,7 +125,7 @@ Sampler sampler_of(const Call& call) {
   const Val places = reshape(grid, {s.batch, 1, s.places, static_cast<int64_t>(kDims)});
   std::vector<std::vector<Tap>> taps;
   for (size_t i = 0; i < kDims; ++i) {
-    const Axis axis{sizes[i], call.integer("padding_mode"), call.flag("align_corners")};
+    const Axis axis{sizes[i], call.integer("padding_mode"), call.flag("align_corners"), kDims == 3};
     taps.push_back(taps_of(axis, select(places, -1, static_cast<int64_t>(kDims - 1 - i)), call.integer("interpolation_mode")));
   }
   size_t count = 1;
@@ -128,7 +133,10 @@ Sampler sampler_of(const Call& call) {
   for (size_t n = 0; n < count; ++n) {
     std::vector<const Tap*> chosen(kDims);
     for (size_t i = kDims, rest = n; i-- > 0; rest /= taps[i].size()) chosen[i] = &taps[i][rest % taps[i].size()];
-    s.combinations.push_back(combined(chosen, sizes));
+    Combination& c = s.combinations.emplace_back(combined(chosen, sizes));
+    if (kDims == 2) continue;
+    c.weight = where(c.inside, c.weight, zeros_like(c.weight));
+    for (Val& slope : c.slopes) slope = slope ? where(c.inside, slope, zeros_like(slope)) : slope;
   }
   return s;
 }
@@ -141,7 +149,7 @@ Results sample(const Call& call) {
   const Sampler s = sampler_of<kDims>(call);
   Val total;
   for (const Combination& c : s.combinations) {
-    const Val value = gather(s.flat, 2, wide_index(s, c)), part = where(c.inside, value * c.weight, zeros_like(value));
+    const Val value = gather(s.flat, 2, wide_index(s, c)), part = where(c.inside, value, zeros_like(value)) * c.weight;
     total = total ? total + part : part;
   }
   return reshape(total, call.result().sizes);
@@ -159,7 +167,7 @@ Results sample_backward(const Call& call) {
     if (!call.wants(1) || !c.slopes[0]) continue;
     const Val along = sum(g * gather(s.flat, 2, wide_index(s, c)), {1}, true);
     for (size_t i = 0; i < kDims; ++i) {
-      const Val part = where(c.inside, along * c.slopes[i], zeros_like(along));
+      const Val part = where(c.inside, along, zeros_like(along)) * c.slopes[i];
       of_place[i] = of_place[i] ? of_place[i] + part : part;
     }
   }
