@@ -38,7 +38,7 @@ def training(device, optimizer_of, fail, steps=4, barrier=True):
                 end_of_step(device)
             yield loss.item()
         except (IndexError, RuntimeError) as error:
-            yield f"{type(error).__name__}"
+            yield "IndexError" if isinstance(error, IndexError) else "RuntimeError"
         # The number of steps is counted in Python, which goes on until the error is read.
         for state in optimizer.state.values():
             for name, value in state.items():
@@ -58,6 +58,10 @@ def bad_index(logits, target):
     return logits[torch.tensor([0, 99], device=logits.device)], target[:2]
 
 
+def too_large(logits, target):
+    return logits.repeat(1 << 36, 1).mean(0, keepdim=True), target[:1]
+
+
 OPTIMIZERS = {
     "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
     "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
@@ -67,7 +71,7 @@ OPTIMIZERS = {
     "RMSprop": lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.5),
     "Adadelta": lambda p: torch.optim.Adadelta(p),
 }
-FAILURES = {"label": bad_label, "index": bad_index}
+FAILURES = {"label": bad_label, "index": bad_index, "memory": too_large}
 
 
 def in_place_writes(device):

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,12 +12,12 @@ import torch.nn.functional as F
 import ltc
 
 PROGRAM = os.path.join(os.path.dirname(__file__), "failing_steps.py")
-BACKENDS = ["torchscript", "minimal", "minimal_async"]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("claims", ["all", "minimal"])
+@pytest.mark.parametrize("backend, claims", [("torchscript", "all"), ("torchscript", "minimal"), ("minimal", "all"), ("opencl", "all")])
 def test_every_case_leaves_what_eager_mode_leaves(backend, claims):
+    if not (Path(ltc.__file__).parent / "plugins" / f"libltc_{backend}.so").exists():
+        pytest.skip(f"the plugin {backend} was not built")
     environment = {**os.environ, "LTC_BACKEND": backend, "LTC_CLAIMS": claims}
     done = subprocess.run([sys.executable, PROGRAM], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

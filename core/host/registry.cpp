@@ -66,7 +66,7 @@ std::vector<Backend> Registry::load() const {
     PluginInfo info = plugin->describe();
     if (next + info.device_count > kMostDevices) {
       fail(Code::kUnsupported, "[", plugin->name(), "] has ", info.device_count, " devices behind ", next,
-           " of the backends before it (", env::kBackend, "); PyTorch numbers at most ", kMostDevices);
+           " of the backends before it (", env::kBackend.name, "); PyTorch numbers at most ", kMostDevices);
     }
     log::info("[", plugin->name(), "] devices ", next, " to ", next + info.device_count - 1);
     backends.push_back({entry, std::move(plugin), std::move(info), next});

@@ -133,6 +133,7 @@ PYBIND11_MODULE(_C, m) {
     return function ? py::reinterpret_steal<py::object>(function) : throw py::error_already_set();
   });
   m.def("record_source_lines", &ltc::record_source_lines);
+  m.def("adapts_libraries", [] { return ltc::env::is_set(ltc::env::kIntegrations); });
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
   m.def("end_process", &end_process, ReleaseGil());

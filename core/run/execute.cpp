@@ -189,14 +189,37 @@ void DeviceQueue::run_steps(const Run& run) {
     require(*slots[i]);
     if (slots[i]->failure && !slots[i]->failure->is_told) failure = slots[i]->failure;
   }
+  bool has_consumed = false;
   for (const Step& step : program.steps) {
-    step.on_device ? run_device_step(step, slots, run) : run_host_step(step, slots, run);
+    if (step.on_device) {
+      has_consumed |= run_device_step(step, slots, run);
+    } else {
+      run_host_step(step, slots, run);
+    }
     for (const uint32_t slot : step.released) slots[slot].reset();
   }
   const std::vector<uint32_t>& copies = run.undo.copied_from;
   for (size_t i = 0; i < copies.size(); ++i) copy_buffer(*run.outputs[copies[i]], *run.outputs[program.outputs.size() + i]);
-  if (!failure) return;
-  for (const BufferRef& output : run.outputs) output->failure = failure;
+  if (failure) {
+    for (const BufferRef& output : run.outputs) output->failure = failure;
+  }
+  if (!has_consumed && !run.undo.history.empty()) settle(run);
+}
+
+// Waits for a run that can still be repeated and that writes storages. A run that consumes inputs is the steady state of a
+// training loop and is not waited for.
+void DeviceQueue::settle(const Run& run) {
+  std::exception_ptr error;
+  for (const BufferRef& output : run.outputs) {
+    try {
+      if (output->completion) output->completion->wait();
+    } catch (...) {
+      if (!error) error = std::current_exception();
+      device_->destroy_buffer(output->disown());
+      output->completion = nullptr;
+    }
+  }
+  if (error) std::rethrow_exception(error);
 }
 
 // What the run did not make is computed op by op, or fails.
@@ -220,7 +243,7 @@ void DeviceQueue::copy_buffer(Buffer& source, Buffer& buffer) {
   buffer.completion = source.completion;  // a run that failed made no more of this than of its source
 }
 
-void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
   std::vector<ltc_buffer*> inputs;
   std::vector<uint8_t> donate;
   inputs.reserve(step.inputs.size());
@@ -284,6 +307,7 @@ void DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
     slot->own(outputs[i]);
     slot->completion = completion;
   }
+  return std::ranges::find(donate, 1) != donate.end();
 }
 
 // Waits until the device has at most so many runs before it.

@@ -133,7 +133,8 @@ class DeviceQueue {
   void run_steps(const Run& run);
   void recover(Run& run, std::exception_ptr error);
   void copy_buffer(Buffer& source, Buffer& buffer);
-  void run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
+  bool run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);  // whether it has consumed inputs
+  void settle(const Run& run);
   void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
   template <typename Work>
   auto with_memory(Work work);

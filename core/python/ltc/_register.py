@@ -29,7 +29,7 @@ def register() -> None:
     _accumulate_as_the_cpu()
     _run_backward_straight()
     _make_labels_fast()
-    if _C.is_set("LTC_INTEGRATIONS"):
+    if _C.adapts_libraries():
         _integrations.install()
     atexit.register(_C.end_process)
 
