@@ -47,6 +47,8 @@ struct Run {
   Memory faults = nullptr;         // where kernels report a bad index: a word
   uint64_t fault_codes = 0;        // of the recipe's checks: these, one each
   uint64_t* fault_word = nullptr;  // not null: a word of the host to which `faults` is copied behind the kernels
+  // The part of the launches to submit; all but where the driver's lowering has checks_before_donations.
+  size_t begin = 0, end = SIZE_MAX;
 
   Memory at(const Binding& binding) const {
     if (binding.place == Binding::Place::kFaults) return faults;

@@ -37,11 +37,12 @@ void check_args(ltc_device* device, const Recipe& recipe, const ltc_execute_args
 // Memory of one run: what it makes, and what lies between. Gives back what is not taken from it.
 class RunMemory {
  public:
-  RunMemory(ltc_device* device, const Recipe& recipe, const ltc_execute_args& args) : device_(device) {
+  RunMemory(ltc_device* device, const ltc_executable& executable, const ltc_execute_args& args) : device_(device) {
+    const Recipe& recipe = *executable.recipe;
     outputs_.reserve(recipe.outputs.size());
     slots_.reserve(recipe.slots.size());
     try {
-      for (size_t i = 0; i < recipe.outputs.size(); ++i) add_output(recipe.outputs[i], donor(recipe.takes_over[i], args));
+      for (size_t i = 0; i < recipe.outputs.size(); ++i) add_output(recipe.outputs[i], donor(executable, i, args));
       for (const uint64_t bytes : recipe.slots) slots_.push_back(device->pool.take(bytes));
     } catch (...) {
       release();
@@ -69,7 +70,10 @@ class RunMemory {
     ltc_buffer* donor;  // has the memory until the run is submitted; null: the buffer has its own
   };
 
-  static ltc_buffer* donor(uint32_t input, const ltc_execute_args& args) {
+  // An output that is written before the last check would overwrite what a run with a bad index leaves.
+  static ltc_buffer* donor(const ltc_executable& executable, size_t output, const ltc_execute_args& args) {
+    if (executable.checked_launches > 0 && executable.first_writers[output] < executable.checked_launches) return nullptr;
+    const uint32_t input = executable.recipe->takes_over[output];
     return input != LTC_NONE && args.donate && args.donate[input] ? args.inputs[input] : nullptr;
   }
   void add_output(const TensorType& type, ltc_buffer* donor) {
@@ -92,12 +96,14 @@ class RunMemory {
 void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done) {
   ltc_executable& executable = *args.executable;
   check_args(device, *executable.recipe, args);
-  RunMemory memory(device, *executable.recipe, args);
+  RunMemory memory(device, executable, args);
   for (size_t i = 0; i < args.input_count; ++i) executable.inputs[i] = args.inputs[i]->block.memory;
   for (size_t i = 0; i < executable.outputs.size(); ++i) executable.outputs[i] = memory.output(i);
   std::ranges::transform(memory.slots(), executable.slots.begin(), &Block::memory);
   Run run{executable.inputs, executable.outputs, executable.slots, {args.scalars, args.scalar_count}, args.run_id};
-  deliver(device, device->faults.submit(*executable.prepared, run, executable.recipe), done);
+  const bool donates = args.donate && std::find(args.donate, args.donate + args.input_count, 1) != args.donate + args.input_count;
+  const size_t launches_to_await = donates ? executable.checked_launches : 0;
+  deliver(device, device->faults.submit(*executable.prepared, run, executable.recipe, launches_to_await), done);
   memory.take_outputs(outputs);
   for (size_t i = 0; args.donate && i < args.input_count; ++i) {
     if (args.donate[i]) destroy_buffer(args.inputs[i]);

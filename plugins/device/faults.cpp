@@ -79,7 +79,7 @@ Faults::~Faults() {
   if (word_) driver_.release(word_);
 }
 
-EventRef Faults::submit(Prepared& prepared, Run& run, std::shared_ptr<const Recipe> recipe) {
+EventRef Faults::submit(Prepared& prepared, Run& run, std::shared_ptr<const Recipe> recipe, size_t launches_to_await) {
   if (recipe->checks.empty()) return prepared.submit(run);
   if (!word_) {
     word_ = driver_.allocate(sizeof kNothing);
@@ -90,8 +90,13 @@ EventRef Faults::submit(Prepared& prepared, Run& run, std::shared_ptr<const Reci
   run.fault_codes = uint64_t{run_} << 32;
   const auto event = std::make_shared<FaultEvent>(words_, run.fault_codes, std::move(recipe));
   run.fault_word = event->word();
+  if (launches_to_await > 0) run.end = launches_to_await;
   event->begin(prepared.submit(run));
-  return event;
+  if (launches_to_await == 0) return event;
+  event->wait();
+  run.begin = std::exchange(run.end, SIZE_MAX);
+  run.fault_word = nullptr;
+  return prepared.submit(run);
 }
 
 }  // namespace ltc::device

@@ -43,8 +43,9 @@ class Faults {
   Faults(const Faults&) = delete;
   Faults& operator=(const Faults&) = delete;
 
-  // Submits a run. The event of one with checks fails with OUT_OF_RANGE and the node of a check that has failed.
-  EventRef submit(Prepared& prepared, Run& run, std::shared_ptr<const Recipe> recipe);
+  // Submits a run. The event of one with checks fails with OUT_OF_RANGE and the node of a check that has failed. Where so many
+  // `launches_to_await` hold all checks, waits for them and throws the same before it submits the others.
+  EventRef submit(Prepared& prepared, Run& run, std::shared_ptr<const Recipe> recipe, size_t launches_to_await);
 
  private:
   Driver& driver_;

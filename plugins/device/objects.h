@@ -80,6 +80,8 @@ struct ltc_executable {
   std::shared_ptr<const ltc::device::Recipe> recipe;
   std::unique_ptr<ltc::device::Prepared> prepared;
   std::vector<ltc::device::Memory> inputs, outputs, slots;  // of the run that is being submitted
+  size_t checked_launches = 0;                              // with Lowering::checks_before_donations; else 0
+  std::vector<size_t> first_writers;                        // see recipe.h
 };
 
 namespace ltc::device {

@@ -188,6 +188,22 @@ std::string Recipe::text() const {
   return text;
 }
 
+size_t Recipe::checked_launches() const {
+  size_t end = checks.size(), count = launches.size();
+  while (count > 0 && launches[count - 1].first_check == end) --count;
+  return checks.empty() ? 0 : count;
+}
+
+std::vector<size_t> Recipe::first_writers() const {
+  std::vector<size_t> result(outputs.size(), launches.size());
+  for (size_t i = launches.size(); i-- > 0;) {
+    for (const Binding& binding : launches[i].buffers) {
+      if (binding.place == Binding::Place::kOutput) result[binding.index] = i;
+    }
+  }
+  return result;
+}
+
 Recipe make_recipe(const kernels::Plan& plan, const Lowering& lowering) { return Maker(plan, lowering).make(); }
 
 }  // namespace ltc::device

@@ -63,7 +63,9 @@ struct Recipe {
   std::vector<Launch> launches;
   std::vector<kernels::Check> checks;
 
-  std::string text() const;  // the launches, for people
+  std::string text() const;                   // the launches, for people
+  size_t checked_launches() const;            // those up to the last one that has checks
+  std::vector<size_t> first_writers() const;  // by output: the first launch that uses its memory
 };
 
 // How a device wants its graphs.
@@ -73,6 +75,9 @@ struct Lowering {
   uint64_t elements_local, rows_local;  // work items of a group, for kernels without and with loops
   // The kernel of a product that options.library_product takes, for groups of one; null: a library computes it.
   kernels::Source (*product)(const kernels::Product&) = nullptr;
+  // A run with donations waits for its last check before it goes on: until then donated memory is not overwritten, so that a run
+  // with a bad index consumes nothing.
+  bool checks_before_donations = false;
 };
 
 // Renders the plan, and plans its memory: what is dead makes room for what comes.

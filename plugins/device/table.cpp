@@ -140,6 +140,8 @@ void program_destroy(ltc_program* program) { delete program; }
 ltc_executable* make_executable(ltc_device* device, std::shared_ptr<const Recipe> recipe, std::span<const std::string> binaries) {
   auto prepared = device->driver->prepare(recipe, binaries);
   auto made = std::make_unique<ltc_executable>(ltc_executable{device, std::move(recipe), std::move(prepared), {}, {}, {}});
+  if (device->driver->lowering().checks_before_donations) made->checked_launches = made->recipe->checked_launches();
+  if (made->checked_launches > 0) made->first_writers = made->recipe->first_writers();
   made->inputs.resize(made->recipe->inputs.size());
   made->outputs.resize(made->recipe->outputs.size());
   made->slots.resize(made->recipe->slots.size());

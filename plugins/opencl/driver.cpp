@@ -37,7 +37,8 @@ device::Lowering lowering_for(const DeviceFacts& facts) {
                       .check_indices = true},
           .elements_local = 64,
           .rows_local = 4,
-          .product = gemm_source};
+          .product = gemm_source,
+          .checks_before_donations = true};
 }
 
 Context make_context(const DeviceFacts& facts) {

@@ -1,5 +1,7 @@
 #include "prepared.h"
 
+#include <algorithm>
+
 #include "errors.h"
 
 namespace ltc::opencl {
@@ -69,10 +71,10 @@ void Prepared::enqueue(size_t i, const device::Run& run, cl_event* event) {
 }
 
 device::EventRef Prepared::submit(const device::Run& run) {
-  const size_t count = kernels_.size();
-  if (count == 0) return driver_.mark();
+  const size_t end = std::min(run.end, kernels_.size());
+  if (run.begin >= end) return driver_.mark();
   cl_event event = nullptr;
-  for (size_t i = 0; i < count; ++i) enqueue(i, run, i + 1 == count && !run.fault_word ? &event : nullptr);
+  for (size_t i = run.begin; i < end; ++i) enqueue(i, run, i + 1 == end && !run.fault_word ? &event : nullptr);
   return run.fault_word ? driver_.read(run.fault_word, run.faults, 0, sizeof *run.fault_word) : driver_.submitted(event);
 }
 
