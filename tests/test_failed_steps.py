@@ -14,11 +14,11 @@ import ltc
 PROGRAM = os.path.join(os.path.dirname(__file__), "failing_steps.py")
 
 
-@pytest.mark.parametrize("backend, claims", [("torchscript", "all"), ("torchscript", "minimal"), ("minimal", "all"), ("opencl", "all")])
-def test_every_case_leaves_what_eager_mode_leaves(backend, claims):
+@pytest.mark.parametrize("backend", ["torchscript", "minimal", "opencl"])
+def test_every_case_leaves_what_eager_mode_leaves(backend):
     if not (Path(ltc.__file__).parent / "plugins" / f"libltc_{backend}.so").exists():
         pytest.skip(f"the plugin {backend} was not built")
-    environment = {**os.environ, "LTC_BACKEND": backend, "LTC_CLAIMS": claims}
+    environment = {**os.environ, "LTC_BACKEND": backend}
     done = subprocess.run([sys.executable, PROGRAM], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].endswith(" cases, 0 wrong")
@@ -47,7 +47,7 @@ def test_the_error_is_told_to_who_reads_what_came_after():
 def test_the_error_names_the_line_of_the_op():
     x = torch.ones(4, 3, device="ltc")
     loss = F.cross_entropy(x, torch.tensor([0, 1, 2, 3], device="ltc"))
-    with pytest.raises(IndexError, match=r"nll_loss.*test_failed_steps\.py:\d+"):
+    with pytest.raises(IndexError, match=r"test_failed_steps\.py:\d+: aten::nll_loss"):
         (loss * 2).item()
 
 
