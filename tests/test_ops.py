@@ -476,6 +476,21 @@ def test_batch_norm_module(module, momentum):
     assert_both(results, f(4, 3, 2, 2) if module is torch.nn.BatchNorm2d else f(6, 3), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_native_batch_norm_into_outputs(training):
+    """It writes its running statistics, which no schema says."""
+
+    def results(x):
+        mean, var = torch.zeros(3, device=x.device), torch.ones(3, device=x.device)
+        before = mean.clone()
+        outputs = [torch.empty(0, device=x.device) for _ in range(3)]
+        given = torch.native_batch_norm(x, None, None, mean, var, training, 0.5, 1e-5, out=outputs)
+        torch.native_batch_norm(x, None, None, None, None, True, 0.5, 1e-5, out=[torch.empty(0, device=x.device) for _ in range(3)])
+        return list(given), mean, var, before
+
+    assert_both(results, torch.randn(4, 3, 2), rtol=1e-4, atol=1e-5)
+
+
 def test_multihead_attention_module():
     def results(x):
         torch.manual_seed(0)

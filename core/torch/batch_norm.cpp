@@ -1,4 +1,4 @@
-// native_batch_norm writes its running statistics although its schema does not say so.
+// native_batch_norm writes its running statistics although its schema does not say so; that of _native_batch_norm_legit does.
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/_native_batch_norm_legit.h>
 #include <torch/library.h>
@@ -10,12 +10,14 @@ namespace {
 
 using OptTensor = std::optional<at::Tensor>;
 
+bool has_statistics(const OptTensor& mean, const OptTensor& var) { return mean && mean->defined() && var && var->defined(); }
+
 std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tensor& input, const OptTensor& weight,
                                                                  const OptTensor& bias, const OptTensor& running_mean,
                                                                  const OptTensor& running_var, bool training, double momentum,
                                                                  double eps) {
-  const bool has_statistics = running_mean && running_mean->defined() && running_var && running_var->defined();
-  if (!has_statistics) return at::_native_batch_norm_legit(input, weight, bias, training, momentum, eps);
+  if (!has_statistics(running_mean, running_var))
+    return at::_native_batch_norm_legit(input, weight, bias, training, momentum, eps);
   using Functional = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>(
       const at::Tensor&, const OptTensor&, const OptTensor&, const at::Tensor&, const at::Tensor&, bool, double, double);
   static const auto functional =
@@ -29,7 +31,22 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_batch_norm(const at::Tenso
   return {std::move(output), std::move(mean), std::move(inverse_std)};
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("native_batch_norm", native_batch_norm); }
+std::tuple<at::Tensor&, at::Tensor&, at::Tensor&> native_batch_norm_out(const at::Tensor& input, const OptTensor& weight,
+                                                                        const OptTensor& bias, const OptTensor& running_mean,
+                                                                        const OptTensor& running_var, bool training,
+                                                                        double momentum, double eps, at::Tensor& out,
+                                                                        at::Tensor& save_mean, at::Tensor& save_invstd) {
+  if (!has_statistics(running_mean, running_var)) {
+    return at::_native_batch_norm_legit_outf(input, weight, bias, training, momentum, eps, out, save_mean, save_invstd);
+  }
+  at::Tensor mean = *running_mean, var = *running_var;
+  return at::_native_batch_norm_legit_outf(input, weight, bias, mean, var, training, momentum, eps, out, save_mean, save_invstd);
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("native_batch_norm", native_batch_norm);
+  m.impl("native_batch_norm.out", native_batch_norm_out);
+}
 
 }  // namespace
 }  // namespace ltc
