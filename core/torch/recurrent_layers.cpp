@@ -35,8 +35,11 @@ bool is_given(const OptTensor& tensor) { return tensor && tensor->defined(); }
 
 constexpr int64_t kLstmMode = 2;  // of ATen's mkldnn ops
 
+// ATen's kernels take the memory of their operands for row-major.
+OptTensor row_major(const OptTensor& tensor) { return is_given(tensor) ? OptTensor(tensor->contiguous()) : tensor; }
+
 Tensor bias_or_zeros(const OptTensor& bias, const Tensor& weight) {
-  return is_given(bias) ? *bias : at::zeros({weight.size(0)}, weight.options());
+  return is_given(bias) ? bias->contiguous() : at::zeros({weight.size(0)}, weight.options());
 }
 
 using LstmResults = std::tuple<Tensor, Tensor, Tensor, Tensor>;
@@ -44,10 +47,10 @@ LstmResults lstm_layer(const Tensor& input, const Tensor& hx, const Tensor& cx, 
                        const OptTensor& bias_ih, const OptTensor& bias_hh, bool reverse, bool train) {
   at::AutoDispatchBelowAutograd below_autograd;
   c10::AutoGradMode keeps_workspace(train);  // how ATen's kernel is told
-  return at::cpu::mkldnn_rnn_layer(input.contiguous(), weight_ih, weight_hh, bias_or_zeros(bias_ih, weight_ih),
-                                   bias_or_zeros(bias_hh, weight_hh), hx.contiguous(), cx.contiguous(), reverse, {}, kLstmMode,
-                                   hx.size(1), /*num_layers=*/1, /*has_biases=*/true, /*bidirectional=*/false,
-                                   /*batch_first=*/false, train);
+  return at::cpu::mkldnn_rnn_layer(input.contiguous(), weight_ih.contiguous(), weight_hh.contiguous(),
+                                   bias_or_zeros(bias_ih, weight_ih), bias_or_zeros(bias_hh, weight_hh), hx.contiguous(),
+                                   cx.contiguous(), reverse, {}, kLstmMode, hx.size(1), /*num_layers=*/1, /*has_biases=*/true,
+                                   /*bidirectional=*/false, /*batch_first=*/false, train);
 }
 
 using LstmGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
@@ -56,10 +59,10 @@ LstmGradients lstm_layer_backward(const OptTensor& grad_output, const OptTensor&
                                   const Tensor& weight_hh, const OptTensor& bias_ih, const OptTensor& bias_hh,
                                   const Tensor& output, const Tensor& hy, const Tensor& cy, const Tensor& reserve, bool reverse) {
   auto [of_input, of_weight_ih, of_weight_hh, of_bias_ih, of_bias_hh, of_hx, of_cx] = at::cpu::mkldnn_rnn_layer_backward(
-      input.contiguous(), weight_ih, weight_hh, bias_or_zeros(bias_ih, weight_ih), bias_or_zeros(bias_hh, weight_hh),
-      hx.contiguous(), cx.contiguous(), output.contiguous(), hy.contiguous(), cy.contiguous(), grad_output, grad_hy, grad_cy,
-      reverse, kLstmMode, hx.size(1), /*num_layers=*/1, /*has_biases=*/true, /*train=*/true, /*bidirectional=*/false, {},
-      /*batch_first=*/false, reserve);
+      input.contiguous(), weight_ih.contiguous(), weight_hh.contiguous(), bias_or_zeros(bias_ih, weight_ih),
+      bias_or_zeros(bias_hh, weight_hh), hx.contiguous(), cx.contiguous(), output.contiguous(), hy.contiguous(), cy.contiguous(),
+      row_major(grad_output), row_major(grad_hy), row_major(grad_cy), reverse, kLstmMode, hx.size(1), /*num_layers=*/1,
+      /*has_biases=*/true, /*train=*/true, /*bidirectional=*/false, {}, /*batch_first=*/false, reserve.contiguous());
   if (!is_given(bias_ih)) of_bias_ih = of_bias_hh = Tensor();
   return {of_input, of_hx, of_cx, of_weight_ih, of_weight_hh, of_bias_ih, of_bias_hh};
 }
@@ -128,7 +131,7 @@ GruGradients gru_layer_backward(const OptTensor& grad_output, const OptTensor& g
 
   const Tensor of_state_gates = gates.view({steps * batch, 3 * hidden});
   Tensor of_input_gates = of_state_gates.clone();  // the same but for the new state's, which the reset gate does not scale
-  block(of_input_gates, 2, hidden).copy_((of_fresh * states).view({steps * batch, hidden}));
+  block(of_input_gates, 2, hidden).copy_((of_fresh * states).reshape({steps * batch, hidden}));
   return {at::mm(of_input_gates, weight_ih).view_as(input),
           carried,
           at::mm(of_input_gates.t(), input.reshape({steps * batch, -1})),

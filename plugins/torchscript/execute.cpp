@@ -95,6 +95,7 @@ inline void Executable::call(const Instruction& instruction) {
 void Executable::call_writing(const Instruction& instruction) {
   const auto& schema = instruction.op->schema();
   push_operands(instruction);
+  if (instruction.layout != OperandLayout::kAny) arrange(stack_, instruction.layout);
   std::vector<c10::IValue> results;
   for (uint32_t i = 0; i < instruction.operand_count; ++i) {
     if (!is_written(schema.arguments()[i])) continue;

@@ -121,11 +121,20 @@ at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
   return in_format(self, at::MemoryFormat::Contiguous).view(sizes);
 }
 
-at::Tensor view_dtype(const at::Tensor& self, at::ScalarType dtype) {
-  return (self.element_size() == static_cast<int64_t>(at::elementSize(dtype)) ? self : self.contiguous()).view(dtype);
+// So that `count` elements side by side can be one: ATen then looks at the offset, and at the strides of dims of one element too.
+at::Tensor joinable(const at::Tensor& self, int64_t count) {
+  bool fits = self.storage_offset() % count == 0;
+  int64_t wanted = 1;
+  for (int64_t i = self.dim() - 1; i >= 0; wanted *= std::max<int64_t>(self.size(i), 1), --i) fits &= self.stride(i) == wanted;
+  return fits ? self : self.clone(at::MemoryFormat::Contiguous);
 }
 
-at::Tensor view_as_complex(const at::Tensor& self) { return at::view_as_complex(self.contiguous()); }
+at::Tensor view_dtype(const at::Tensor& self, at::ScalarType dtype) {
+  const auto from = self.element_size(), to = static_cast<int64_t>(at::elementSize(dtype));
+  return (from == to ? self : joinable(self, std::max<int64_t>(to / from, 1))).view(dtype);
+}
+
+at::Tensor view_as_complex(const at::Tensor& self) { return at::view_as_complex(joinable(self, 2)); }
 
 at::Tensor image_in_format(const at::Tensor& self, int64_t format) {
   return in_format(self, static_cast<at::MemoryFormat>(format));

@@ -51,6 +51,7 @@ struct LayoutRow {
 };
 
 constexpr LayoutRow kLayouts[] = {
+    {"aten::native_layer_norm_backward", OperandLayout::kRowMajor},
     {"aten::native_group_norm", OperandLayout::kRowMajor},
     {"aten::native_group_norm_backward", OperandLayout::kRowMajor},
     {"aten::_pdist_forward", OperandLayout::kRowMajor},
@@ -59,10 +60,23 @@ constexpr LayoutRow kLayouts[] = {
     {"aten::_embedding_bag_forward_only", OperandLayout::kRowMajor},
     {"aten::_embedding_bag_backward", OperandLayout::kRowMajor},
     {"aten::_embedding_bag_dense_backward", OperandLayout::kRowMajor},
+    {"aten::nll_loss2d_backward", OperandLayout::kRowMajor},
+    {"aten::_native_multi_head_attention", OperandLayout::kRowMajor},
+    {"aten::_transform_bias_rescale_qkv", OperandLayout::kRowMajor},
+    {"ltc_torchscript::transformer_encoder_layer_fwd", OperandLayout::kRowMajor},
+    {"aten::adaptive_max_pool2d_backward", OperandLayout::kRowMajor},
+    {"aten::adaptive_max_pool3d_backward", OperandLayout::kRowMajor},
+    {"aten::max_pool3d_with_indices_backward", OperandLayout::kRowMajor},
+    {"aten::fractional_max_pool2d_backward", OperandLayout::kRowMajor},
+    {"aten::fractional_max_pool3d_backward", OperandLayout::kRowMajor},
     {"aten::native_batch_norm", OperandLayout::kPacked},
     {"aten::_native_batch_norm_legit", OperandLayout::kPacked},
     {"aten::_native_batch_norm_legit_functional", OperandLayout::kPacked},
+    {"aten::_batch_norm_with_update", OperandLayout::kPacked},
+    {"aten::_batch_norm_with_update_functional", OperandLayout::kPacked},
+    {"aten::_batch_norm_no_update", OperandLayout::kPacked},
     {"aten::native_batch_norm_backward", OperandLayout::kPacked},
+    {"aten::batch_norm_backward", OperandLayout::kPacked},
 };
 
 // Results that a dense buffer cannot hold, and metadata that only eager has.
