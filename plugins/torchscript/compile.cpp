@@ -2,6 +2,7 @@
 
 #include <ATen/core/enum_tag.h>
 #include <c10/util/StringUtil.h>
+#include <c10/util/hash.h>
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "convolutions.h"
 #include "errors.h"
 #include "fusion/clusters.h"
+#include "random_layouts.h"
 #include "refusals.h"
 #include "schema.h"
 
@@ -26,6 +28,7 @@ class Executable::Compiler {
   void run() {
     out_.device_ = program_.device;
     for (const torch::jit::Value* input : program_.graph->inputs()) new_slot(*input);
+    lay_out_anew(program_.graph->inputs());
     for (const Program::Group& group : program_.groups) {
       if (group.is_fused) fused_.insert(group.nodes.begin(), group.nodes.end());
     }
@@ -43,7 +46,15 @@ class Executable::Compiler {
     out_.slots_.emplace_back();
     out_.is_constant_.push_back(false);
     out_.specs_.push_back(spec_of(value));
-    slot_of_.emplace(&value, id);
+    slot_of_.insert_or_assign(&value, id);
+    return id;
+  }
+
+  uint32_t new_constant(c10::IValue value) {
+    const auto id = static_cast<uint32_t>(out_.slots_.size());
+    out_.slots_.push_back(std::move(value));
+    out_.is_constant_.push_back(true);
+    out_.specs_.emplace_back();
     return id;
   }
 
@@ -56,10 +67,9 @@ class Executable::Compiler {
     instruction.threads = threads_for(group.nodes);
     instruction.node = program_.origins.at(group.nodes[0]).node;
     instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
-    bind(instruction, cluster.inputs, cluster.outputs);
     cluster.tiles.add_kernels(kernels_);
     out_.tiles_.push_back(std::move(cluster.tiles));
-    out_.instructions_.push_back(std::move(instruction));
+    append(std::move(instruction), cluster.inputs, cluster.outputs);
   }
 
   // A number of which only tiles need to know is no tensor.
@@ -99,8 +109,7 @@ class Executable::Compiler {
         instruction.twin = plan_in_place(node, origin.op);
       }
     }
-    bind(instruction, node.inputs(), node.outputs());
-    out_.instructions_.push_back(std::move(instruction));
+    append(std::move(instruction), node.inputs(), node.outputs());
     if (may_refuse(program_, node)) committed_from_ = out_.instructions_.size();
   }
 
@@ -142,9 +151,7 @@ class Executable::Compiler {
   }
 
   void add_constant(const torch::jit::Node& node) {
-    const uint32_t id = new_slot(*node.output());
-    out_.slots_[id] = torch::jit::toIValue(node.output()).value();
-    out_.is_constant_[id] = true;
+    slot_of_.emplace(node.output(), new_constant(torch::jit::toIValue(node.output()).value()));
   }
 
   // The result must fit the operand's memory. A number must not become a result: it would stay weak in promotion.
@@ -156,7 +163,7 @@ class Executable::Compiler {
   }
 
   template <typename Inputs, typename Outputs>
-  void bind(Instruction& instruction, const Inputs& inputs, const Outputs& outputs) {
+  void append(Instruction instruction, const Inputs& inputs, const Outputs& outputs) {
     instruction.first_operand = static_cast<uint32_t>(out_.operands_.size());
     instruction.operand_count = static_cast<uint32_t>(inputs.size());
     for (const torch::jit::Value* input : inputs) out_.operands_.push_back({slot(*input), 0});
@@ -164,6 +171,31 @@ class Executable::Compiler {
     instruction.result_count = static_cast<uint32_t>(outputs.size());
     for (const torch::jit::Value* output : outputs) {
       out_.results_.push_back(output->hasUses() ? new_slot(*output) : kUnwanted);
+    }
+    out_.instructions_.push_back(std::move(instruction));
+    lay_out_anew(outputs);
+  }
+
+  // Nothing is added unless LTC_TS_LAYOUTS asks for it.
+  template <typename Values>
+  void lay_out_anew(const Values& values) {
+    if (!layouts_seed_) return;
+    static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("ltc_torchscript::in_random_layout", "");
+    for (const torch::jit::Value* value : values) {
+      const TensorSpec spec = spec_of(*value);
+      if (!value->hasUses() || spec.dtype == at::ScalarType::Undefined || number_source(*value)) continue;
+      Instruction move;
+      move.op = op;
+      move.first_operand = static_cast<uint32_t>(out_.operands_.size());
+      move.operand_count = 2;
+      const uint32_t from = slot(*value);
+      const size_t seed = c10::get_hash(*layouts_seed_, from, std::string(value->node()->kind().toQualString()), spec.sizes);
+      out_.operands_.push_back({from, 0});
+      out_.operands_.push_back({new_constant(static_cast<int64_t>(seed)), 0});
+      move.first_result = static_cast<uint32_t>(out_.results_.size());
+      move.result_count = 1;
+      out_.results_.push_back(new_slot(*value));
+      out_.instructions_.push_back(std::move(move));
     }
   }
 
@@ -200,6 +232,7 @@ class Executable::Compiler {
 
   const Program& program_;
   const std::shared_ptr<ProgramKernels> kernels_;
+  const std::optional<uint64_t> layouts_seed_ = program_.device.is_cpu() ? layouts_seed() : std::nullopt;
   Executable& out_;
   std::unordered_map<const torch::jit::Value*, uint32_t> slot_of_;
   std::unordered_set<const torch::jit::Node*> fused_;

@@ -19,6 +19,7 @@
 #include "image_layout.h"
 #include "max_pool.h"
 #include "philox.h"
+#include "random_layouts.h"
 #include "rows.h"
 #include "target.h"
 #include "threads.h"
@@ -151,6 +152,7 @@ class Registration {
     add("view(Tensor(a) self, int[] size) -> Tensor(a)", &view);
     add("reshape(Tensor(a) self, int[] shape) -> Tensor(a)", &view);
     add("in_format(Tensor(a) self, int memory_format) -> Tensor(a)", &image_in_format);
+    add("in_random_layout(Tensor(a) self, int seed) -> Tensor(a)", &in_random_layout);
     add("view_dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", &view_dtype);
     add("view_as_complex(Tensor(a) self) -> Tensor(a)", &view_as_complex);
     add("as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a)", &as_strided);

@@ -19,6 +19,7 @@
 #include "lower.h"
 #include "ops.h"
 #include "pool.h"
+#include "random_layouts.h"
 #include "types.h"
 
 struct ltc_program {
@@ -54,6 +55,7 @@ ltc_plugin::ltc_plugin(const ltc_host_api* api)
       kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::when_to_compile()),
       team(api) {
   ltc::torchscript::check_gemm_choice();
+  ltc::torchscript::layouts_seed();
 }
 
 const ltc::torchscript::Devices& ltc_plugin::found() {
