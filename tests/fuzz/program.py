@@ -17,10 +17,10 @@ NAMES = {"torch": torch, "nn": nn, "F": F}
 
 
 class Run:
-    """What one run of a program is given: where its tensors are, and a list for its results. `rounds`: what it is given is rounded to float."""
+    """What one run of a program is given: where its tensors are, and a list for its results. `nudges`: floats a last bit away."""
 
-    def __init__(self, device, dtype, rounds=False):
-        self.device, self.dtype, self.rounds, self.results = torch.device(device), dtype, rounds, {}
+    def __init__(self, device, dtype, nudges=False):
+        self.device, self.dtype, self.nudges, self.results = torch.device(device), dtype, nudges, {}
 
     def names(self):
         return {**NAMES, "integers": self.integers, "normal": self.normal, "tokens": self.tokens, "module": self.module, "sync": self.sync,
@@ -31,17 +31,21 @@ class Run:
         return torch.randint(-3, 4, sizes).to(self.dtype).to(self.device).requires_grad_(grad)
 
     def normal(self, *sizes, grad=False):
-        return self.rounded(torch.randn(*sizes, dtype=torch.float64)).to(self.dtype).to(self.device).requires_grad_(grad)
+        return self.nudged(torch.randn(*sizes, dtype=torch.float64).to(self.dtype)).to(self.device).requires_grad_(grad)
 
     def tokens(self, below, *sizes):
         return torch.randint(0, below, sizes).to(self.device)
 
     def module(self, made, frozen=False):
-        made = made.float() if self.rounds else made
-        return made.to(self.dtype).to(self.device).requires_grad_(not frozen)
+        made = made.to(self.dtype).to(self.device).requires_grad_(not frozen)
+        if self.nudges:
+            with torch.no_grad():
+                for parameter in made.parameters():
+                    parameter.copy_(self.nudged(parameter))
+        return made
 
-    def rounded(self, value):
-        return value.float() if self.rounds else value
+    def nudged(self, value):
+        return value * (1 + torch.finfo(self.dtype).eps) if self.nudges else value
 
     def sync(self):
         if self.device.type == "ltc":
@@ -66,13 +70,13 @@ class Program:
         inner = "\n".join("    " + line for line in [*self.body, *notes])
         return "\n".join([*self.setup, f"for step in range({self.steps}):", inner or "    pass", *self.tail])
 
-    def run(self, device, dtype, rounds=False):
+    def run(self, device, dtype, nudges=False):
         """The results by name, on the CPU, with their geometry. Raises what the program raises."""
         before = torch.get_default_dtype()
         torch.set_default_dtype(torch.float64)
         try:
             torch.manual_seed(0)
-            run = Run(device, dtype, rounds)
+            run = Run(device, dtype, nudges)
             exec(compile(self.text(), "<program>", "exec"), run.names())  # noqa: S102
             return {name: (value.cpu(), geometry) for name, (value, geometry) in run.results.items()}
         finally:
