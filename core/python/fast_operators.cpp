@@ -41,6 +41,9 @@ struct Method {
       at::Tensor result;
       try {
         result = record(kOp, args[0], args[1]);
+      } catch (pybind11::error_already_set& signal) {  // of a handler that ran in a wait
+        signal.restore();
+        return nullptr;
       } catch (const std::exception&) {  // PyTorch meets it too, and says it in its own way
       }
       if (result.defined()) return THPVariable_Wrap(std::move(result));

@@ -13,6 +13,7 @@
 #include "core/python/release.h"
 #include "core/python/run_backward.h"
 #include "core/python/send.h"
+#include "core/python/signals.h"
 #include "core/python/source_lines.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
@@ -40,13 +41,15 @@ void sync_devices(std::optional<int> index, bool wait) {
   if (wait) for_devices(index, [](ltc::LazyDevice& device) { device.wait(); });
 }
 
-// Python's exit: threads that still record, daemons, stop before Python ends them.
+// Python's exit: threads that still record, daemons, stop before Python ends them, and so does what they have queued. This thread
+// goes on: handlers of the program's may come after this one.
 void end_process() {
+  if (ltc::forked()) return;
   const auto release_gil = [] {
     if (PyGILState_Check()) PyEval_SaveThread();
   };
-  if (!ltc::forked()) ltc::stop_other_threads(release_gil, std::chrono::milliseconds(500));
-  ltc::shut_down();
+  ltc::stop_other_threads(release_gil, std::chrono::milliseconds(500));
+  ltc::LazyDevice::rest();
 }
 
 py::list timeline_events(const std::vector<ltc::timeline::Event>& events) {
@@ -134,6 +137,7 @@ PYBIND11_MODULE(_C, m) {
   });
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("adapts_libraries", [] { return ltc::env::is_set(ltc::env::kIntegrations); });
+  m.def("heed_signals", &ltc::heed_signals);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
   m.def("end_process", &end_process, ReleaseGil());

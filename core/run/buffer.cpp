@@ -89,6 +89,10 @@ bool Completion::finished() { return try_wait(0); }
 
 bool Completion::is_over() noexcept { return try_wait_quietly(0); }
 
+bool Completion::is_over_within(std::chrono::nanoseconds time) noexcept {
+  return try_wait_quietly(static_cast<uint64_t>(time.count()));
+}
+
 void Completion::wait_until_over() noexcept { try_wait_quietly(host::kForever); }
 
 bool Completion::try_wait_quietly(uint64_t timeout_ns) noexcept {

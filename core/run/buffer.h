@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,7 @@ class Completion {
   bool finished();  // the same without waiting, not for others that wait either
   // Whether the work is over, well or not. Throws nothing: errors are for who reads the buffers.
   bool is_over() noexcept;
+  bool is_over_within(std::chrono::nanoseconds time) noexcept;
   void wait_until_over() noexcept;
 
  private:

@@ -95,6 +95,7 @@ std::shared_ptr<const ShortRecording> Capture::recording(std::span<const Root> r
 }
 
 Captured Capture::finish(std::span<LazyStorage* const> results) {
+  LongCall call;
   Captured captured;
   LazyDevice::Cut step;
   bool is_own = false;
@@ -120,7 +121,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   if (tape_.trace.records.size() <= kShortRecording) captured.recording = recording(step.roots);
   step.trace = std::move(tape_.trace);
   step.locations = std::move(tape_.locations);
-  std::lock_guard order(device_.submission_);
+  const auto order = lock_in_slices(device_.submission_);
   const CachedProgram& found = device_.look_up(step);
   captured.program = found.program;
   captured.precision = step.precision;
@@ -246,11 +247,13 @@ bool LazyDevice::replay(const Captured& captured, std::span<const Scalar> scalar
 }
 
 void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {
+  LongCall call;
   enter();
   static metrics::Counter& calls = metrics::counter(metrics::kCapturedCalls);
   calls += 1;
   while (true) {
-    std::unique_lock order(submission_);
+    if (captured.program) queue_.await_room();
+    auto order = lock_in_slices(submission_);
     Run run{captured.program, {}, {scalars.begin(), scalars.end()}};
     run.step = captured.step;
     run.undo = captured.undo;
@@ -261,6 +264,9 @@ void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars,
       if (!captured.program) return;
       run.id = ++run_id_;
       queue_.execute(std::move(run));
+      order.unlock();
+      if (process_is_ending()) [[unlikely]]
+        queue_.drain();
       return;
     }
     order.unlock();

@@ -5,6 +5,7 @@
 #include "core/base/log.h"
 #include "core/compile/blame.h"
 #include "core/run/convert.h"
+#include "core/run/copy_out.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/metrics.h"
 #include "core/run/queue.h"
@@ -79,8 +80,7 @@ void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metr
   std::swap(buffer.handle, made.handle);
 }
 
-// Throws what the reader of a buffer is to know.
-static void tell(const Buffer& buffer) {
+void DeviceQueue::tell(const Buffer& buffer) {
   if (buffer.failure && (!buffer.failure->is_told.exchange(true) || buffer.error)) {
     std::rethrow_exception(buffer.failure->error);
   }
@@ -104,17 +104,46 @@ void DeviceQueue::check(const Buffer& buffer) {
   }
 }
 
-void DeviceQueue::copy_out(Buffer& buffer, void* to) {
-  require(buffer);
-  if (buffer.completion) buffer.completion->wait();  // throws the error of the run that made it
-  const TypeId kept = narrowing_.kept(buffer.type);
-  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer.handle, kept);
+void DeviceQueue::CopyOut::begin() {
+  is_begun = true;
+  const TypeId kept = queue.narrowing_.kept(buffer->type);
+  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer->handle, kept);
   if (args.size_bytes == 0) return;
-  const HostValue received = kept == buffer.type ? HostValue{} : allocate_host_value(kept);
+  if (kept != buffer->type) received = allocate_host_value(kept);
   args.to = received.data ? received.data.get() : to;
-  Completion(*this, device_->transfer(args)).wait();
-  if (received.data) convert_elements(received, type_of(buffer.type).dtype, to);
-  metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(args.size_bytes);
+  ltc_event* event = queue.device_->transfer(args);
+  if (event) copied = std::make_shared<Completion>(queue, event, HostValue{kept, received.data ? received.data : memory});
+}
+
+template <typename IsOver>
+bool DeviceQueue::CopyOut::advance(IsOver is_over) {
+  if (!is_begun) {
+    queue.require(*buffer);
+    if (Completion* made = buffer->completion.get()) {
+      if (!is_over(*made)) return false;
+      made->wait();  // throws the error of the run that made it
+    }
+    begin();
+  }
+  if (copied) {
+    if (!is_over(*copied)) return false;
+    copied->wait();
+  }
+  if (received.data) convert_elements(received, type_of(buffer->type).dtype, to);
+  const size_t size_bytes = type_of(queue.narrowing_.kept(buffer->type)).size_bytes();
+  metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(size_bytes);
+  return true;
+}
+
+void DeviceQueue::CopyOut::finish() {
+  advance([](Completion&) { return true; });
+}
+
+bool DeviceQueue::CopyOut::finish_soon() {
+  return advance([](Completion& work) {
+    stay_awake(kAwaitResult, [&] { return work.is_over(); });
+    return work.is_over();
+  });
 }
 
 void DeviceQueue::run_upload(const HostValue& value, Buffer& buffer) {
@@ -124,12 +153,6 @@ void DeviceQueue::run_upload(const HostValue& value, Buffer& buffer) {
   } catch (...) {
     buffer.error = std::current_exception();
   }
-}
-
-void DeviceQueue::run_download(const BufferRef& buffer, void* to) {
-  timeline::Span span("download");
-  tell(*buffer);
-  copy_out(*buffer, to);
 }
 
 void DeviceQueue::run_fetch(const Buffer& source, Buffer& buffer) {
@@ -310,6 +333,12 @@ bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   return std::ranges::find(donate, 1) != donate.end();
 }
 
+// Whether to submit the run now takes a wait for the device; the queue's thread waits, as no signal ends a wait in a plugin.
+bool DeviceQueue::would_wait(const Run& run) {
+  if (!is_asynchronous_) return false;
+  return run.program->steps.size() > 1 || (pending_.size() >= pending_limit_ && !pending_.front()->is_over());
+}
+
 // Waits until the device has at most so many runs before it.
 void DeviceQueue::limit_pending(size_t at_most) {
   for (; pending_.size() > at_most; pending_.pop_front()) pending_.front()->wait_until_over();
@@ -329,8 +358,8 @@ void DeviceQueue::limit_sending(size_t at_most_bytes) {
 void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
   std::vector<HostValue> inputs;
   for (const uint32_t slot : step.inputs) {
-    inputs.push_back(allocate_host_value(slots[slot]->type));
-    copy_out(*slots[slot], inputs.back().data.get());
+    const HostValue& input = inputs.emplace_back(allocate_host_value(slots[slot]->type));
+    CopyOut(*this, slots[slot], input.data.get(), input.data).finish();
   }
   std::vector<Scalar> scalars;
   for (const uint32_t index : step.scalars) scalars.push_back(run.scalar(index));

@@ -31,12 +31,23 @@ constexpr size_t kSymbolicPrograms = 256;
 // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
 constexpr size_t kLongTrace = 1u << 15;
 
+constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
+constexpr std::chrono::seconds kPatienceAtEnd{5};  // with a thread that opens a device
+
 struct Devices {
-  std::mutex mutex;
+  std::timed_mutex mutex;
   std::vector<std::unique_ptr<LazyDevice>> by_ordinal;
 };
 
 constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program an earlier process has compiled
+
+// Whether the calling thread is opening a device, and holds that mutex: a driver may end the process there.
+LTC_THREAD_LOCAL constinit bool t_opens_device = false;
+
+struct Opening {
+  Opening() { t_opens_device = true; }
+  ~Opening() { t_opens_device = false; }
+};
 
 // Of the main thread. Only drains: the end of that thread need not be the process'.
 struct DrainedAtEnd {
@@ -64,10 +75,11 @@ void count_compile(CompiledProgram::Source source) {
 
 LazyDevice& LazyDevice::get(uint32_t ordinal) {
   Devices& all = devices();
-  std::lock_guard lock(all.mutex);
+  const auto lock = lock_in_slices(all.mutex);
   if (ordinal < all.by_ordinal.size() && all.by_ordinal[ordinal]) [[likely]]
     return *all.by_ordinal[ordinal];
   refuse_after_fork();
+  const Opening opening;
   auto& registry = host::Registry::instance();
   const uint32_t count = registry.device_count();
   if (ordinal >= count) fail(Code::kInvalidArgument, "there is no device ltc:", ordinal, ": the loaded backends have ", count);
@@ -89,20 +101,31 @@ LazyDevice* LazyDevice::find(uint32_t ordinal) {
 
 uint32_t LazyDevice::count() { return host::Registry::instance().device_count(); }
 
-void LazyDevice::for_each(void (*visit)(LazyDevice&)) {
-  std::vector<LazyDevice*> open;
-  {
-    std::lock_guard lock(devices().mutex);
-    for (const auto& device : devices().by_ordinal) {
-      if (device) open.push_back(device.get());
-    }
+// None where another thread is opening one for longer than that.
+std::vector<LazyDevice*> LazyDevice::in_use(std::chrono::milliseconds patience) {
+  std::unique_lock lock(devices().mutex, std::defer_lock);
+  for (auto waited = 0 * kWaitSlice; !t_opens_device && !lock.try_lock_for(kWaitSlice); check_interrupt()) {
+    if ((waited += kWaitSlice) > patience) return {};
   }
-  for (LazyDevice* device : open) visit(*device);
+  std::vector<LazyDevice*> open;
+  for (const auto& device : devices().by_ordinal) {
+    if (device) open.push_back(device.get());
+  }
+  return open;
+}
+
+void LazyDevice::for_each(void (*visit)(LazyDevice&)) {
+  for (LazyDevice* device : in_use(kForEver)) visit(*device);
+}
+
+void LazyDevice::rest() {
+  if (forked()) return;
+  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->queue_.rest();
 }
 
 void LazyDevice::shut_down() {
   if (forked()) return;
-  for_each([](LazyDevice& device) { device.queue_.stop(); });
+  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->queue_.stop();
 }
 
 LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
@@ -117,10 +140,24 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
 void LazyDevice::sync(std::string_view reason) { run(reason, false); }
 
 std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited) {
+  LongCall call;
   enter();
   if (tape().is_capture) t_capture->refuse(cat("a value was asked for, or a barrier (", reason, ")"));
   metrics::counter(reason) += 1;
-  std::lock_guard order(submission_);
+  if (has_records()) queue_.await_room();
+  std::vector<BufferRef> outputs = run_step(is_awaited);
+  if (process_is_ending()) [[unlikely]]
+    queue_.drain();  // Python, which the work may need, is about to go
+  return outputs;
+}
+
+bool LazyDevice::has_records() {
+  std::lock_guard lock(mutex_);
+  return !tape_.trace.records.empty();
+}
+
+std::vector<BufferRef> LazyDevice::run_step(bool is_awaited) {
+  const auto order = lock_in_slices(submission_);
   timeline::Span span("barrier", run_id_ + 1);
   Cut& step = spare_;
   cut(step);
@@ -264,7 +301,7 @@ BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
     }
     if (buffer) {
       if (buffer->is_stand_in) fail(Code::kInvalidArgument, kStandsIn);
-      std::lock_guard order(submission_);  // another thread may have promised it and not queued its run yet
+      const auto order = lock_in_slices(submission_);  // another thread may have promised it and not queued its run yet
       return buffer;
     }
     ensure(!synced, "a value is neither traced nor computed after a barrier");
@@ -282,7 +319,10 @@ void LazyDevice::describe(std::span<LazyStorage* const> storages, std::vector<He
   }
 }
 
-void LazyDevice::wait() { queue_.drain(); }
+void LazyDevice::wait() {
+  LongCall call;
+  queue_.drain();
+}
 
 std::string LazyDevice::trace_text() {
   std::lock_guard lock(mutex_);

@@ -12,6 +12,7 @@
 #include "core/compile/cache.h"
 #include "core/compile/symbolic_programs.h"
 #include "core/run/fork.h"
+#include "core/run/interrupt.h"
 #include "core/run/metrics.h"
 #include "core/run/process_end.h"
 #include "core/run/queue.h"
@@ -33,7 +34,10 @@ class LTC_API LazyDevice {
   static LazyDevice* find(uint32_t ordinal);         // null if it is not in use yet, or somebody is just opening one; never waits
   static uint32_t count();                           // loads the plugins too
   static void for_each(void (*visit)(LazyDevice&));  // those in use
-  static void shut_down();                           // drains and stops the queues; for the end of the process
+  // For the end of the process: rest() drains the queues and ends their threads, which later work begins again; after shut_down()
+  // there is no later work. The latter waits for no device that is just being opened.
+  static void rest();
+  static void shut_down();
 
   // `ordinal` among this process' devices.
   LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device);
@@ -92,6 +96,9 @@ class LTC_API LazyDevice {
 
   // The barrier and its steps; `is_awaited`: its caller waits for the results. With LTC_EAGER, returns what it computes.
   std::vector<BufferRef> run(std::string_view reason, bool is_awaited);
+  std::vector<BufferRef> run_step(bool is_awaited);
+  bool has_records();
+  static std::vector<LazyDevice*> in_use(std::chrono::milliseconds patience);
   static void collect_roots(const Tape& tape, std::vector<Root>& roots);
   void cut(Cut& cut);
   void promise(Cut& cut, LazyStorage* owners, size_t root);
@@ -136,7 +143,7 @@ class LTC_API LazyDevice {
   uint32_t replayed_in_ = 0;  // the last epoch in which a captured function was
   uint64_t stamp_ = 0;        // of the last describe()
 
-  std::mutex submission_;  // held from cutting a trace to queueing its run
+  std::timed_mutex submission_;  // held from cutting a trace to queueing its run; no signal handler runs meanwhile
   ProgramCache cache_;
   std::optional<SymbolicPrograms> symbolic_;  // of a plugin that understands it
   Cut spare_;                                 // keeps its memory from barrier to barrier

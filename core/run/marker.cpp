@@ -4,7 +4,9 @@
 
 #include "core/run/buffer.h"
 #include "core/run/fork.h"
+#include "core/run/interrupt.h"
 #include "core/run/pace.h"
+#include "core/run/process_end.h"
 #include "core/run/timeline.h"
 
 namespace ltc {
@@ -30,6 +32,7 @@ bool Marker::reached() {
 }
 
 void Marker::wait() {
+  LongCall call;
   refuse_after_fork();
   std::shared_ptr<Completion> newest;
   {
@@ -39,10 +42,12 @@ void Marker::wait() {
       stay_awake(kAwaitResult, [&] { return is_passed_.load(); });
     }
     std::unique_lock lock(mutex_);
-    passed_.wait(lock, [&] { return is_passed_.load(); });
+    wait_in_slices(passed_, lock, [&] { return is_passed_.load(); });
     newest = newest_;
   }
-  if (newest) newest->wait_until_over();
+  if (!newest) return;
+  stay_awake(kAwaitResult, [&] { return newest->is_over(); });
+  while (!newest->is_over_within(kWaitSlice)) check_interrupt();
 }
 
 uint64_t Marker::time_ns() {

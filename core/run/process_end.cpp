@@ -4,6 +4,8 @@
 
 #include <thread>
 
+#include "core/run/interrupt.h"
+
 namespace ltc {
 
 namespace detail {
@@ -12,7 +14,9 @@ std::atomic<bool> process_is_ending{false};
 
 namespace {
 
-std::atomic<int> g_recording{0}, g_stopped{0};
+constexpr std::chrono::seconds kLongCall{10};  // after which the end of one is not waited for
+
+std::atomic<int> g_recording{0}, g_stopped{0}, g_in_long_calls{0};
 std::atomic<void (*)()> g_before_stopping{nullptr};
 thread_local bool t_ends_process = false;
 
@@ -22,6 +26,7 @@ struct Counted {
 };
 
 thread_local bool t_is_counted = false;
+LTC_THREAD_LOCAL constinit int t_long_calls = 0;  // that this thread is in, one inside the other
 
 }  // namespace
 
@@ -34,16 +39,33 @@ void stop_other_threads(void (*before_stopping)(), std::chrono::milliseconds at_
   t_ends_process = true;
   g_before_stopping = before_stopping;
   detail::process_is_ending = true;
-  const auto end = std::chrono::steady_clock::now() + at_most;
-  while (g_stopped < g_recording - t_is_counted && std::chrono::steady_clock::now() < end)
+  const auto begin = std::chrono::steady_clock::now();
+  const auto is_worth_waiting = [&] {
+    const auto waited = std::chrono::steady_clock::now() - begin;
+    return waited < at_most || (waited < kLongCall && g_in_long_calls > (t_long_calls > 0));
+  };
+  while (g_stopped < g_recording - t_is_counted && is_worth_waiting()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    check_interrupt();
+  }
 }
 
 void stop_this_thread() {
   if (t_ends_process) return;
   if (t_is_counted) ++g_stopped;
+  if (t_long_calls > 0) --g_in_long_calls;
   g_before_stopping.load()();
   for (;;) pause();
+}
+
+LongCall::LongCall() {
+  if (t_long_calls++ == 0) ++g_in_long_calls;
+}
+
+LongCall::~LongCall() {
+  if (process_is_ending()) [[unlikely]]
+    stop_this_thread();
+  if (--t_long_calls == 0) --g_in_long_calls;
 }
 
 }  // namespace ltc

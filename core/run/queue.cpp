@@ -4,7 +4,10 @@
 
 #include <future>
 
+#include "core/run/copy_out.h"
 #include "core/run/fork.h"
+#include "core/run/interrupt.h"
+#include "core/run/process_end.h"
 #include "core/run/timeline.h"
 
 namespace ltc {
@@ -18,6 +21,10 @@ constexpr size_t kShortUpload = 256 << 10;  // bytes
 constexpr size_t kStagedBytes = 256 << 20;
 
 constexpr uint64_t kLinger = 20'000;  // ns for which the queue's thread stays awake at any pace
+
+// The queue whose work the calling thread does. A plugin may end the process in the middle of it, and the end must not wait for
+// it.
+LTC_THREAD_LOCAL constinit const DeviceQueue* t_working = nullptr;
 
 RunsHere g_runs_here = nullptr;
 ThrowToReader g_throw_to_reader = nullptr;
@@ -42,20 +49,28 @@ DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t wind
 DeviceQueue::~DeviceQueue() { stop(); }
 
 void DeviceQueue::refuse_after_stop() const {
-  if (stopping_) fail(Code::kCancelled, "the device queue was stopped");
+  if (stopping_) fail(Code::kCancelled, "the device queue was stopped: the process is ending");
 }
 
 template <typename HasRoom>
 void DeviceQueue::await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room) {
   if (has_room()) return;
   host::Waiting waiting(*device_);
-  room_.wait(lock, [&] { return has_room() || stopping_; });
+  wait_in_slices(room_, lock, [&] { return has_room() || stopping_; });
+}
+
+void DeviceQueue::await_room() {
+  std::unique_lock lock(mutex_);
+  if (!window_.has_room()) await_room(lock, [&] { return window_.is_half_free(); });
 }
 
 void DeviceQueue::submit(Task task) {
   refuse_after_fork();
   std::unique_lock lock(mutex_);
-  if (task.run_ns && !window_.has_room()) await_room(lock, [&] { return window_.is_half_free(); });
+  if (task.run_ns && !window_.has_room()) {
+    host::Waiting waiting(*device_);
+    room_.wait(lock, [&] { return window_.is_half_free() || stopping_; });
+  }
   refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   if (tasks_.empty() && !running_) pace_.note_arrival(timeline::now_ns());
@@ -98,6 +113,7 @@ bool DeviceQueue::take(Task& task) {
 
 void DeviceQueue::work() {
   pthread_setname_np(pthread_self(), "ltc_queue");  // for debuggers and profilers
+  t_working = this;
   Task task;
   while (take(task)) {
     task.work();
@@ -124,10 +140,12 @@ bool DeviceQueue::try_here(Work work) {
     if (running_ || stopping_ || !tasks_.empty()) return false;
     pace_.note_arrival(timeline::now_ns());
     running_ = true;
+    t_working = this;
   }
   struct End {
     DeviceQueue& queue;
     ~End() {
+      t_working = nullptr;
       std::lock_guard lock(queue.mutex_);
       queue.running_ = false;
       queue.pace_.note_dry(timeline::now_ns());
@@ -158,16 +176,25 @@ std::shared_ptr<Marker> DeviceQueue::mark(bool timed) {
 }
 
 void DeviceQueue::drain() {
-  if (forked()) return;
+  if (forked() || t_working == this) return;
   try {
-    mark()->wait();
-  } catch (const Error&) {  // stopped meanwhile, which drains too
+    mark(/*timed=*/true)->wait();  // so the queue's thread is the one that waits in the plugin, where no signal ends a wait
+  } catch (const Error&) {         // stopped meanwhile, which drains too
   }
 }
 
+void DeviceQueue::rest() {
+  const bool was_stopped = stopping_;
+  drain();
+  stop();
+  std::lock_guard lock(mutex_);
+  stopping_ = was_stopped;
+  wanted_ = !tasks_.empty();
+}
+
 void DeviceQueue::stop() {
-  if (forked()) {
-    if (thread_.joinable()) thread_.detach();  // it never existed in this process
+  if (forked() || t_working == this) {
+    if (thread_.joinable()) thread_.detach();  // it never existed in this process, or ends with it
     return;
   }
   std::thread thread;
@@ -204,6 +231,7 @@ BufferRef DeviceQueue::upload(HostValue value) {
     buffer->host = std::move(value);  // sent by whoever reads it first
     return buffer;
   }
+  LongCall call;
   reserve_staging(size);
   const std::shared_ptr<Staged> staged(new Staged{*this, std::move(value)});  // a std::function must be copyable
   submit({[this, staged, buffer] { run_upload(staged->value, *buffer); }});
@@ -270,7 +298,14 @@ bool DeviceQueue::runs_beside(const Run& run) const {
 
 void DeviceQueue::execute(Run run) {
   refuse_after_fork();
-  if (!runs_beside(run) && try_here([&] { run_program(run); })) return;
+  bool ran = false;
+  const auto run_here = [&] {
+    if (would_wait(run)) return;
+    run_program(run);
+    ran = true;
+  };
+  if (!runs_beside(run)) try_here(run_here);
+  if (ran) return;
   // How long an asynchronous device takes is not known.
   const bool is_known = run.program && !is_asynchronous_;
   const int64_t expected_ns = is_known ? run.program->typical_ns.load(std::memory_order_relaxed) : INT64_MAX;
@@ -283,29 +318,61 @@ void DeviceQueue::execute(Run run) {
   }
 }
 
-void DeviceQueue::download(const BufferRef& buffer, void* to) {
-  std::mutex mutex;
-  std::condition_variable done;
+// A copy that the queue's thread makes; shared with it, as who waits may be interrupted and go.
+struct DeviceQueue::Download {
+  CopyOut copy;
+  std::mutex mutex = {};
+  std::condition_variable changed = {};
   std::atomic<bool> finished{false};
-  std::exception_ptr error;
-  const auto copy = [&] {
+  std::exception_ptr error = {};
+
+  void work() {
     try {
-      run_download(buffer, to);
+      tell(*copy.buffer);
+      copy.finish();
     } catch (...) {
       error = std::current_exception();
     }
-  };
-  const auto announce = [&] {
+  }
+  void announce() {
     std::lock_guard lock(mutex);
     finished = true;
-    done.notify_one();
-  };
-  if (!try_here(copy)) {
-    host::Waiting waiting(*device_);
-    submit({.work = copy, .announce = announce});
-    stay_awake(kAwaitResult, [&] { return finished.load(); });
+    changed.notify_one();
+  }
+  void wait() {
+    const auto is_finished = [&] { return finished.load(); };
+    stay_awake(kAwaitResult, is_finished);
     std::unique_lock lock(mutex);  // even if it has finished: the announcement must have ended
-    done.wait(lock, [&] { return finished.load(); });
+    wait_in_slices(changed, lock, is_finished);
+  }
+};
+
+void DeviceQueue::download(const BufferRef& buffer, void* to, std::shared_ptr<void> memory) {
+  LongCall call;
+  CopyOut copy(*this, buffer, to, std::move(memory));
+  std::exception_ptr error;
+  bool is_over = false;
+  try_here([&] {
+    timeline::Span span("download");
+    try {
+      tell(*buffer);
+      is_over = copy.finish_soon();
+    } catch (...) {
+      error = std::current_exception();
+      is_over = true;
+    }
+  });
+  if (!is_over) {
+    host::Waiting waiting(*device_);
+    const auto download = std::make_shared<Download>(std::move(copy));
+    submit({.work =
+                [download] {
+                  timeline::Span span("download");
+                  download->work();
+                },
+            .announce = [download] { download->announce(); }});
+    download->wait();
+    error = download->error;
   }
   if (error) throw_to_reader(error);
 }

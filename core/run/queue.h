@@ -8,6 +8,7 @@
 // Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read
 //   such a buffer fails with the same error without running; later work goes on. A run that names its step is repeated op by op
 //   (recovery.h): only what depends on the op that failed is lost.
+// Signals: what waits in a thread of the program throws what check_interrupt() throws; what was submitted goes on.
 #pragma once
 
 #include <atomic>
@@ -84,20 +85,28 @@ class DeviceQueue {
   // A buffer of `type` that begins as `source`, of this queue, does, as far as both go; zero behind that. Returns at once.
   BufferRef resized(BufferRef source, TypeId type);
 
+  // Returns when the window has room for a run, until another thread takes it. To be called where signal handlers may run, which
+  // execute() does not let them.
+  void await_room();
+
   // Returns when the run is queued, which is before it has run, or when the window has room. Where it throws, the outputs fail
   // with the same error.
   void execute(Run run);
 
   // Copies the buffer's bytes (dense row-major) to `to`; waits for them. Throws the error of whatever failed to produce them.
-  void download(const BufferRef& buffer, void* to);
+  // Where the wait is interrupted, the copy goes on: `memory` is what keeps `to` alive.
+  void download(const BufferRef& buffer, void* to, std::shared_ptr<void> memory = nullptr);
 
   // This place in the queue's order. A timed one has the device finish what came before, so that its time is exact.
   std::shared_ptr<Marker> mark(bool timed = false);
   // Throws the error of what was to produce the buffer, and the failure of a run that nobody was told of. After a drain.
   static void check(const Buffer& buffer);
 
-  void drain();  // returns when all that was submitted before is done on the device; throws nothing
-  void stop();   // drains, ends the thread; afterwards every submission throws Error(kCancelled)
+  void drain();  // returns when all that was submitted before is done on the device; throws no errors
+  void rest();   // the same, and ends the thread; a later submission begins another
+  // Drains, ends the thread; afterwards every submission throws Error(kCancelled). From inside of this queue's own work, whose
+  // plugin ends the process, it waits for nothing.
+  void stop();
 
  private:
   friend class Recovery;
@@ -109,7 +118,7 @@ class DeviceQueue {
   };
 
   template <typename HasRoom>
-  void await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room);  // or that the queue stops
+  void await_room(std::unique_lock<std::mutex>& lock, HasRoom has_room);  // or that the queue stops; in slices
   void submit(Task task);
   struct Staged;
   void reserve_staging(size_t bytes);
@@ -122,11 +131,11 @@ class DeviceQueue {
   bool try_here(Work work);
 
   void require(Buffer& buffer);
+  static void tell(const Buffer& buffer);  // throws what a reader of the buffer is to know
   // A new buffer that make(source, buffer) fills when its turn comes; it throws what the buffer's readers meet.
   template <typename Make>
   BufferRef make_from(BufferRef source, TypeId type, Make make);
   void run_upload(const HostValue& value, Buffer& buffer);
-  void run_download(const BufferRef& buffer, void* to);
   void run_fetch(const Buffer& source, Buffer& buffer);
   void run_resize(Buffer& source, Buffer& buffer);
   void run_program(Run& run);
@@ -140,7 +149,9 @@ class DeviceQueue {
   auto with_memory(Work work);
   void limit_pending(size_t at_most);
   void limit_sending(size_t at_most_bytes);
-  void copy_out(Buffer& buffer, void* to);
+  struct CopyOut;
+  struct Download;
+  bool would_wait(const Run& run);
   void copy_in(const HostValue& value, Buffer& buffer);
   // The buffer gets memory, which the transfer fills from then on; `counter` counts the bytes, `sent` is what it reads.
   void fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metrics::Counter& counter, HostValue sent = {});

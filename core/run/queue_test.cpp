@@ -128,15 +128,19 @@ TEST_F(QueueTest, WhatWasWaitedForIsReachedWhenAskedAgain) {
 
 TEST_F(QueueTest, WhoAsksIsNotHeldUpByWhoWaits) {
   Gate waits, go_on;
-  watch.on_wait = [&](ltc_event*, uint64_t timeout_ns) -> const char* {
-    if (timeout_ns == host::kForever) waits.open(), go_on.wait();
+  std::atomic<std::thread::id> waiter;
+  watch.on_wait = [&](ltc_event*, uint64_t) -> const char* {
+    if (std::this_thread::get_id() == waiter) waits.open(), go_on.wait();
     return nullptr;
   };
   open("watched_async");
   const ProgramRef neg = program(kNeg);
   const BufferRef output = run(neg, upload({1, 2}));
   const auto marker = queue().mark();
-  std::thread waiting([&] { marker->wait(); });
+  std::thread waiting([&] {
+    waiter = std::this_thread::get_id();
+    marker->wait();
+  });
   waits.wait();
   const auto asking = std::async(std::launch::async, [&] {
     while (!marker->reached()) std::this_thread::yield();

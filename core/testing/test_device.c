@@ -64,7 +64,7 @@ static const char* run_plan(ltc_device* device, struct task* task) {
   free(inputs);
   free(outputs);
   if (LTC_TEST_SLEEP_MS > 0) {
-    const struct timespec pause = {0, LTC_TEST_SLEEP_MS * 1000000L};
+    const struct timespec pause = {LTC_TEST_SLEEP_MS / 1000, LTC_TEST_SLEEP_MS % 1000 * 1000000L};
     nanosleep(&pause, NULL);
   }
   ++device->runs;

@@ -11,10 +11,12 @@
  *   LTC_TEST_SYMBOLIC     understands that extension, but refuses graphs with so many symbols
  *   LTC_TEST_FAULT        one fault of the list below
  *   LTC_TEST_ENTRY        exports the entry under this name, for a wrapper */
+#define _POSIX_C_SOURCE 200809L
 #include <fenv.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/testing/test_device.h"
 #include "core/testing/test_plan.h"
@@ -59,6 +61,9 @@ enum {
   CRASHES,            /* in execute */
   HANGS,              /* in execute */
   EXITS,              /* in execute */
+  EXITS_IN_DESCRIBE,
+  EXITS_IN_OPEN,
+  SLEEPS_IN_COMPILE,  /* a second */
   OVERCLAIMS,         /* claims every node */
   NAMELESS_NODE,      /* lower refuses without the index of the node */
   IGNORES_FLAGS,      /* transfer accepts flags that do not exist */
@@ -101,6 +106,7 @@ static ltc_string string(const char* text) {
 
 static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   (void)plugin;
+  if (FAULT == EXITS_IN_DESCRIBE) exit(3);
   if (FAULT == WRITES_BEYOND) memset((char*)info + info->struct_size, 0, 16);
   while (FAULT == HANGS_LOADING) continue;
   info->name = string(FAULT == BAD_BYTES ? "caf\xe9" : LTC_TEST_NAME);
@@ -118,6 +124,7 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   ltc_status* refused = refuse_extensions(plugin, args->ext);
   if (refused) return refused;
+  if (FAULT == EXITS_IN_OPEN) exit(3);
   if (args->ordinal >= device_count) return error(plugin, LTC_NOT_FOUND, "no such device");
   if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
   ltc_device* made = test_device_open(plugin);
@@ -259,6 +266,7 @@ static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc
   ltc_status* refused = refuse_extensions(device->plugin, args->ext);
   if (refused) return refused;
   if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
+  if (FAULT == SLEEPS_IN_COMPILE) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   ltc_executable* made = calloc(1, sizeof *made);
   if (!made) return test_out_of_memory(device->plugin);
   made->device = device;

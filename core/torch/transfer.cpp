@@ -27,11 +27,14 @@ at::Tensor download_memory(LazyStorage& storage, TypeId declared, std::string_vi
   const auto options = at::TensorOptions().dtype(to_scalar_type(type.dtype)).device(at::kCPU);
   at::Tensor memory = at::empty({type.element_count}, options);
   const BufferRef buffer = storage.device().computed(storage, reason);
+  const auto download = [&](const at::Tensor& to) {
+    storage.device().queue().download(buffer, to.mutable_data_ptr(), std::make_shared<at::Tensor>(to));
+  };
   if (type.contiguous) {
-    storage.device().queue().download(buffer, memory.mutable_data_ptr());
+    download(memory);
   } else {
     const at::Tensor rows = at::empty(type.sizes, options);
-    storage.device().queue().download(buffer, rows.mutable_data_ptr());
+    download(rows);
     memory.as_strided(type.sizes, type.strides).copy_(rows);
   }
   return memory;

@@ -20,6 +20,7 @@ def register() -> None:
     _C.make_operators_fast()
     _C.make_releases_fast()
     _C.make_sends_fast()
+    _C.heed_signals()
     _C.record_source_lines([os.path.dirname(torch.__file__), os.path.dirname(__file__)])
     torch._register_device_module("ltc", _device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
