@@ -1,10 +1,13 @@
 """What the package is made of: where its libraries look for others, and whose code they contain."""
 
+import importlib.metadata
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import ltc
 
@@ -99,3 +102,26 @@ def test_third_party_names_all_whose_code_is_in_the_package():
 def test_the_notices_are_in_the_wheel():
     pyproject = (ROOT / "pyproject.toml").read_text()
     assert 'license-files = ["LICENSE", "THIRD-PARTY"]' in pyproject
+
+
+def pinned():
+    """Name and exact version of each line of constraints.txt."""
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    pins = [re.fullmatch(r"([A-Za-z0-9._-]+)==([A-Za-z0-9.]+)(?: ; .*)?", line).groups() for line in lines]
+    return {canonicalize_name(name): version for name, version in pins}
+
+
+def test_all_that_dev_installs_has_an_exact_version():
+    versions = pinned()
+    installed = re.search(r"^pip_packages=\((.*)\)$", (ROOT / "dev").read_text(), re.MULTILINE).group(1).split()
+    assert installed and set(installed) <= versions.keys()
+    for name in installed:
+        for requirement in map(Requirement, importlib.metadata.requires(name) or []):
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                assert canonicalize_name(requirement.name) in versions or "==" in str(requirement.specifier), f"{name} brings {requirement}"
+
+
+def test_the_wheel_is_built_with_the_headers_that_dev_installs():
+    versions, pyproject = pinned(), (ROOT / "pyproject.toml").read_text()
+    for name in "torch", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc":
+        assert f"{name}=={versions[name]}" in pyproject
