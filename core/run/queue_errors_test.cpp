@@ -51,6 +51,26 @@ TEST_F(QueueErrorsTest, ADeviceWithoutMemoryIsAskedAgainWhenItIsIdle) {
   }
 }
 
+// What is loaded from the disk is then compiled again.
+TEST_F(QueueErrorsTest, AProgramKnowsThatItsFirstRunHasFailed) {
+  open("watched");
+  bool fails = true;
+  watch.on_execute = [&] { return fails ? "not this time" : nullptr; };
+  const ProgramRef neg = program(kNeg), twice = program(kDouble);
+  const BufferRef input = upload({1, 2});
+  run(neg, input);
+  queue().drain();
+  EXPECT_TRUE(neg->failed_at_first);
+  fails = false;
+  run(twice, input);
+  queue().drain();
+  fails = true;
+  run(twice, input);
+  queue().drain();
+  EXPECT_FALSE(twice->failed_at_first);
+  watch.on_execute = nullptr;
+}
+
 TEST_F(QueueErrorsTest, AnErrorOfTheEventReachesWhoeverReadsTheValue) {
   open("test_fails");  // every second run, through its event
   const ProgramRef neg = program(kNeg), sin = program(kSin);

@@ -88,9 +88,9 @@ size_t Library::add(const std::string& kernel) {
 
 void Library::build(const std::string& flags) {
   static int count = 0;  // dlopen takes a path that it has seen for the library that it knows
-  const std::string name = "ltc_kernels_" + std::to_string(getpid()) + "_" + std::to_string(count++);
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / name;
-  std::filesystem::create_directories(folder);
+  std::string name = std::filesystem::temp_directory_path() / ("ltc_kernels_" + std::to_string(count++) + "_XXXXXX");
+  ASSERT_NE(mkdtemp(name.data()), nullptr) << name;  // code is run from it: nobody else may have made it
+  const std::filesystem::path folder = name;
   const std::string source = folder / "kernels.cpp", library = folder / "kernels.so";
   std::ofstream(source) << text();
   const std::string command = "c++ -std=c++17 -Werror -Wno-unused-function -ffp-contract=off " + flags +
