@@ -9,6 +9,7 @@
 #include "core/torch/memory.h"
 #include "core/torch/resize.h"
 #include "core/torch/tensor.h"
+#include "core/torch/why.h"
 
 namespace ltc {
 namespace {
@@ -104,7 +105,7 @@ class Hooks final : public at::PrivateUse1HooksInterface {
     try {
       return device_count();
     } catch (const std::exception& error) {
-      log::debug("no device: ", error.what());
+      log::debug("no device: ", why(error));
       return 0;
     }
   }

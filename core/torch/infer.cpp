@@ -5,12 +5,15 @@
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/zeros.h>
 
+#include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 #include "core/base/log.h"
 #include "core/run/metrics.h"
 #include "core/torch/map_tensors.h"
 #include "core/torch/shape_rules.h"
+#include "core/torch/why.h"
 
 namespace ltc {
 namespace {
@@ -102,28 +105,100 @@ void add_results(const torch::jit::Stack& results, const std::vector<size_t>& re
   }
 }
 
+// What a call of stand-ins gives; nothing if it throws.
+std::optional<std::vector<TypeId>> try_on(const OpEntry& entry, const torch::jit::Stack& args) {
+  const bool is_writing = entry.kind == OpKind::kWriting;
+  torch::jit::Stack results = args;
+  try {
+    entry.recorded->callBoxed(&results);
+  } catch (const std::exception& error) {
+    log::debug("the shape of ", entry.recorded->operator_name(), " is not known from stand-ins: ", why(error));
+    return std::nullopt;
+  }
+  std::vector<TypeId> outputs;
+  if (is_writing) {
+    for (const at::Tensor& tensor : written_tensors(entry, args.data())) outputs.push_back(type_of_result(tensor));
+  }
+  add_results(results, is_writing ? entry.returns : std::vector<size_t>(), outputs);
+  return outputs;
+}
+
 // The CPU kernel itself, once, on stand-ins. Exact by construction, strides included, and costs one eager run of the op per new
 // combination of types. Where no filling suits it, the op runs eagerly on the values, which also raises the user's error in the
 // op's own words.
 std::optional<std::vector<TypeId>> infer_on_cpu(const OpEntry& entry, const torch::jit::Stack& stack) {
-  const bool is_writing = entry.kind == OpKind::kWriting;
   for (const Fill fill : {Fill::kZeros, Fill::kRegular, Fill::kOnes}) {
-    const torch::jit::Stack args = stand_ins(stack, fill, false);
-    torch::jit::Stack results = args;
-    try {
-      entry.recorded->callBoxed(&results);
-    } catch (const std::exception& error) {
-      log::debug("the shape of ", entry.recorded->operator_name(), " is not known from stand-ins: ", error.what());
-      continue;
-    }
-    std::vector<TypeId> outputs;
-    if (is_writing) {
-      for (const at::Tensor& tensor : written_tensors(entry, args.data())) outputs.push_back(type_of_result(tensor));
-    }
-    add_results(results, is_writing ? entry.returns : std::vector<size_t>(), outputs);
-    return outputs;
+    if (auto outputs = try_on(entry, stand_ins(stack, fill, false))) return outputs;
   }
   return std::nullopt;
+}
+
+// ---- calls that are too large to be tried
+
+constexpr double kLargestTrial = 128 << 20;  // bytes of operands and results
+
+template <typename Visit>
+void for_each_tensor(const torch::jit::Stack& stack, const Visit& visit) {
+  const auto visit_defined = [&](const at::Tensor& tensor) {
+    if (tensor.defined()) visit(tensor);
+  };
+  for (const c10::IValue& value : stack) {
+    if (value.isTensor()) visit_defined(value.toTensor());
+    if (!value.isList()) continue;
+    for (const c10::IValue& element : value.toListRef()) {
+      if (element.isTensor()) visit_defined(element.toTensor());
+    }
+  }
+}
+
+double operand_bytes(const torch::jit::Stack& stack) {
+  double bytes = 0;
+  for_each_tensor(stack, [&](const at::Tensor& tensor) { bytes += static_cast<double>(tensor.numel()) * tensor.itemsize(); });
+  return bytes;
+}
+
+double bytes_of(const std::vector<TypeId>& types) {
+  double bytes = 0;
+  for (const TypeId type : types) {
+    if (type != kNoType) bytes += static_cast<double>(type_of(type).size_bytes());
+  }
+  return bytes;
+}
+
+// About as many elements as results may have that are larger than the operands.
+double most_elements(const OpEntry& entry, const torch::jit::Stack& stack) {
+  double product = 1;
+  const auto multiply = [&](int64_t size) { product *= std::max(1.0, std::abs(static_cast<double>(size))); };
+  std::vector<int64_t> broadcast;  // from the last dim on
+  bool has_tensors = false;
+  for_each_tensor(stack, [&](const at::Tensor& tensor) {
+    has_tensors = true;
+    broadcast.resize(std::max<size_t>(broadcast.size(), tensor.dim()), 1);
+    for (int64_t dim = 1; dim <= tensor.dim(); ++dim) broadcast[dim - 1] = std::max(broadcast[dim - 1], tensor.size(-dim));
+  });
+  const bool repeats = entry.recorded->operator_name().name == "aten::repeat";
+  if (repeats || entry.recorded->hasTag(at::Tag::pointwise)) std::ranges::for_each(broadcast, multiply);
+  for (const c10::IValue& value : stack) {
+    if (value.isInt() && !has_tensors) multiply(value.toInt());
+    if (value.isIntList()) std::ranges::for_each(value.toIntVector(), multiply);
+  }
+  return product;
+}
+
+// Ops whose shape functions give other sizes or types than the CPU's kernels do.
+constexpr std::string_view kKernelKnowsBetter[] = {"aten::_embedding_bag", "aten::_embedding_bag_forward_only",
+                                                   "aten::native_layer_norm"};
+
+// What PyTorch's shape function for its device without memory says of a call that would take much to try. Nothing for all others,
+// and where there is no such function. Its strides are those of the CPU's kernel but for few ops, and only in unusual layouts.
+// Most of these functions are Python, and the first one imports much: more than a trial of usual size takes.
+std::optional<std::vector<TypeId>> infer_if_large(const OpEntry& entry, const torch::jit::Stack& stack) {
+  const double bytes = operand_bytes(stack);
+  if (bytes <= kLargestTrial && most_elements(entry, stack) * sizeof(double) <= kLargestTrial) return std::nullopt;
+  if (std::ranges::find(kKernelKnowsBetter, entry.recorded->operator_name().name) != std::end(kKernelKnowsBetter))
+    return std::nullopt;
+  auto outputs = try_on(entry, stand_ins(stack, Fill::kZeros, false, at::kMeta));
+  return outputs && bytes + bytes_of(*outputs) > kLargestTrial ? outputs : std::nullopt;
 }
 
 bool is_of_other_library(const OpEntry& entry) {
@@ -135,16 +210,7 @@ bool is_of_other_library(const OpEntry& entry) {
 // (register_fake, a Meta kernel); one without runs eagerly.
 std::optional<std::vector<TypeId>> infer_by_meta(const OpEntry& entry, const torch::jit::Stack& stack) {
   if (entry.kind == OpKind::kWriting || !entry.recorded->hasKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
-  torch::jit::Stack results = stand_ins(stack, Fill::kZeros, false, at::kMeta);
-  try {
-    entry.recorded->callBoxed(&results);
-  } catch (const std::exception& error) {
-    log::debug("the shape function of ", entry.recorded->operator_name(), " fails: ", error.what());
-    return std::nullopt;
-  }
-  std::vector<TypeId> outputs;
-  add_results(results, {}, outputs);
-  return outputs;
+  return try_on(entry, stand_ins(stack, Fill::kZeros, false, at::kMeta));
 }
 
 Attr constant_attr(const Arg& arg, const c10::IValue& value) {
@@ -201,35 +267,68 @@ bool mixes_precisions(const OpEntry& entry, const c10::IValue* args) {
   return false;
 }
 
+// Whether the CPU converts operands before it chooses the strides of the result by theirs: a converted copy has no gaps, and no
+// repeated elements. PyTorch does so for the CPU alone.
+bool converts_first(const OpEntry& entry, const torch::jit::Stack& stack, const std::vector<TypeId>& outputs) {
+  if (outputs.size() != 1 || !entry.recorded->hasTag(at::Tag::pointwise)) return false;
+  const bool is_exact = c10::isIntegralType(to_scalar_type(type_of(outputs[0]).dtype), true);
+  std::optional<c10::ScalarType> met;
+  bool converts = false, has_plain_strides = true;
+  for_each_tensor(stack, [&](const at::Tensor& tensor) {
+    if (tensor.dim() == 0) return;
+    converts |= (met && *met != tensor.scalar_type()) || (!is_exact && c10::isIntegralType(tensor.scalar_type(), true));
+    met = tensor.scalar_type();
+    has_plain_strides &= tensor.is_contiguous();
+  });
+  return converts && !has_plain_strides;
+}
+
+// Whether indices go into a tensor without elements: their kernels refuse that, shape functions do not, and nothing of the result
+// is ever computed.
+bool indexes_nothing(const OpEntry& entry, const c10::IValue* args) {
+  if (!args[0].isTensor() || !args[0].toTensor().defined() || args[0].toTensor().numel() > 0) return false;
+  for (size_t i = 1; i < entry.args.size(); ++i) {
+    if (entry.args[i].name == "index" && args[i].isTensor()) return args[i].toTensor().numel() > 0;
+  }
+  return false;
+}
+
+std::optional<std::vector<TypeId>> infer_outputs(const OpEntry& entry, const c10::IValue* args, bool asks_kernel) {
+  const torch::jit::Stack stack(args, args + entry.args.size());
+  if (!asks_kernel) {
+    if (auto outputs = apply_shape_rule(entry, args)) return outputs;
+    if (entry.structured && !mixes_precisions(entry, args) && !indexes_nothing(entry, args)) {
+      std::vector<TypeId> outputs;
+      add_results(infer_structured(entry, stack), {}, outputs);
+      if (!converts_first(entry, stack, outputs)) return outputs;
+    }
+  }
+  if (is_of_other_library(entry)) return infer_by_meta(entry, stack);
+  if (auto outputs = infer_if_large(entry, stack)) return outputs;
+  return infer_on_cpu(entry, stack);
+}
+
 }  // namespace
 
 bool is_inferring() { return t_inferring; }
 
-std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args) {
+std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args, bool asks_kernel) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
-  torch::jit::Stack stack(args, args + entry.args.size());
-  Signature signature;
-  if (auto outputs = apply_shape_rule(entry, args)) {
-    signature.outputs = std::move(*outputs);
-  } else if (entry.structured && !mixes_precisions(entry, args)) {
-    add_results(infer_structured(entry, std::move(stack)), {}, signature.outputs);
-  } else if (auto outputs = is_of_other_library(entry) ? infer_by_meta(entry, stack) : infer_on_cpu(entry, stack)) {
-    signature.outputs = std::move(*outputs);
-  } else {
-    return std::nullopt;
-  }
-  signature.attrs = node_attrs(entry, args);
-  return signature;
+  auto outputs = infer_outputs(entry, args, asks_kernel);
+  if (!outputs) return std::nullopt;
+  return Signature{std::move(*outputs), node_attrs(entry, args)};
 }
 
-std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args) {
+std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, const Signature& signature) {
   static metrics::Counter& rehearsals = metrics::counter(metrics::kRehearsals);
   ++rehearsals;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   const torch::jit::Stack stack(args, args + entry.args.size() + entry.out_count);
+  const bool is_large = operand_bytes(stack) + bytes_of(signature.outputs) > kLargestTrial;
+  const c10::DeviceType device = is_large ? at::kMeta : at::kCPU;
   std::exception_ptr first;
   for (const Fill fill : {Fill::kZeros, Fill::kRegular, Fill::kOnes}) {
-    const torch::jit::Stack stand_in = stand_ins(stack, fill, true);
+    const torch::jit::Stack stand_in = stand_ins(stack, fill, true, device);
     torch::jit::Stack results = stand_in;
     try {
       entry.called.callBoxed(&results);

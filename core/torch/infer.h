@@ -19,13 +19,15 @@ struct Signature {
 
 // Works it out, without looking at any value. `args` are the arguments of `entry.recorded`; lazy tensors among them are used
 // for their geometry only. Empty if it cannot be known without running the op on the values (the caller then runs it eagerly).
-// Throws what the op throws for these shapes. Calls dispatcher kernels: hold no lock.
-std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args);
+// `asks_kernel`: the numbers among the arguments decide too, so the CPU kernel is asked whatever else would know.
+// Throws what the op throws for these shapes. Calls dispatcher kernels: hold no lock. Takes memory for small tensors only.
+std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args, bool asks_kernel = false);
 
 // Runs `entry.called` on CPU stand-ins for its `args`, which share memory as the arguments do, and throws what it throws: for the
 // errors that depend on more than operand types (an output of another dtype or size, or one that overlaps an operand). Returns
-// the geometries that what it writes then has, in order.
-std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args);
+// the geometries that what it writes then has, in order. `signature`: of the call. A large one is asked from stand-ins without
+// memory.
+std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, const Signature& signature);
 
 // The tensors that a call writes, in order: `args` are those of `entry.called`. Not given ones are left out.
 c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args);

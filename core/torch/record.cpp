@@ -7,12 +7,16 @@
 #include <algorithm>
 
 #include "core/torch/fallback.h"
+#include "core/torch/large_numbers.h"
 #include "core/torch/map_tensors.h"
 #include "core/torch/recording.h"
 #include "core/torch/transfer.h"
 
 namespace ltc {
 namespace {
+
+constexpr const char* kNoSuchConstants =
+    "programs have no complex constants, and no integers of 2^63 and more among other numbers";
 
 // One boxed call of an op. Built, run, gone.
 class Call {
@@ -31,14 +35,14 @@ class Call {
  private:
   bool attempt() {
     Recording recording(entry_);
-    if (!collect(recording)) return run_eagerly(entry_, stack_, "programs have no complex constants"), true;
+    if (!collect(recording)) return run_eagerly(entry_, stack_, kNoSuchConstants), true;
     if (recording.has_foreign() || !recording.device()) return admit_foreign(recording.device()), false;
     const Signature* signature;
     bool is_recorded, is_long;
     {
       Recorder recorder(*recording.device());
       signature = recording.find_signature(recorder);
-      is_recorded = signature && targets_fit(*signature);
+      is_recorded = signature && targets_fit(*signature) && !widens(*signature);
       if (is_recorded) emit(recording, recorder, *signature);
       is_long = is_recorded && recorder.is_long();
     }
@@ -47,25 +51,32 @@ class Call {
       if (is_long) recording.device()->end_trace();
       return true;
     }
-    if (signature) return adapt(*signature);
-    std::optional<Signature> inferred = infer(entry_, args_);
-    if (!inferred) return run_eagerly(entry_, stack_, "what it gives is not known without its values"), true;
-    return recording.remember(std::move(*inferred)), false;
+    if (signature) return widens(*signature) ? (run_eagerly(entry_, stack_, kNoSuchConstants), true) : adapt(*signature);
+    const bool needs_values = recording.needs_values();
+    std::optional<Signature> inferred = needs_values ? std::nullopt : infer(entry_, args_, asks_kernel_);
+    if (inferred) return recording.remember(std::move(*inferred)), false;
+    run_eagerly(entry_, stack_, "what it gives is not known without its values");
+    if (!needs_values) recording.remember_needs_values();
+    return true;
   }
 
   // Whether all of the call can be part of a program.
-  bool collect(Recording& recording) const {
+  bool collect(Recording& recording) {
     for (size_t i = 0; i < entry_.args.size(); ++i) {
       const c10::IValue& value = args_[i];
       switch (entry_.args[i].kind) {
-        case ArgKind::kTensor: recording.add_tensor(tensor_impl(value)); break;
+        case ArgKind::kTensor:
+          if (!collect_tensor(recording, tensor_impl(value))) return false;
+          break;
         case ArgKind::kTensorList: collect_list(recording, value); break;
-        case ArgKind::kNumber: recording.add_number(entry_.args[i], to_number(value)); break;
+        case ArgKind::kNumber:
+          if (!collect_number(recording, entry_.args[i], to_number(value))) return false;
+          break;
         case ArgKind::kPlacement:
           if (value.isDevice() && !recording.device()) recording.set_device(lazy_device(value.toDevice()));
           [[fallthrough]];
         case ArgKind::kConstant:
-          if (value.isComplexDouble()) return false;
+          if (value.isComplexDouble() || (value.isUnsigned() && !value.isInt())) return false;
           recording.add_constant(value);
       }
     }
@@ -74,6 +85,42 @@ class Call {
       recording.set_device(lazy_device(out));
     }
     return true;
+  }
+
+  bool collect_tensor(Recording& recording, const c10::TensorImpl* tensor) {
+    if (!tensor || tensor->dtype() != caffe2::TypeMeta::Make<uint64_t>() || !is_number_tensor(tensor)) {
+      return recording.add_tensor(tensor), true;
+    }
+    return collect_large(recording, to_number(*static_cast<const uint64_t*>(tensor->unsafe_storage().data())), true);
+  }
+
+  bool collect_number(Recording& recording, const Arg& arg, const Number& number) {
+    if (is_small(number) || arg.is_default(number)) [[likely]]
+      return recording.add_number(arg, number), true;
+    const auto holds = [&](c10::ScalarType dtype) { return fits(number, dtype); };
+    if (std::ranges::all_of(operand_dtypes(), holds)) return recording.add_number(arg, number), true;
+    return collect_large(recording, number, false);
+  }
+
+  bool collect_large(Recording& recording, const Number& number, bool is_tensor) {
+    const std::optional<Number> recorded = as_recorded(number, operand_dtypes());
+    if (!recorded) return false;
+    asks_kernel_ = true;
+    wraps_number_ |= number.dtype == DType::kU64 && recorded->dtype == DType::kI64;
+    return recording.add_exact_number(number, *recorded, is_tensor), true;
+  }
+
+  // Of the lazy tensors among the arguments.
+  c10::SmallVector<c10::ScalarType, 4> operand_dtypes() const {
+    c10::SmallVector<c10::ScalarType, 4> dtypes;
+    const auto add = [&](const at::Tensor& tensor) {
+      if (tensor.defined() && is_lazy(tensor)) dtypes.push_back(tensor.scalar_type());
+    };
+    for (size_t i = 0; i < entry_.args.size(); ++i) {
+      if (args_[i].isTensor()) add(args_[i].toTensor());
+      if (args_[i].isTensorList()) std::ranges::for_each(args_[i].toTensorVector(), add);
+    }
+    return dtypes;
   }
 
   static const c10::TensorImpl* tensor_impl(const c10::IValue& value) {
@@ -158,6 +205,13 @@ class Call {
            c10::canCast(to_scalar_type(type.dtype), to.scalar_type());
   }
 
+  // Whether a number that is recorded as its bits would be computed with as what it is.
+  bool widens(const Signature& signature) const {
+    return wraps_number_ && std::ranges::any_of(signature.outputs, [](TypeId type) {
+             return type != kNoType && !c10::isIntegralType(to_scalar_type(type_of(type).dtype), true);
+           });
+  }
+
   // Whether it is for PyTorch to say that this memory may be written.
   bool overlaps() const {
     for (const at::Tensor& to : targets_) {
@@ -185,9 +239,9 @@ class Call {
   // The targets are not simply what the op gives. PyTorch says on stand-ins what it makes of them. Kernels that do not cast their
   // results on the way out may compute in the output's dtype: then the op is recorded as it was called.
   bool adapt(const Signature& signature) {
-    if (entry_.kind == OpKind::kWriting) return resize_targets(rehearse(entry_, args_)), false;
+    if (entry_.kind == OpKind::kWriting) return resize_targets(rehearse(entry_, args_, signature)), false;
     if (is_rehearsed_ || computes_in_other_dtype(signature)) return record(OpEntry::writing(entry_.called), stack_), true;
-    const std::vector<TypeId> geometries = rehearse(entry_, args_);
+    const std::vector<TypeId> geometries = rehearse(entry_, args_, signature);
     if (entry_.kind == OpKind::kInPlace) return resize_and_write(geometries), true;
     is_rehearsed_ = true;
     return resize_targets(geometries), false;
@@ -230,6 +284,8 @@ class Call {
   c10::SmallVector<at::Tensor, 2> targets_;  // what the op writes
   c10::SmallVector<at::Tensor, 2> fresh_;    // what else it returns
   bool is_rehearsed_ = false;                // PyTorch has accepted the targets
+  bool asks_kernel_ = false;                 // a number may be more than a dtype holds
+  bool wraps_number_ = false;                // one is recorded as its bits
 };
 
 // While PyTorch's structured kernels compute a geometry, .out has nothing to do: the outputs are allocated.

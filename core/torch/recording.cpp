@@ -9,6 +9,7 @@ Number number_in(const c10::TensorImpl* tensor) {
     case c10::ScalarType::Double: return to_number(*static_cast<const double*>(data));
     case c10::ScalarType::Long: return to_number(*static_cast<const int64_t*>(data));
     case c10::ScalarType::Bool: return to_number(*static_cast<const bool*>(data));
+    case c10::ScalarType::UInt64: return to_number(*static_cast<const uint64_t*>(data));
     case c10::ScalarType::ComplexDouble: return to_number(*static_cast<const c10::complex<double>*>(data));
     default: TORCH_CHECK(false, "a Python number of dtype ", tensor->dtype().name());
   }
@@ -34,6 +35,16 @@ void Recording::add_no_lazy_tensor(const c10::TensorImpl* tensor) {
 void Recording::remember(Signature signature) {
   Recorder recorder(*device_);
   SignatureMemo::of(*device_).insert(key_, std::move(signature));
+}
+
+bool Recording::needs_values() const {
+  Recorder recorder(*device_);
+  return SignatureMemo::of(*device_).needs_values(key_);
+}
+
+void Recording::remember_needs_values() const {
+  Recorder recorder(*device_);
+  SignatureMemo::of(*device_).insert_needing_values(key_);
 }
 
 ValueId Recording::emit_operand(Recorder& recorder, const Operand& operand) {

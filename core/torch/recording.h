@@ -30,10 +30,14 @@ class Recording {
   }
   void add_number(const Arg& arg, const Number& number) {
     if (arg.is_default(number)) return key_.add_absent();
-    constexpr uint64_t kPlain = 256;  // apart from numbers in tensors
     add_operand(number, kPlain);
   }
   void add_number_tensor(const Number& number) { add_operand(number, 0); }  // as PyTorch puts a Python number into a tensor
+  // One whose value decides whether the call is an error, and which the trace holds as `recorded`.
+  void add_exact_number(const Number& number, const Number& recorded, bool is_tensor) {
+    key_.add_exact_number((is_tensor ? 0 : kPlain) + static_cast<uint64_t>(number.dtype), number.value);
+    operands_.push_back({.kind = Operand::kNumber, .dtype = recorded.dtype, .number = recorded.value});
+  }
   void add_list(size_t size) { key_.add_list(size); }
   void add_absent() { key_.add_absent(); }
   void add_constant(const c10::IValue& value) { key_.add_constant(value); }
@@ -44,8 +48,9 @@ class Recording {
     device_ = &device;
   }
 
-  LazyDevice* device() const { return device_; }     // null: none of the arguments says which
-  bool has_foreign() const { return has_foreign_; }  // a tensor was neither lazy nor a Python number
+  LazyDevice* device() const { return device_; }  // null: none of the arguments says which
+  // A tensor was neither lazy nor a Python number, or a number is not of a dtype that traces have.
+  bool has_foreign() const { return has_foreign_; }
 
   // Under the device's lock: null if this call was never seen.
   const Signature* find_signature(const Recorder& recorder) {
@@ -58,6 +63,8 @@ class Recording {
     return SignatureMemo::of(*device_).find(key_);
   }
   void remember(Signature signature);
+  bool needs_values() const;  // whether this call was seen to have a signature only with its values
+  void remember_needs_values() const;
 
   // The node, behind what its operands need, in their order; further results follow it.
   ValueId emit(Recorder& recorder, const Signature& signature) const;
@@ -67,6 +74,8 @@ class Recording {
   at::Tensor bind_fresh(Recorder& recorder, ValueId value, TypeId type) const;
 
  private:
+  static constexpr uint64_t kPlain = 256;  // in the key: numbers apart from numbers in tensors
+
   struct Operand {
     enum Kind : uint8_t {
       kNone,
@@ -91,6 +100,8 @@ class Recording {
     Operand& operand = operands_.emplace_back(Operand::kNumber);
     operand.dtype = number.dtype;
     operand.number = number.value;
+    if (number.dtype == DType::kU64) [[unlikely]]
+      has_foreign_ = true;
   }
   [[noreturn]] void refuse_second_device(const LazyDevice& device) const;
   static ValueId emit_operand(Recorder& recorder, const Operand& operand);

@@ -2,12 +2,13 @@
 
 #include <ATen/OpMathType.h>
 #include <ATen/native/ConvUtils.h>
-#include <ATen/ops/empty_strided.h>
+#include <ATen/ops/from_blob.h>
 
 #include <algorithm>
 #include <unordered_map>
 
 #include "core/base/log.h"
+#include "core/torch/why.h"
 
 namespace ltc {
 namespace {
@@ -60,9 +61,10 @@ std::optional<OneDnnConvolution> by_onednn(const at::Tensor& input, const at::Te
   const auto any_below = [](const std::vector<int64_t>& list, int64_t bound) { return std::ranges::min(list) < bound; };
   if ((dims != 2 && dims != 3) || weight.dim() != input.dim() || args[3].toBool()) return std::nullopt;
   if (any_below(stride, 1) || any_below(padding, 0) || any_below(dilation, 1)) return std::nullopt;
-  // Allocated, and never touched.
+  // Over no memory: only geometries are looked at.
+  alignas(64) static char nothing[64];
   const auto stand_in = [](const at::Tensor& of) {
-    return at::empty_strided(of.sizes(), of.strides(), of.options().device(at::kCPU));
+    return at::from_blob(nothing, of.sizes(), of.strides(), of.options().device(at::kCPU));
   };
   const at::Tensor x = stand_in(input), w = stand_in(weight);
   const std::optional<at::Tensor> b = bias ? std::optional(stand_in(*bias)) : std::nullopt;
@@ -177,6 +179,40 @@ std::optional<Types> layer_norm_backward(const c10::IValue* args) {
                mask[2] ? dense_type(*bias, bias->sizes()) : kNoType};
 }
 
+// ---- look-ups
+
+// (weight, indices, padding_idx, ...)
+std::optional<Types> embedding(const c10::IValue* args) {
+  const at::Tensor &weight = args[0].toTensor(), &indices = args[1].toTensor();
+  if (weight.dim() != 2 || (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt)) return std::nullopt;
+  std::vector<int64_t> sizes = indices.sizes().vec();
+  sizes.push_back(weight.size(1));
+  return Types{dense_type(weight, sizes)};
+}
+
+// (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
+std::optional<Types> embedding_backward(const c10::IValue* args) {
+  const at::Tensor& gradient = args[0].toTensor();
+  const at::Tensor& indices = args[1].toTensor();
+  if (!gradient.is_floating_point() || gradient.dim() != indices.dim() + 1 ||
+      gradient.sizes().slice(0, indices.dim()) != indices.sizes()) {
+    return std::nullopt;
+  }
+  if (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt) return std::nullopt;
+  return Types{dense_type(gradient, {args[2].toInt(), gradient.size(-1)})};
+}
+
+// (self, dim, index)
+std::optional<Types> index_select(const c10::IValue* args) {
+  const at::Tensor &self = args[0].toTensor(), &index = args[2].toTensor();
+  const int64_t dim = args[1].toInt() < 0 ? args[1].toInt() + self.dim() : args[1].toInt();
+  if (self.numel() == 0 || index.dim() != 1 || dim < 0 || dim >= self.dim()) return std::nullopt;
+  if (index.scalar_type() != at::kLong && index.scalar_type() != at::kInt) return std::nullopt;
+  std::vector<int64_t> sizes = self.sizes().vec();
+  sizes[static_cast<size_t>(dim)] = index.size(0);
+  return Types{dense_type(self, sizes)};
+}
+
 // ---- gradients of pieces
 
 // (grad_output, input_sizes, ...): zeros of these sizes, with the gradient in them.
@@ -237,6 +273,9 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"aten::native_batch_norm_backward", batch_norm_backward},
       {"aten::native_layer_norm", layer_norm},
       {"aten::native_layer_norm_backward", layer_norm_backward},
+      {"aten::embedding", embedding},
+      {"aten::embedding_dense_backward", embedding_backward},
+      {"aten::index_select", index_select},
       {"aten::select_backward", piece_backward},
       {"aten::slice_backward", piece_backward},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
@@ -254,7 +293,7 @@ std::optional<Types> apply_shape_rule(const OpEntry& entry, const c10::IValue* a
   try {
     return rule->second(args);
   } catch (const std::exception& error) {  // the kernel will say it better
-    log::debug("the shape rule of ", name, " has no answer: ", error.what());
+    log::debug("the shape rule of ", name, " has no answer: ", why(error));
     return std::nullopt;
   }
 }

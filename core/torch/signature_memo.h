@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <deque>
+#include <unordered_set>
 
 #include "core/torch/device.h"
 #include "core/torch/infer.h"
@@ -20,6 +21,10 @@ class CallKey {
   OpId op() const { return static_cast<OpId>(words_[0]); }
   void add_absent() { words_.push_back(kAbsent); }
   void add_number(uint64_t kind) { words_.push_back(kNumber | kind); }
+  void add_exact_number(uint64_t kind, const Scalar& value) {  // one whose value decides what the call gives
+    constexpr uint64_t kExact = 1 << 16;
+    words_.push_back(kNumber | kExact | kind), words_.push_back(static_cast<uint64_t>(value.i));
+  }
   void add_list(size_t size) { words_.push_back(kList | size); }
   void add_constant(const c10::IValue& value);
 
@@ -68,6 +73,10 @@ class SignatureMemo {
   }
   const Signature* insert(const CallKey& key, Signature signature);
 
+  // Calls that no stand-ins could answer, while the values did.
+  bool needs_values(const CallKey& key) const { return needing_values_.contains(key); }
+  void insert_needing_values(const CallKey& key) { needing_values_.insert(key); }
+
  private:
   struct Entry {
     uint64_t hash;
@@ -78,6 +87,9 @@ class SignatureMemo {
     uint64_t hash;
     const Entry* entry = nullptr;
   };
+  struct Hash {
+    size_t operator()(const CallKey& key) const { return key.hash(); }
+  };
   static constexpr size_t kRecent = 256;
   const Entry* look_up(const CallKey& key) const;
   void place(const Entry* entry);
@@ -85,6 +97,7 @@ class SignatureMemo {
   std::array<const Entry*, kRecent> recent_{};         // by op
   std::deque<Entry> entries_;                          // never move
   std::vector<Slot> slots_ = std::vector<Slot>(1024);  // open addressing, a power of two, at most half full
+  std::unordered_set<CallKey, Hash> needing_values_;
 };
 
 }  // namespace ltc
