@@ -1,10 +1,12 @@
 // Kernels that make tensors or change what they look at, and compute nothing: factories, views, resizing, set_.
 #include <ATen/EmptyTensor.h>
+#include <ATen/native/Resize.h>
 #include <ATen/ops/_reshape_alias_native.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/as_strided_copy_native.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
 #include <ATen/ops/as_strided_scatter_native.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/new_empty_strided_native.h>
 #include <ATen/ops/set_native.h>
@@ -17,6 +19,7 @@
 #include <torch/library.h>
 
 #include "core/torch/geometry.h"
+#include "core/torch/large_numbers.h"
 #include "core/torch/resize.h"
 #include "core/torch/transfer.h"
 
@@ -89,6 +92,8 @@ const at::Tensor& resize_(const at::Tensor& self, SymIntArrayRef symbolic, OptFo
 }
 
 at::Tensor& set_storage_offset(at::Tensor& self, at::Storage source, int64_t offset, IntArrayRef sizes, IntArrayRef strides) {
+  at::native::checkSetStorage(self, source, offset, sizes, strides);
+  if (strides.data()) at::detail::computeStorageNbytes(sizes, strides, self.itemsize(), offset);  // refuses negative ones
   auto* impl = self.unsafeGetTensorImpl();
   impl->set_storage_keep_dtype(source);
   impl->set_storage_offset(offset);
@@ -110,6 +115,10 @@ at::Tensor& set_nothing(at::Tensor& self) {
 }
 
 at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
+  const Number number = to_number(value);
+  if (!is_small(number) && !fits(number, self.scalar_type())) {  // the CPU refuses it, or makes of it what no trace holds
+    return self.copy_(at::empty({}, self.options().device(at::kCPU)).fill_(value));
+  }
   auto* impl = self.unsafeGetTensorImpl();
   LazyDevice& device = lazy_device(self);
   {
@@ -148,6 +157,19 @@ at::Tensor& linspace_out(const at::Scalar& start, const at::Scalar& end, int64_t
   return replace(out, at::linspace(start, end, steps, out.options()));
 }
 
+// PyTorch's composite kernels compute these in place, with a kernel of the CPU or of CUDA. They depend on no tensor.
+void send_from_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  const auto& arguments = op.schema().arguments();
+  std::optional<c10::Device> device;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    c10::IValue& value = (*stack)[stack->size() - arguments.size() + i];
+    if (value.isDevice()) device = std::exchange(value, c10::Device(at::kCPU)).toDevice();
+  }
+  op.callBoxed(stack);
+  const at::Tensor result = torch::jit::pop(*stack).toTensor();
+  stack->emplace_back(to_lazy(device_of(device), result));
+}
+
 at::Tensor& zero(at::Tensor& self) { return fill_number(self, 0); }
 
 // These depend on where elements lie in memory; recorded by schema, they would see row-major contents.
@@ -166,6 +188,9 @@ at::Tensor efficient_zeros(SymIntArrayRef sizes, OptDtype dtype, OptLayout layou
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  for (const char* name : {"kaiser_window", "kaiser_window.periodic", "kaiser_window.beta"}) {
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&send_from_cpu>());
+  }
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", empty_strided);
   m.impl("new_empty_strided", new_empty_strided);

@@ -30,6 +30,8 @@ def register() -> None:
     _accumulate_as_the_cpu()
     _run_backward_straight()
     _make_labels_fast()
+    _print_on_the_cpu()
+    _refuse_byteswap()
     if _C.adapts_libraries():
         _integrations.install()
     atexit.register(_C.end_process)
@@ -97,3 +99,28 @@ def _make_labels_fast() -> None:
     leave = getattr(leave, "_RecordFunction", None)
     if enter is not None and leave is not None:
         _C.make_labels_fast(enter._op, leave._op)
+
+
+def _print_on_the_cpu() -> None:
+    """Printing a tensor reads it once. PyTorch looks at the values to choose a format, with ops whose sizes depend on them."""
+    module = torch._tensor_str
+    to_text = module._tensor_str
+
+    @functools.wraps(to_text)
+    def _tensor_str(self, indent):
+        return to_text(self.detach().cpu() if self.device.type == "ltc" else self, indent)
+
+    module._tensor_str = _tensor_str
+
+
+def _refuse_byteswap() -> None:
+    """``UntypedStorage.byteswap`` writes through the storage's address, which is no memory on the device."""
+    swap = torch.UntypedStorage._byteswap
+
+    @functools.wraps(swap)
+    def _byteswap(self, *args, **kwargs):
+        if self.device.type == "ltc":
+            raise NotImplementedError("byteswap of a storage on device ltc: swap the bytes of a copy, storage.cpu()")
+        return swap(self, *args, **kwargs)
+
+    torch.UntypedStorage._byteswap = _byteswap
