@@ -78,7 +78,12 @@ class EagerCall {
 
   // An op may have resized what it writes.
   void send_back(const at::Tensor& lazy, const at::Tensor& cpu) {
-    if (lazy.sizes() != cpu.sizes()) lazy.resize_(cpu.sizes());
+    if (lazy.sizes() != cpu.sizes()) {
+      lazy.resize_(cpu.sizes());
+      if (cpu.is_non_overlapping_and_dense()) {
+        lazy.unsafeGetTensorImpl()->set_sizes_and_strides(cpu.sizes(), cpu.strides(), lazy.storage_offset());
+      }
+    }
     write_cpu(lazy, cpu);
     moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
   }

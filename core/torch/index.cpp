@@ -1,4 +1,5 @@
 // x[i]: recorded where the indices are integers. A mask decides the result's size by its values: the CPU runs it at once.
+// Copies of x with a piece replaced keep the gaps between its elements, as on the CPU.
 #include <torch/library.h>
 
 #include <algorithm>
@@ -22,7 +23,18 @@ void index(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   record(entry, *stack);
 }
 
+// What is recorded has no gaps. PyTorch's composite kernel makes a copy that has them, and writes into a view of it.
+void scatter_view(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  OpEntry& entry = OpEntry::of(op);
+  const at::Tensor& self = (*stack)[stack->size() - entry.args.size()].toTensor();
+  if (self.is_non_overlapping_and_dense()) return record(entry, *stack);
+  op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::PrivateUse3), stack);  // a key without kernels of its own
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  for (const char* name : {"slice_scatter", "select_scatter", "diagonal_scatter"}) {
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&scatter_view>());
+  }
   m.impl("index.Tensor", torch::CppFunction::makeFromBoxedFunction<&index>());
   m.impl("index.Tensor_out", torch::CppFunction::makeFromBoxedFunction<&index>());
 }

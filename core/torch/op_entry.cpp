@@ -119,10 +119,16 @@ std::optional<c10::OperatorHandle> find_functional(const c10::FunctionSchema& sc
   return std::nullopt;
 }
 
+// Ops whose kernels give their result other sizes or strides than their shape functions do.
+constexpr std::string_view kReshapedByKernel[] = {"aten::isin.Scalar_Tensor", "aten::reflection_pad3d",
+                                                  "aten::reflection_pad3d_backward", "aten::replication_pad2d",
+                                                  "aten::replication_pad3d"};
+
 // Whether PyTorch's composite kernel computes the geometry and calls an .out form that backends implement. The other composites
 // of that dispatch key compute with further ops; their .out form is a composite itself.
 bool is_structured(const c10::OperatorHandle& op) {
   if (!op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return false;
+  if (std::ranges::find(kReshapedByKernel, toString(op.operator_name())) != std::end(kReshapedByKernel)) return false;
   const auto& schema = op.schema();
   for (const c10::OperatorHandle& out : overloads_of(schema.name())) {
     const auto& arguments = out.schema().arguments();

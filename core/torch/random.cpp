@@ -250,11 +250,12 @@ at::Tensor& random_to_(at::Tensor& self, int64_t to, OptGenerator generator) {
 }
 
 std::tuple<at::Tensor, at::Tensor> native_dropout(const at::Tensor& input, double p, std::optional<bool> train) {
-  if (p == 0 || input.numel() == 0 || (train && !*train)) {
+  if (input.numel() == 0) return {input.clone(), at::empty_like(input)};  // the CPU's mask is no mask then
+  if (p == 0 || (train && !*train)) {
     return {input.clone(), at::ones_like(input, input.options().dtype(at::kBool))};
   }
   if (p == 1) return {input.mul(0), at::zeros_like(input, input.options().dtype(at::kBool))};
-  at::Tensor mask = uniform01(input, {}).lt(1 - p);
+  at::Tensor mask = at::empty_like(input, input.options().dtype(at::kBool)).copy_(uniform01(input, {}).lt(1 - p));
   at::Tensor output = input.mul(mask).mul_(1 / (1 - p));
   return {std::move(output), std::move(mask)};
 }
