@@ -29,18 +29,12 @@ Results repeat(const Call& call) {
   return reshape(expand(reshape(x, apart), wide), sizes);
 }
 
+// Each element from where the shift has it come from.
 Results roll(const Call& call) {
   const Val x = call.tensor("self");
-  const Ints shifts = call.ints("shifts"), dims = call.ints("dims");
+  const int64_t dim = x.wrap(call.integer("dim")), size = x.size(dim);
   if (x.count() == 0) return x;
-  Val result = dims.empty() ? reshape(x, {-1}) : x;
-  for (size_t i = 0; i < shifts.size(); ++i) {
-    const int64_t dim = dims.empty() ? 0 : result.wrap(dims[i]), size = result.size(dim);
-    const int64_t shift = ((shifts[i] % size) + size) % size;
-    if (shift == 0) continue;
-    result = cat({slice(result, dim, size - shift, size), slice(result, dim, 0, size - shift)}, dim);
-  }
-  return reshape(result, x.sizes());
+  return take_along(x, dim, remainder(iota(call.builder(), size) - call.number("shift"), size));
 }
 
 Val column_less_row(Val x) { return index_along(x, -1, x.size(-1)) - index_along(x, -2, x.size(-2)); }
@@ -346,7 +340,7 @@ constexpr Decomposition kRules[] = {
     {"aten::clone", clone},
     {"aten::stack", stack},
     {"aten::repeat", repeat},
-    {"aten::roll", roll},
+    {"ltc::roll", roll},
     {"aten::tril", lower_triangle},
     {"aten::triu", upper_triangle},
     {"aten::flip", flip_all},

@@ -117,7 +117,7 @@ constexpr Decomposition kRules[] = {
     {"aten::cat", move},
     {"aten::stack", move},
     {"aten::flip", move},
-    {"aten::roll", move},
+    {"ltc::roll", move},
     {"aten::as_strided", move},
     {"aten::as_strided_scatter", move},
     {"aten::gather", move},

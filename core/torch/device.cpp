@@ -5,6 +5,7 @@
 
 #include "core/base/log.h"
 #include "core/host/registry.h"
+#include "core/torch/assertions.h"
 #include "core/torch/generator.h"
 #include "core/torch/memory.h"
 #include "core/torch/resize.h"
@@ -20,6 +21,7 @@ void wait_for(c10::DeviceIndex index) {
   LazyDevice& device = LazyDevice::get(static_cast<uint32_t>(index < 0 ? t_current : index));
   device.sync(metrics::kMarkStep);
   device.wait();
+  check_assertions(device);
 }
 
 // What c10::Event holds.

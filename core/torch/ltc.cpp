@@ -11,6 +11,7 @@
 #include "core/compile/precision.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
+#include "core/torch/assertions.h"
 #include "core/torch/fallback.h"
 #include "core/torch/tensor.h"
 #include "ltc/precision.h"
@@ -72,7 +73,10 @@ void mark_step() {
 }
 
 void wait_device_ops() {
-  LazyDevice::for_each([](LazyDevice& device) { device.wait(); });
+  LazyDevice::for_each([](LazyDevice& device) {
+    device.wait();
+    check_assertions(device);
+  });
 }
 
 int64_t counter_value(const std::string& name) { return metrics::counter_value(name); }

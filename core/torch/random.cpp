@@ -236,6 +236,10 @@ at::Tensor& bernoulli_number_(at::Tensor& self, double p, OptGenerator generator
 at::Tensor& bernoulli_tensor_(at::Tensor& self, const at::Tensor& p, OptGenerator generator) {
   return checked::bernoulli_impl_<Bernoulli, Rng>(self, p, std::move(generator));
 }
+at::Tensor bernoulli_number(const at::Tensor& self, double p, OptGenerator generator) {
+  at::Tensor result = at::empty_like(self);
+  return bernoulli_number_(result, p, std::move(generator));
+}
 at::Tensor& bernoulli_out(const at::Tensor& p, OptGenerator generator, at::Tensor& out) {
   return checked::bernoulli_out_impl<Bernoulli, Rng>(out, p, std::move(generator));
 }
@@ -355,6 +359,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("geometric_", geometric_);
   m.impl("bernoulli_.float", bernoulli_number_);
   m.impl("bernoulli_.Tensor", bernoulli_tensor_);
+  m.impl("bernoulli.p", bernoulli_number);
   m.impl("bernoulli.out", bernoulli_out);
   m.impl("native_dropout", native_dropout);
   m.impl("random_.from", random_from_);

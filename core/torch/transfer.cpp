@@ -14,6 +14,7 @@
 #include <ATen/ops/neg.h>
 #include <ATen/ops/resize_native.h>
 
+#include "core/torch/assertions.h"
 #include "core/torch/captured_function.h"
 #include "core/torch/geometry.h"
 #include "core/torch/thread_state.h"
@@ -67,6 +68,7 @@ at::Tensor to_cpu(const at::Tensor& tensor, std::string_view reason) {
   at::NoGradGuard no_grad;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   LazyStorage& storage = lazy_storage(tensor.unsafeGetTensorImpl());
+  check_assertions(storage.device());
   const TypeId declared = declared_type(storage);
   const auto options = tensor.options().device(at::kCPU);
   at::Tensor result;

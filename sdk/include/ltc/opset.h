@@ -127,7 +127,7 @@
   X(114, DERIVED, ATEN_INDEX_SELECT, "aten::index_select") \
   X(115, DERIVED, ATEN_STACK, "aten::stack") \
   X(116, DERIVED, ATEN_REPEAT, "aten::repeat") \
-  X(117, DERIVED, ATEN_ROLL, "aten::roll") \
+  X(117, HOST, ATEN_ROLL, "aten::roll") \
   X(118, DERIVED, ATEN_TRIL, "aten::tril") \
   X(119, DERIVED, ATEN_TRIU, "aten::triu") \
   X(120, DERIVED, ATEN_LOGSUMEXP, "aten::logsumexp") \
@@ -517,13 +517,16 @@
   X(504, WHOLE, ATEN_MASKED_SCATTER, "aten::masked_scatter") \
   X(505, WHOLE, ATEN_SEGMENT_REDUCE, "aten::segment_reduce") \
   X(506, WHOLE, ATEN__SEGMENT_REDUCE_BACKWARD, "aten::_segment_reduce_backward") \
-  X(507, WHOLE, ATEN__CTC_LOSS, "aten::_ctc_loss") \
-  X(508, WHOLE, ATEN__CTC_LOSS_BACKWARD, "aten::_ctc_loss_backward") \
+  X(507, HOST, ATEN__CTC_LOSS, "aten::_ctc_loss") \
+  X(508, HOST, ATEN__CTC_LOSS_BACKWARD, "aten::_ctc_loss_backward") \
   X(509, WHOLE, ATEN__CTC_LOSS_BACKWARD_TENSOR, "aten::_ctc_loss_backward.Tensor") \
   X(510, HOST, ATEN_UNIQUE_CONSECUTIVE, "aten::unique_consecutive") \
   X(511, HOST, ATEN__UNIQUE, "aten::_unique") \
   X(512, HOST, ATEN_POISSON, "aten::poisson") \
-  X(513, HOST, ATEN_BINOMIAL, "aten::binomial")
+  X(513, HOST, ATEN_BINOMIAL, "aten::binomial") \
+  X(514, WHOLE, LTC_CTC_LOSS, "ltc::ctc_loss") \
+  X(515, WHOLE, ATEN__GROUPED_MM, "aten::_grouped_mm") \
+  X(516, DERIVED, LTC_ROLL, "ltc::roll")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
