@@ -138,6 +138,46 @@ def test_fused_steps_in_other_precisions(name, dtype):
         assert_close(lazy, cpu, **tolerance)
 
 
+@pytest.mark.parametrize("name", sorted(HAS_FUSED))
+def test_fused_steps_record_less(name, metrics):
+    recorded = []
+    for fused in (False, True):
+        module = mlp().to(LTC)
+        optimizer = make(name, module, {"fused": fused, "weight_decay": 0.01})
+        train(module, optimizer, LTC, batches(2))
+        before = metrics.counter_value("OpsRecorded")  # counted at barriers
+        optimizer.step()
+        ltc.mark_step()
+        recorded.append(metrics.counter_value("OpsRecorded") - before)
+    assert recorded[1] < recorded[0], recorded
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW"])
+def test_all_numbers_of_a_fused_step_may_change(name, metrics):
+    """Momenta and decays too, as schedules of them do."""
+    module, expected, compiles = mlp().to(LTC), mlp(), Compiles()
+
+    def optimizer_of(model, options):
+        options = {"lr": 0.1, "weight_decay": 0.1, **options, **({"momentum": 0.5} if name == "SGD" else {})}
+        optimizer = make(name, model, options)
+        (group,) = optimizer.param_groups
+
+        def after_step(k):
+            group.update(lr=0.1 / (k + 1), weight_decay=0.1 / (k + 1))
+            betas = {"betas": (0.8 + k / 100, 0.9 + k / 200), "eps": 1e-8 * (k + 1)}
+            group.update({"momentum": 0.5 + k / 100} if name == "SGD" else betas)
+            compiles(k)
+
+        return optimizer, after_step
+
+    optimizer, after_step = optimizer_of(module, {"fused": True})
+    train(module, optimizer, LTC, after_step=after_step)
+    assert compiles.none_since(3), compiles.after
+    optimizer, after_step = optimizer_of(expected, {})
+    train(expected, optimizer, "cpu", after_step=after_step)
+    assert_close(parameters(module), parameters(expected), rtol=1e-4, atol=1e-6)
+
+
 @pytest.mark.parametrize("mode", [{}, {"fused": True}, {"foreach": False}], ids=str)
 @pytest.mark.parametrize("device", ["cpu", "ltc"])
 def test_learning_rate_as_a_tensor(device, mode, metrics):

@@ -34,12 +34,13 @@ std::span<const Decomposition> factorizations();
 std::span<const Decomposition> orthogonal();
 std::span<const Decomposition> transformers();
 std::span<const Decomposition> sampling();
+std::span<const Decomposition> optimizers();
 std::span<const Decomposition> fourier_transforms();  // on complex numbers: not one of the families below
 
 inline constexpr Family kFamilies[] = {canonical_forms,  elementwise,       activations,  reductions, movement,       indexing,
                                        linear_algebra,   normalization,     convolutions, pooling,    interpolation,  padding,
                                        losses,           special_functions, segments,     bags,       distances,      bits,
                                        bessel_functions, polynomials,       attentions,   recurrent,  factorizations, orthogonal,
-                                       transformers,     sampling};
+                                       transformers,     sampling,          optimizers};
 
 }  // namespace ltc::decompose

@@ -17,9 +17,10 @@ enum class Tier : uint8_t {
 };
 
 enum OpFlags : uint32_t {
-  kKeepWhole = 1,    // recorded as one node although PyTorch would take it apart before it reaches the device
-  kCpuIndices = 2,   // index tensors may be on the CPU, as PyTorch allows for every device
-  kTraceTagged = 4,  // recorded although PyTorch tags it as random or of sizes that depend on values: its kernel sees to that
+  kKeepWhole = 1,     // recorded as one node although PyTorch would take it apart before it reaches the device
+  kCpuIndices = 2,    // index tensors may be on the CPU, as PyTorch allows for every device
+  kTraceTagged = 4,   // recorded although PyTorch tags it as random or of sizes that depend on values: its kernel sees to that
+  kZeroIsStatic = 8,  // a number of it that is zero is part of the graph: of parts that a computation may leave out
 };
 
 struct OpRow {

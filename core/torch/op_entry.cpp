@@ -48,6 +48,7 @@ Arg describe(const c10::Argument& arg, const OpRow* row) {
   } else if (is_number(arg.type()) && !(row && row->is_static(arg.name()))) {
     result.kind = ArgKind::kNumber;
     if (arg.default_value()) result.default_number = to_number(*arg.default_value());
+    if (row && row->flags & kZeroIsStatic) result.default_number = to_number(0.0);
   }
   return result;
 }

@@ -264,6 +264,38 @@ std::optional<Types> attention_backward(const c10::IValue* args) {
   return types;
 }
 
+// ---- optimizers' steps
+
+TypeId type_as_given(const at::Tensor& tensor) {
+  if (!tensor.is_non_overlapping_and_dense()) return dense_type(tensor, tensor.sizes());
+  return intern_type(to_dtype(tensor.scalar_type()), as_span(tensor.sizes()), as_span(tensor.strides()));
+}
+
+// (parameters, gradients, lists of state, ...): all that is written. A list is empty, or as the first one.
+template <int kLists>
+std::optional<Types> written_lists(const c10::IValue* args) {
+  const std::vector<at::Tensor> parameters = args[0].toTensorVector();
+  Types types;
+  for (int list = 0; list < kLists; ++list) {
+    const std::vector<at::Tensor> tensors = args[list].toTensorVector();
+    if (!tensors.empty() && tensors.size() != parameters.size()) return std::nullopt;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].sizes() != parameters[i].sizes() || !same_type(parameters[i], {&tensors[i]})) return std::nullopt;
+      types.push_back(type_as_given(tensors[i]));
+    }
+  }
+  return types;
+}
+
+// This overload declares that it writes the steps too.
+std::optional<Types> adagrad(const c10::IValue* args) {
+  std::optional<Types> types = written_lists<3>(args);
+  const std::vector<at::Tensor> steps = args[3].toTensorVector();
+  if (!types || steps.size() * 3 != types->size()) return std::nullopt;
+  for (const at::Tensor& step : steps) types->push_back(type_as_given(step));
+  return types;
+}
+
 const std::unordered_map<std::string, Rule>& rules() {
   static const std::unordered_map<std::string, Rule> rules = {
       {"aten::convolution", convolution},
@@ -280,6 +312,14 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"aten::slice_backward", piece_backward},
       {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
       {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
+      {"aten::_fused_adam_", written_lists<5>},
+      {"aten::_fused_adam_.tensor_lr", written_lists<5>},
+      {"aten::_fused_adamw_", written_lists<5>},
+      {"aten::_fused_adamw_.tensor_lr", written_lists<5>},
+      {"aten::_fused_sgd_", written_lists<3>},
+      {"aten::_fused_sgd_.tensor_lr", written_lists<3>},
+      {"aten::_fused_adagrad_", adagrad},
+      {"aten::_fused_adagrad_.tensor_lr", written_lists<3>},
   };
   return rules;
 }
@@ -288,8 +328,8 @@ const std::unordered_map<std::string, Rule>& rules() {
 
 std::optional<Types> apply_shape_rule(const OpEntry& entry, const c10::IValue* args) {
   const c10::OperatorName& name = entry.recorded->operator_name();
-  const auto rule = rules().find(name.name);
-  if (rule == rules().end() || !name.overload_name.empty()) return std::nullopt;
+  const auto rule = rules().find(toString(name));
+  if (rule == rules().end()) return std::nullopt;
   try {
     return rule->second(args);
   } catch (const std::exception& error) {  // the kernel will say it better

@@ -1,4 +1,4 @@
-// Geometries of the results of dear ops, without running them: convolutions, norms, attention and look-ups, and what stands
+// Geometries of the results of dear ops, without running them: convolutions, norms, attention, look-ups, optimizers, and what stands
 // between them.
 //
 // A rule answers for what it knows to the last stride; for all else, and for calls that are an error, it has no answer, and the

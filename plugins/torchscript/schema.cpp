@@ -83,6 +83,10 @@ constexpr LayoutRow kLayouts[] = {
 constexpr std::string_view kForeign[] = {"sparse", "mkldnn",         "::quantize", "dequantize", "quantized",
                                          "nested", "_reshape_alias", "resize",     "set_data"};
 
+// The host takes them apart into element-wise nodes, which run in loops with what makes the gradients.
+constexpr std::string_view kTakenApart[] = {"aten::_fused_adam_", "aten::_fused_adamw_", "aten::_fused_sgd_",
+                                            "aten::_fused_adagrad_"};
+
 [[noreturn]] void fail(ltc_code code, std::string_view name, const std::string& why) {
   throw Failure(code, c10::str("[", name, "] ", why));
 }
@@ -164,6 +168,9 @@ void check_supported(const c10::OperatorHandle& op, c10::Device device, const lt
   const std::string_view name = text(node.name);
   for (std::string_view word : kForeign) {
     if (name.find(word) != name.npos) fail(LTC_UNSUPPORTED, name, "works on more than dense values");
+  }
+  if (std::ranges::find(kTakenApart, op.operator_name().name) != std::end(kTakenApart)) {
+    fail(LTC_UNSUPPORTED, name, "is left to the host's rules");
   }
   if (!runs_on(op, device)) fail(LTC_UNSUPPORTED, name, c10::str("has no ", device.is_cpu() ? "CPU" : "CUDA", " implementation"));
   if (!returns_only_tensors(op.schema())) fail(LTC_UNSUPPORTED, name, "returns other things than tensors");

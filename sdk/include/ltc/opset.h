@@ -526,7 +526,15 @@
   X(513, HOST, ATEN_BINOMIAL, "aten::binomial") \
   X(514, WHOLE, LTC_CTC_LOSS, "ltc::ctc_loss") \
   X(515, WHOLE, ATEN__GROUPED_MM, "aten::_grouped_mm") \
-  X(516, DERIVED, LTC_ROLL, "ltc::roll")
+  X(516, DERIVED, LTC_ROLL, "ltc::roll") \
+  X(517, DERIVED, ATEN__FUSED_ADAM_, "aten::_fused_adam_") \
+  X(518, DERIVED, ATEN__FUSED_ADAM__TENSOR_LR, "aten::_fused_adam_.tensor_lr") \
+  X(519, DERIVED, ATEN__FUSED_ADAMW_, "aten::_fused_adamw_") \
+  X(520, DERIVED, ATEN__FUSED_ADAMW__TENSOR_LR, "aten::_fused_adamw_.tensor_lr") \
+  X(521, DERIVED, ATEN__FUSED_SGD_, "aten::_fused_sgd_") \
+  X(522, DERIVED, ATEN__FUSED_SGD__TENSOR_LR, "aten::_fused_sgd_.tensor_lr") \
+  X(523, DERIVED, ATEN__FUSED_ADAGRAD_, "aten::_fused_adagrad_") \
+  X(524, DERIVED, ATEN__FUSED_ADAGRAD__TENSOR_LR, "aten::_fused_adagrad_.tensor_lr")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
