@@ -39,7 +39,7 @@ Pending& pending() {
 std::vector<Assertion> take_those_of(const LazyDevice& device) {
   Pending& all = pending();
   std::lock_guard lock(all.mutex);
-  const auto others = std::ranges::partition(
+  const auto others = std::ranges::stable_partition(
       all.assertions, [&](const Assertion& assertion) { return &lazy_device(assertion.condition) != &device; });
   std::vector<Assertion> taken(std::make_move_iterator(others.begin()), std::make_move_iterator(others.end()));
   all.assertions.erase(others.begin(), others.end());
