@@ -126,6 +126,13 @@ Parts divide(const Index& a, int64_t by) {
   return parts;
 }
 
+// Divisions in kernels round towards zero, so the rest must not be negative: `low`, its least value, is lifted by multiples of `by`.
+void lift(Parts& parts, int64_t low, int64_t by) {
+  const int64_t steps = low < 0 ? (-low + by - 1) / by : 0;
+  parts.rest.constant += steps * by;
+  parts.whole.constant -= steps;
+}
+
 }  // namespace
 
 std::optional<IndexSpace::LargeTerm> IndexSpace::large_term(const Index& a, int64_t by) const {
@@ -142,19 +149,23 @@ std::optional<IndexSpace::LargeTerm> IndexSpace::large_term(const Index& a, int6
 
 Index IndexSpace::quotient(const Index& a, int64_t by) {
   if (by == 1) return a;
-  const auto [whole, rest] = divide(a, by);
+  Parts parts = divide(a, by);
+  lift(parts, range(parts.rest).first, by);
+  const auto& [whole, rest] = parts;
   const auto [low, high] = range(rest);
   if (low >= 0 && high < by) return whole;
   if (const auto large = large_term(rest, by)) {  // its digit moves up
     const auto& [term, step, others] = *large;
     return sum(whole, {0, {{1, normal({term.digit.var, term.digit.div * step, term.digit.mod / step})}}});
   }
-  return sum(whole, opaque(Var::Kind::kQuotient, rest, by, high < 0 ? 1 : high / by + 1));
+  return sum(whole, opaque(Var::Kind::kQuotient, rest, by, high / by + 1));
 }
 
 Index IndexSpace::remainder(const Index& a, int64_t by) {
   if (by == 1) return {};
-  const auto [whole, rest] = divide(a, by);
+  Parts parts = divide(a, by);
+  lift(parts, range(parts.rest).first, by);
+  const auto& [whole, rest] = parts;
   const auto [low, high] = range(rest);
   if (low >= 0 && high < by) return rest;
   if (const auto large = large_term(rest, by)) {

@@ -61,6 +61,15 @@ TEST_F(IndexTest, what_does_not_simplify_is_still_right) {
   }
 }
 
+TEST_F(IndexTest, a_flip_of_joined_dims_is_split_from_the_end) {
+  const Index flipped = space_.shifted(space_.scaled(var(12), -1), 11);
+  const Coords at = space_.split(flipped, {4, 3});
+  for (int64_t k = 0; k < 12; ++k) {
+    EXPECT_EQ(value(at[0], k), (11 - k) / 3);
+    EXPECT_EQ(value(at[1], k), (11 - k) % 3);
+  }
+}
+
 // Every way through three reshapes agrees with arithmetic.
 TEST_F(IndexTest, chains_of_reshapes_agree_with_arithmetic) {
   const std::vector<Sizes> shapes = {{24}, {2, 12}, {12, 2}, {3, 8}, {4, 6}, {2, 3, 4}, {4, 3, 2}, {1, 24, 1}};
