@@ -8,6 +8,7 @@
 #include <iomanip>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "ltc/plugin.h"
 
 namespace ltc::conformance {
@@ -27,7 +28,7 @@ bool ran(const Results& results, const std::string& tier) {
 
 std::string quoted(const std::string& text) {
   std::string result = "\"";
-  for (const char c : text) {
+  for (const char c : valid_utf8(text)) {
     char code[8];
     std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned char>(c));
     if (c == '"' || c == '\\') result += '\\';
@@ -42,7 +43,7 @@ std::string quoted(const std::string& text) {
 
 std::string xml(const std::string& text) {
   std::string result;
-  for (const char c : text) {
+  for (const char c : valid_utf8(text)) {
     switch (c) {
       case '&': result += "&amp;"; break;
       case '<': result += "&lt;"; break;

@@ -202,6 +202,12 @@ TEST(Suite, writes_json_and_junit) {
   EXPECT_THAT(contents(junit), HasSubstr("<testsuite name=\"memory\""));
 }
 
+TEST(Suite, reports_of_a_plugin_whose_names_are_no_text_are_text) {
+  const std::string json = in_temporary_folder("bytes.json");
+  run_on("test_bad_bytes", cat("--filter 'Loader.*' --json ", json));
+  EXPECT_THAT(contents(json), HasSubstr("\"name\": \"caf\uFFFD\""));
+}
+
 TEST(Suite, wrong_use_is_exit_code_2) {
   EXPECT_EQ(run_suite("").code, 2);
   EXPECT_EQ(run_suite("--backend /nowhere/libltc_x.so").code, 2);

@@ -17,7 +17,7 @@ def error_of_use(**env):
     return output_of("""
     import torch, ltc
     try:
-        torch.ones(2, device="ltc") + 1
+        (torch.ones(2, device="ltc") + 1).cpu()
     except RuntimeError as error:
         print(error)
     """, **env)
@@ -88,7 +88,7 @@ def test_values_of_variables_are_shown(variable):
 def test_names_and_messages_of_a_plugin_are_shown():
     assert output_of("""
     import torch, ltc
-    print(torch.ltc.get_device_properties(0)["name"])
+    print(torch.ltc.get_device_properties(0).name)
     try:
         (torch.ones(2, device="ltc") + 1).cpu()
     except RuntimeError as error:

@@ -12,7 +12,7 @@ const Node* blamed_node(const Error& error, const Graph& graph, std::span<const 
   return node < graph.nodes.size() ? &graph.nodes[node] : nullptr;
 }
 
-// Of the first and the last node that have a place.
+// The places of the first and the last node that have one.
 std::string range_text(const Graph& graph) {
   std::string first, last;
   for (const Node& node : graph.nodes) {

@@ -69,8 +69,8 @@ class File {
   struct stat facts_ {};
 };
 
-// What the loader would not say, or not live to say: it waits for ever at a pipe, says of another processor's library that there
-// is no such file, and dies of a file cut short (SIGBUS), as it maps what the header promises.
+// Refuses a file of which the loader would say nothing clear. It waits for ever at a pipe, and calls another processor's library
+// a file that is not there. A file cut short ends the process (SIGBUS), as the loader maps all that the header promises.
 void check_file(const std::string& path) {
   const File file(path);
   if (S_ISDIR(file.facts().st_mode)) fail(Code::kNotFound, "a folder, not a library");

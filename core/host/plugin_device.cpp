@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kLongestText = 64 << 20;  // of a program, for people
 
-// What a plugin writes into an ltc_sink, up to a limit. Its write must not throw through the plugin.
+// Takes the bytes that a plugin writes into an ltc_sink, up to a limit. Its write must not throw through the plugin.
 class Received {
  public:
   explicit Received(size_t limit) : limit_(limit) {}

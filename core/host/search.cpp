@@ -5,6 +5,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/host/library.h"
 
 namespace ltc::host {
@@ -67,7 +68,7 @@ std::shared_ptr<Plugin> try_load(const std::string& path, std::string& why) {
               ": no devices: ", info.why_no_device.empty() ? "it does not say why" : info.why_no_device);
   } catch (const Error& e) {
     why = e.what();
-    if (why.find(path) == why.npos) why = cat(path, ": ", why);
+    if (why.find(valid_utf8(path)) == why.npos) why = cat(path, ": ", why);
   }
   log::info("refused ", why);
   return nullptr;

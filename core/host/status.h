@@ -16,7 +16,7 @@ struct ltc_status {
 
 namespace ltc::host {
 
-// What a plugin answered where it was to succeed. what() is "[<plugin>] <slot>: <said>", without the slot where it is empty.
+// An answer of a plugin that is no success. what() is "[<plugin>] <slot>: <said>", without the slot where it is empty.
 class PluginError : public Error {
  public:
   PluginError(Code code, std::string_view plugin, std::string_view slot, std::string_view said);
