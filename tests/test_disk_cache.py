@@ -1,8 +1,10 @@
 """Programs that are kept on disk: a second process compiles nothing, whatever happens to the files."""
 
 import os
+import struct
 import subprocess
 import sys
+import zlib
 
 import pytest
 
@@ -57,6 +59,25 @@ def test_files_of_all_kinds_of_damage_are_ignored(tmp_path):
     damaged = run_program(PROGRAM, LTC_CACHE_DIR=str(tmp_path), LTC_CACHE="1")
     assert damaged.stdout.splitlines()[0] == values
     assert damaged.stderr.count("a file of the program cache is ignored") == compiles
+    assert run(tmp_path) == (values, 0, compiles)
+
+
+def test_sound_files_of_programs_that_do_not_fit_are_compiled_again(tmp_path):
+    """Files whose checksum is right: a program with a byte too many, one cut short, one of nothing."""
+    values, compiles, _ = run(tmp_path)
+    for i, path in enumerate(sorted(tmp_path.iterdir())):
+        body = path.read_bytes()[24:]
+        rest = body
+        for _ in range(2):  # two texts come before the program
+            rest = rest[8 + int.from_bytes(rest[:8], "little"):]
+        begin, program = body[:len(body) - len(rest)], rest[8:]
+        program = [program + b"x", program[:len(program) // 2], b""][i % 3]
+        body = begin + len(program).to_bytes(8, "little") + program
+        path.write_bytes(struct.pack("<8sIIQ", b"ltcprog\n", 1, zlib.crc32(body), len(body)) + body)
+    assert ltc_command(tmp_path, "verify").returncode == 0
+    result = run_program(PROGRAM, LTC_CACHE_DIR=str(tmp_path), LTC_CACHE="1")
+    assert result.stdout.splitlines() == [values, f"{compiles} 0"]
+    assert result.stderr.count("a file of the program cache is ignored") == compiles
     assert run(tmp_path) == (values, 0, compiles)
 
 
