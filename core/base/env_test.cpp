@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 
 namespace ltc::env {
 namespace {
@@ -50,7 +51,7 @@ TEST_F(EnvTest, EveryFlagIsZeroOrOneAndNothingElse) {
     EXPECT_TRUE(is_set(variable)) << variable.name;
     for (const char* wrong : {"false", "off", " 0", "0 ", "2", "yes", "01", "0|1", "\xff"}) {
       set(variable, wrong);
-      EXPECT_EQ(refusal(variable), cat(variable.name, " is '", wrong, "'; it may be 0 or 1"));
+      EXPECT_EQ(refusal(variable), valid_utf8(cat(variable.name, " is '", wrong, "'; it may be 0 or 1")));
     }
     unsetenv(variable.name);
   }
