@@ -15,11 +15,16 @@
 namespace ltc::torchscript {
 namespace {
 
+// Images among packed operands all lie as the first one does.
 void arrange(std::vector<c10::IValue>& operands, OperandLayout layout) {
+  auto format = at::MemoryFormat::Contiguous;
+  int64_t rank = -1;
   for (c10::IValue& operand : operands) {
     if (!operand.isTensor() || !operand.toTensor().defined()) continue;
     const at::Tensor& tensor = operand.toTensor();
-    operand = in_format(tensor, layout == OperandLayout::kPacked ? tensor.suggest_memory_format() : at::MemoryFormat::Contiguous);
+    if (rank < 0 && layout == OperandLayout::kPacked) format = tensor.suggest_memory_format();
+    if (rank < 0) rank = tensor.dim();
+    operand = in_format(tensor, tensor.dim() == rank ? format : at::MemoryFormat::Contiguous);
   }
 }
 
