@@ -54,6 +54,7 @@ check("bmm", torch.bmm, torch.randn(3, 20, 30), torch.randn(3, 30, 40))
 check("joined to an empty vector", lambda none, x: torch.cat([none, x], -2) * 2, torch.empty(0), torch.randn(2, 3, 8, 5))
 check("one matrix for all", lambda a, b: a.expand(3, 20, 30) @ b, torch.randn(20, 30), torch.randn(3, 30, 40))
 check("pieces", lambda a, b: a[:, 2:, ::3] @ b[1:].transpose(1, 2), torch.randn(3, 22, 60), torch.randn(4, 40, 20))
+check("joined dims from the end", lambda x: (x * 2).reshape(5, 108).flip(1), torch.randn(5, 6, 6, 3))
 """,
     "convolutions": """
 for groups in (1, 2):
