@@ -61,6 +61,8 @@ constexpr LayoutRow kLayouts[] = {
     {"aten::_embedding_bag_backward", OperandLayout::kRowMajor},
     {"aten::_embedding_bag_dense_backward", OperandLayout::kRowMajor},
     {"aten::nll_loss2d_backward", OperandLayout::kRowMajor},
+    {"aten::_linalg_det", OperandLayout::kRowMajor},  // factorizes the transpose of what is row-major
+    {"aten::_linalg_slogdet", OperandLayout::kRowMajor},
     {"aten::_native_multi_head_attention", OperandLayout::kRowMajor},
     {"aten::_transform_bias_rescale_qkv", OperandLayout::kRowMajor},
     {"ltc_torchscript::transformer_encoder_layer_fwd", OperandLayout::kRowMajor},
