@@ -28,8 +28,12 @@ at::Tensor roll_on_cpu(const at::Tensor& self, const at::Scalar& shift, int64_t 
   return size ? at::roll(self, shift.toLong() % size, dim) : at::roll(self, 0, dim);
 }
 
+// The geometry of a large one.
+at::Tensor roll_on_meta(const at::Tensor& self, const at::Scalar&, int64_t dim) { return at::roll(self, 0, dim); }
+
 TORCH_LIBRARY_FRAGMENT(ltc, m) { m.def("roll(Tensor self, Scalar shift, int dim) -> Tensor"); }
 TORCH_LIBRARY_IMPL(ltc, CPU, m) { m.impl("roll", roll_on_cpu); }
+TORCH_LIBRARY_IMPL(ltc, Meta, m) { m.impl("roll", roll_on_meta); }
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { m.impl("roll", roll); }
 
 }  // namespace
