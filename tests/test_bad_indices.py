@@ -69,5 +69,5 @@ except IndexError as error:
 print((x + 1).sum().item())
 """
     output = output_of(program, PYTHONPATH=python_path(), **SETTINGS[setting])
-    assert ":5)" in output.splitlines()[0]
+    assert output.splitlines()[0].startswith("<string>:5: ")
     assert output.splitlines()[1] == "24.0"

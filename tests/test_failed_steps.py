@@ -13,13 +13,20 @@ import ltc
 
 PROGRAM = os.path.join(os.path.dirname(__file__), "failing_steps.py")
 
+# PoCL takes seconds for the kernels of a step.
+CASES_OF = {
+    "torchscript": [],
+    "minimal": [],
+    "opencl": ["momentum, label, barrier", "AdamW, label, read", "AdamW, memory", "in_place", "accumulated", "copied", "many"],
+}
 
-@pytest.mark.parametrize("backend", ["torchscript", "minimal", "opencl"])
+
+@pytest.mark.parametrize("backend", CASES_OF)
 def test_every_case_leaves_what_eager_mode_leaves(backend):
     if not (Path(ltc.__file__).parent / "plugins" / f"libltc_{backend}.so").exists():
         pytest.skip(f"the plugin {backend} was not built")
     environment = {**os.environ, "LTC_BACKEND": backend}
-    done = subprocess.run([sys.executable, PROGRAM], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, PROGRAM, *CASES_OF[backend]], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].endswith(" cases, 0 wrong")
 

@@ -76,7 +76,7 @@ def test_a_pipe_is_no_backend(tmp_path):
 BYTES = os.fsdecode(b"caf\xe9")
 
 
-@pytest.mark.parametrize("variable", ["LTC_BACKEND", "LTC_PLUGIN_PATH", "LTC_TS_GEMM", "LTC_TS_KERNELS", "LTC_CLAIMS"])
+@pytest.mark.parametrize("variable", ["LTC_BACKEND", "LTC_PLUGIN_PATH", "LTC_TS_GEMM", "LTC_TS_KERNELS"])
 def test_values_of_variables_are_shown(variable):
     """The error is the one of a value in plain letters, with U+FFFD for the byte."""
     env = {"LTC_BACKEND": "nonesuch" if variable == "LTC_PLUGIN_PATH" else "torchscript", "LTC_TS_KERNELS": "wait"}

@@ -40,7 +40,8 @@ inline constexpr Variable kVariables[] = {kBackend, kPluginPath, kLog,          
 
 // Those that the plugins of this project read.
 inline constexpr const char* kPluginVariables[] = {
-    "LTC_CUDA_PATH", "LTC_CUDA_WITH", "LTC_CUDA_WITHOUT", "LTC_OPENCL_DEVICE", "LTC_TS_CUDA", "LTC_TS_GEMM", "LTC_TS_KERNELS", "LTC_TS_LAYOUTS",
+    "LTC_CUDA_PATH", "LTC_CUDA_WITH", "LTC_CUDA_WITHOUT", "LTC_OPENCL_DEVICE",
+    "LTC_TS_CUDA",   "LTC_TS_GEMM",   "LTC_TS_KERNELS",   "LTC_TS_LAYOUTS",
 };
 
 // The variable's value. Throws Error(kInvalidArgument) that names the variable, the value and the legal ones.

@@ -126,7 +126,8 @@ Parts divide(const Index& a, int64_t by) {
   return parts;
 }
 
-// Divisions in kernels round towards zero, so the rest must not be negative: `low`, its least value, is lifted by multiples of `by`.
+// Divisions in kernels round towards zero, so the rest must not be negative: `low`, its least value, is lifted by multiples of
+// `by`.
 void lift(Parts& parts, int64_t low, int64_t by) {
   const int64_t steps = low < 0 ? (-low + by - 1) / by : 0;
   parts.rest.constant += steps * by;
