@@ -1,7 +1,7 @@
 // The plugin's table as the tiers use it: raw slots, each call guarded and each answer checked for what holds of every call.
 //
-// What holds always (ltc/plugin.h, "Contract for all that follows") is checked here and in no test: no exception leaves a slot,
-// and none changes how the thread computes floating-point numbers; an error has a known code and a message and leaves out
+// The rules that hold always (ltc/plugin.h, "Contract for all that follows") are checked here and in no test: no exception leaves
+// a slot, and none changes how the thread computes floating-point numbers; an error has a known code and a message and leaves out
 // parameters unchanged; a success gives every handle, and none twice; a plugin without event slots gives no event. A breach is a
 // GoogleTest failure, and std::runtime_error where the test cannot go on.
 #pragma once

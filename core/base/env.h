@@ -52,7 +52,7 @@ LTC_API size_t choice(const Variable& one);  // which of the legal values it is,
 // Throws what the first variable of the host with an illegal value makes get() throw.
 LTC_API void check();
 
-// What to tell the user of variables LTC_* that nobody reads, each with the nearest name that is read. A plugin that is called
+// Warnings about variables LTC_* that nobody reads, each with the nearest name that is read. A plugin that is called
 // `my-chip` reads what begins with LTC_MY_CHIP_. `names`: of the environment.
 std::vector<std::string> strangers(std::span<const std::string> names, std::span<const std::string> plugins);
 void warn_of_strangers(std::span<const std::string> plugins);  // in the log, once in a process

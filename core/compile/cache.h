@@ -32,7 +32,13 @@ struct CachedProgram {
   std::shared_ptr<const RecordedStep> step;
 };
 
-// About how much memory a program takes. What the plugin's executables take it does not say: a share for each node.
+// The programs of a step's ops, by record: a step that failed may fail again.
+struct OpPrograms {
+  std::shared_ptr<const RecordedStep> step;
+  std::vector<std::shared_ptr<const Program>> by_record;
+};
+
+// An estimate of the memory that a program takes. The plugin's executables count as a share for each node.
 uint64_t program_bytes(const Program& program);
 
 class ProgramCache {

@@ -85,7 +85,7 @@ void load_step(Step& step, std::string_view saved, host::PluginDevice& device, c
     symbolic->insert(SymbolicGraph(Anatomy(narrow(step.graph, narrowing).graph)), precision, {nullptr, step.executable});
 }
 
-// What running relies on, checked as a run goes through the steps.
+// Checks all that running relies on, in the order in which a run goes through the steps.
 class Checker {
  public:
   Checker(const Program& program, const Graph& recorded) : program_(program), recorded_(recorded) {}

@@ -9,7 +9,7 @@ namespace {
 // Half precisions are computed in float, as PyTorch's fused kernels do.
 Val wide(Val x) { return cast(x, math_dtype(x.dtype())); }
 
-// What is computed from numbers takes the precision of what it meets, as they do.
+// A value that is computed from numbers alone takes the precision of its other operand, as a number does.
 Val as_number(Val x) { return {x.builder, x.id, true}; }
 
 // 1 - beta^step, exact for small steps in float too.

@@ -1,4 +1,4 @@
-// What the host refuses, puts back or bounds where a plugin does not do as ltc/plugin.h says.
+// The host refuses, restores or bounds the answers of plugins that break the rules of ltc/plugin.h.
 #include <cfenv>
 #include <cfloat>
 #include <filesystem>

@@ -9,6 +9,7 @@
 #include "core/run/fallback_policy.h"
 #include "core/run/metrics.h"
 #include "core/run/queue.h"
+#include "core/run/recovery.h"
 #include "core/run/timeline.h"
 #include "ltc/symbolic.h"
 

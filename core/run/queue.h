@@ -28,7 +28,6 @@
 #include "core/run/memory_account.h"
 #include "core/run/metrics.h"
 #include "core/run/pace.h"
-#include "core/run/recovery.h"
 #include "core/run/undo.h"
 #include "core/run/window.h"
 

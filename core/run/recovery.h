@@ -16,12 +16,6 @@ namespace ltc {
 
 struct Run;
 
-// The programs of a step's ops, by record: a step that failed may fail again.
-struct OpPrograms {
-  std::shared_ptr<const RecordedStep> step;
-  std::vector<std::shared_ptr<const Program>> by_record;
-};
-
 class Recovery {
  public:
   // `error`: of the run. Outputs of the run that have a handle stay as they are.
