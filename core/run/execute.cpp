@@ -246,7 +246,7 @@ void DeviceQueue::settle(const Run& run) {
   if (error) std::rethrow_exception(error);
 }
 
-// What the run did not make is computed op by op, or fails.
+// Outputs that the run did not make are computed op by op, or fail.
 void DeviceQueue::recover(Run& run, std::exception_ptr error) {
   if (run.step) {
     Recovery(*this, run, error).run();

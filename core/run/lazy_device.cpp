@@ -168,16 +168,9 @@ std::vector<BufferRef> LazyDevice::run_step(bool is_awaited) {
     if (!step.roots.empty()) program = &look_up(step);
   } catch (...) {
     enqueue_refused(step, std::current_exception());
-    recycle(step);
     throw;
   }
-  try {
-    if (program) enqueue(*program, step, is_awaited);
-  } catch (...) {
-    recycle(step);
-    throw;
-  }
-  recycle(step);
+  program ? enqueue(*program, step, is_awaited) : recycle(step);
   return outputs;
 }
 
@@ -268,15 +261,17 @@ const CachedProgram& LazyDevice::compile(Cut& step) {
 void LazyDevice::enqueue(const CachedProgram& program, Cut& step, bool is_awaited) {
   Run run{program.program, {}, step.scalars, std::move(step.outputs), ++run_id_, is_awaited, program.step, std::move(step.undo)};
   run.inputs.assign(std::move_iterator(step.inputs.begin()), std::move_iterator(step.inputs.end()));
-  step.inputs.clear();
+  recycle(step);  // before the queue may refuse the run
   queue_.execute(std::move(run));
 }
 
-// What was recorded is computed as far as that is possible op by op. Who asked for it is told at once.
+// The queue computes the step op by op as far as that is possible. The barrier throws the refusal at once.
 void LazyDevice::enqueue_refused(Cut& step, std::exception_ptr refusal) {
   auto recorded = std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations});
-  queue_.execute({nullptr, std::exchange(step.inputs, {}), step.scalars, step.outputs, ++run_id_, false, std::move(recorded),
-                  std::move(step.undo), std::move(refusal)});
+  Run run{nullptr, std::move(step.inputs), step.scalars,         std::move(step.outputs), ++run_id_,
+          false,   std::move(recorded),    std::move(step.undo), std::move(refusal)};
+  recycle(step);
+  queue_.execute(std::move(run));
 }
 
 void LazyDevice::recycle(Cut& step) {

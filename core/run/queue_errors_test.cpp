@@ -51,7 +51,7 @@ TEST_F(QueueErrorsTest, ADeviceWithoutMemoryIsAskedAgainWhenItIsIdle) {
   }
 }
 
-// What is loaded from the disk is then compiled again.
+// The cache then compiles a program from the disk again.
 TEST_F(QueueErrorsTest, AProgramKnowsThatItsFirstRunHasFailed) {
   open("watched");
   bool fails = true;

@@ -48,8 +48,8 @@ def jit(function, *, buckets=None):
     A kind of call: how the arguments are nested, the tensors' dtypes, sizes, strides and aliasing, and the values of all other
     arguments. Floats and ints that the function only hands to operations may have any value. Tensors may be written in place, and
     those of a module are read at each call: ``ltc.jit(model)``. Random numbers are drawn anew at each call. Numbers that are no
-    arguments are constants, and tensors from outside are refused. So is a function that resizes or reshapes an argument in place, puts it
-    over another storage, or returns a generator. Where gradients are asked for, the function is
+    arguments are constants, and tensors from outside are refused. A function is refused as well that resizes or reshapes an argument
+    in place, puts it over another storage, or returns a generator. Where gradients are asked for, the function is
     ``torch.compile(function, backend="ltc", fullgraph=True)``.
 
     With ``buckets``, numbers of rows such as ``(8, 32, 128)``, batches of all sizes are calls of as many kinds as there are buckets:

@@ -37,8 +37,8 @@ for _name in dir(dict):
 
 
 class standing_in:
-    """The calling thread sees `tensors` in the place of the modules' own, in the order of :func:`own_tensors`. What it puts in the
-    place of those meanwhile becomes their contents."""
+    """The calling thread sees `tensors` in the place of the modules' own, in the order of :func:`own_tensors`. Tensors that it
+    puts in the place of those meanwhile become their contents."""
 
     _lock = threading.Lock()  # while a module gets its views, or loses them
 
