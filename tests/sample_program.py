@@ -69,6 +69,19 @@ def check_indexing():
     assert_both(lambda x, i: (x.gather(0, i), x.scatter_add(0, i, x[:2, :3]), x[i[0]], x.index_add(0, i[0], x[:3])), x, index)
 
 
+def check_varying_offsets():
+    """After the first steps offsets are operands."""
+    for dtype in (torch.float32, torch.int64, torch.bool, torch.complex64):
+        data = (torch.randn(40, 6) * 3).to(dtype)
+        lazy, target, lazy_target = data.to(LTC), torch.zeros(8, 6, dtype=dtype), torch.zeros(8, 6, dtype=dtype, device=LTC)
+        for i in range(6):
+            target[i, 1::2] = data[5 * i, :3]
+            lazy_target[i, 1::2] = lazy[5 * i, :3]
+            piece, lazy_piece = (whole[5 * i : 5 * i + 7, 2:4].t().clone() for whole in (data, lazy))
+            assert torch.equal(lazy_piece.cpu(), piece)
+        assert torch.equal(lazy_target.cpu(), target)
+
+
 def check_convolutions():
     x, weight = torch.randn(2, 4, 6, 5, requires_grad=True), torch.randn(6, 2, 3, 2, requires_grad=True)
 
@@ -91,7 +104,7 @@ def check_random():
 
 
 def main():
-    for check in (check_training, check_special_values, check_integers, check_sizes, check_indexing, check_convolutions):
+    for check in (check_training, check_special_values, check_integers, check_sizes, check_indexing, check_varying_offsets, check_convolutions):
         check()
     randoms = check_random()
     ltc.sync()

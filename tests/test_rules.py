@@ -27,6 +27,8 @@ ELSEWHERE = {
     "ltc::lstm_layer_backward": "test_models_elsewhere.py",
     "ltc::gru_layer": "test_models_elsewhere.py",
     "ltc::gru_layer_backward": "test_models_elsewhere.py",
+    "ltc::as_strided": "test_sample_plugins.py, with LTC_CLAIMS=minimal",
+    "ltc::as_strided_scatter": "test_sample_plugins.py, with LTC_CLAIMS=minimal",
     "ltc::roll": "test_known_sizes.py; as this, aten::roll is recorded",
     **{f"aten::_fused_{name}_{overload}": "test_optimizers.py: no plugin here claims them"
        for name in ("adam", "adamw", "sgd", "adagrad") for overload in ("", ".tensor_lr")},

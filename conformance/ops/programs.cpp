@@ -82,6 +82,15 @@ constexpr ProgramCase kDerived[] = {
      "graph(%0: f32[3,4], %1: f32[3,4]) { %2: f32[3,2,4] = aten::stack(%0, %1) {tensors.count=2,dim=1} return %2 }"},
     {"repeat", {}, "f", "graph(%0: f32[3,4]) { %1: f32[2,9,4] = aten::repeat(%0) {repeats=[2,3,1]} return %1 }"},
     {"roll", {}, "f", "graph(%0: f32[3,4]) { %1: f32[3,4] = ltc::roll(%0) {shift=-5,dim=1} return %1 }"},
+    {"as_strided_by_value",
+     {},
+     "f",
+     "graph(%0: f32[20]) { %1: f32[3,4] = ltc::as_strided(%0) {size=[3,4],stride=[4,2],storage_offset=5} return %1 }"},
+    {"as_strided_scatter_by_value",
+     {},
+     "ff",
+     "graph(%0: f32[20], %1: f32[3,4]) { %2: f32[20] = ltc::as_strided_scatter(%0, %1) "
+     "{size=[3,4],stride=[5,1],storage_offset=6} return %2 }"},
     {"tril", {}, "f", "graph(%0: f32[4,5]) { %1: f32[4,5] = aten::tril(%0) {diagonal=0} return %1 }"},
     {"convolution_with_bias", kMath, "u",
      "graph(%0: f32[2,2,10], %1: f32[3,2,3], %2: f32[3]) { %3: f32[2,3,8] = aten::convolution(%0, %1, %2) "

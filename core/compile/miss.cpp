@@ -27,14 +27,23 @@ size_t likeness(Records a, Records b) {
   return front + common_ops(a.subspan(front), b.subspan(front), true);
 }
 
+size_t equal_records(Records a, Records b) {
+  size_t count = 0;
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) count += std::memcmp(&a[i], &b[i], sizeof a[i]) == 0;
+  return count;
+}
+
+// Of those with as many ops in common the one with the most equal records: small steps often have the same ops.
 const SeenTrace* nearest(const Trace& trace, const std::deque<SeenTrace>& seen) {
   const SeenTrace* best = nullptr;
-  size_t best_likeness = trace.records.size() / 2;
+  std::pair<size_t, size_t> best_likeness;
   for (const SeenTrace& one : seen) {
     const size_t count = likeness(trace.records, one.trace.records);
-    if (count <= best_likeness || count <= one.trace.records.size() / 2) continue;
+    if (count <= trace.records.size() / 2 || count <= one.trace.records.size() / 2) continue;
+    const std::pair likeness_of_one(count, equal_records(trace.records, one.trace.records));
+    if (best && likeness_of_one <= best_likeness) continue;
     best = &one;
-    best_likeness = count;
+    best_likeness = likeness_of_one;
   }
   return best;
 }
@@ -58,6 +67,24 @@ std::string attrs_difference(AttrsId now, AttrsId then) {
   return cat("has ", a.size(), " constant arguments instead of ", b.size());
 }
 
+bool is_offset(const Attr& attr) { return attr.name == "storage_offset"; }
+
+// Whether two reads, or writes, through a geometry differ in their offset alone.
+bool differ_in_offset(const Record& now, const Record& then) {
+  static const OpId read = intern_op("aten::as_strided"), write = intern_op("aten::as_strided_scatter");
+  if (now.op != then.op || (now.op != read && now.op != write) || now.attrs == then.attrs) return false;
+  Record same = now;
+  same.attrs = then.attrs;
+  return std::memcmp(&same, &then, sizeof same) == 0 &&
+         std::ranges::equal(attrs_of(now.attrs), attrs_of(then.attrs),
+                            [](const Attr& a, const Attr& b) { return a == b || (is_offset(a) && is_offset(b)); });
+}
+
+TypeId geometry_of(const Record& access) {
+  const AttrList& attrs = attrs_of(access.attrs);
+  return intern_type(type_of(access.type).dtype, find_attr(attrs, "size")->ints, find_attr(attrs, "stride")->ints);
+}
+
 class Explanation {
  public:
   Explanation(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations, const SeenTrace& then)
@@ -70,6 +97,21 @@ class Explanation {
     }
     if (now.size() != before.size()) return length(now, before);
     return results();
+  }
+
+  // All reads and writes whose offset differs; none if anything else does.
+  std::vector<StridedAccess> offsets() const {
+    const Records now = trace_.records, before = then_.trace.records;
+    std::vector<StridedAccess> all;
+    if (now.size() != before.size() || !std::ranges::equal(roots_, then_.roots)) return {};
+    for (size_t i = 0; i < now.size(); ++i) {
+      if (differ_in_offset(now[i], before[i])) {
+        all.push_back({location(static_cast<ValueId>(i)), geometry_of(now[i])});
+      } else if (compare(static_cast<ValueId>(i), now[i], before[i])) {
+        return {};
+      }
+    }
+    return all;
   }
 
  private:
@@ -141,7 +183,10 @@ std::optional<Miss> explain_miss(const Trace& trace, std::span<const Root> roots
                                  const std::deque<SeenTrace>& seen) {
   const SeenTrace* then = nearest(trace, seen);
   if (!then || (then->trace == trace && std::ranges::equal(then->roots, roots))) return std::nullopt;
-  return Explanation(trace, roots, locations, *then).first();
+  const Explanation explanation(trace, roots, locations, *then);
+  Miss miss = explanation.first();
+  if (miss.kind == Miss::kAttribute) miss.offsets = explanation.offsets();
+  return miss;
 }
 
 }  // namespace ltc

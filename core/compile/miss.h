@@ -9,12 +9,19 @@
 
 namespace ltc {
 
+// A read or write through a geometry, at a line.
+struct StridedAccess {
+  LocationId where;
+  TypeId geometry;
+};
+
 struct Miss {
   enum Kind : uint8_t { kType, kAttribute, kOp, kOperands, kResults };
 
   Kind kind;
-  std::string difference;  // "aten::mul.Tensor gives f32[5,8] instead of f32[4,8]"
-  LocationId where;        // of the op, or of the first that reads the param
+  std::string difference;                   // "aten::mul.Tensor gives f32[5,8] instead of f32[4,8]"
+  LocationId where;                         // of the op, or of the first that reads the param
+  std::vector<StridedAccess> offsets = {};  // if nothing but offsets of these differs
 };
 
 struct SeenTrace {

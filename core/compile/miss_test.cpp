@@ -64,5 +64,37 @@ TEST(Miss, NothingLikeIt) {
   EXPECT_EQ(explain({{"aten::abs", "aten::abs", "aten::abs", "aten::abs"}, {4}}, {kOps, {4}}), "nothing like it");
 }
 
+// A read of part of a param, and an op of it.
+Step sliced(int64_t offset, const char* op = "aten::neg") {
+  Step step({}, {20});
+  step.roots.clear();
+  const ValueId whole = 0;
+  const TypeId piece = intern_contiguous(DType::kF32, std::vector<int64_t>{4});
+  const AttrList attrs = {Attr::of_ints("size", {4}), Attr::of_ints("stride", {1}), Attr::of_int("storage_offset", offset)};
+  const ValueId read = step.trace.add_node(intern_op("aten::as_strided"), piece, intern_attrs(attrs), {&whole, 1});
+  step.roots.push_back({step.trace.add_node(intern_op(op), piece, kNoAttrs, {&read, 1})});
+  step.locations = {intern_location("step.py:1"), intern_location("step.py:2")};
+  return step;
+}
+
+TEST(Miss, OffsetsAlone) {
+  const auto offsets = [](const Step& now, const Step& then) {
+    return explain_miss(now.trace, now.roots, now.locations, {{then.trace, then.roots}})->offsets;
+  };
+  const auto found = offsets(sliced(8), sliced(4));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(location_text(found[0].where), "step.py:1");
+  EXPECT_EQ(found[0].geometry, intern_contiguous(DType::kF32, std::vector<int64_t>{4}));
+  EXPECT_TRUE(offsets(sliced(8, "aten::exp"), sliced(4)).empty());
+  EXPECT_TRUE(offsets(sliced(8, "aten::exp"), sliced(8)).empty());
+}
+
+TEST(Miss, TheOneWithMostEqualRecords) {
+  const Step now = sliced(8), near = sliced(4);
+  Step far({"aten::as_strided", "aten::neg"}, {20});
+  const auto miss = explain_miss(now.trace, now.roots, now.locations, {{far.trace, far.roots}, {near.trace, near.roots}});
+  EXPECT_EQ(miss->difference, "aten::as_strided has storage_offset=8 instead of storage_offset=4");
+}
+
 }  // namespace
 }  // namespace ltc

@@ -123,6 +123,8 @@ const Rule* find_rule(OpId op) {
       {intern_op("aten::slice.Tensor"), {{}, is_slice}},
       {intern_op("aten::as_strided"), {{"size", "stride"}, is_strided_read}},
       {intern_op("aten::as_strided_scatter"), {{"size", "stride"}, is_strided_write}},
+      {intern_op("ltc::as_strided"), {{"size", "stride"}, is_strided_read}},
+      {intern_op("ltc::as_strided_scatter"), {{"size", "stride"}, is_strided_write}},
       {intern_op("aten::_to_copy"), {{}, is_conversion}},
   };
   const auto found = rules->find(op);

@@ -150,20 +150,28 @@ Val places(Builder& b, const Ints& sizes, const Ints& strides, int64_t offset) {
 }
 
 int64_t offset_of(const Call& call) { return call.given("storage_offset") ? call.integer("storage_offset") : 0; }
+Val places_of(const Call& call) { return places(call.builder(), call.ints("size"), call.ints("stride"), offset_of(call)); }
+Val places_by_value(const Call& call) {
+  return places(call.builder(), call.ints("size"), call.ints("stride"), 0) + call.number("storage_offset");
+}
 
-Results as_strided_read(const Call& call) {
+Results read_at(const Call& call, Val (*index)(const Call& call)) {
   const Val x = reshape(call.tensor("self"), {-1});
   const Ints sizes = call.ints("size");
   if (call.result().element_count == 0) return full(call.builder(), x.dtype(), sizes, int64_t{0});
-  return reshape(gather(x, 0, places(call.builder(), sizes, call.ints("stride"), offset_of(call))), sizes);
+  return reshape(gather(x, 0, index(call)), sizes);
 }
 
-Results as_strided_write(const Call& call) {
+Results write_at(const Call& call, Val (*index)(const Call& call)) {
   const Val x = call.tensor("self"), piece = call.tensor("src");
   if (piece.count() == 0) return x;
-  const Val index = places(call.builder(), call.ints("size"), call.ints("stride"), offset_of(call));
-  return reshape(scatter(reshape(x, {-1}), 0, index, reshape(piece, {-1})), x.sizes());
+  return reshape(scatter(reshape(x, {-1}), 0, index(call), reshape(piece, {-1})), x.sizes());
 }
+
+Results as_strided_read(const Call& call) { return read_at(call, places_of); }
+Results as_strided_write(const Call& call) { return write_at(call, places_of); }
+Results as_strided_read_by_value(const Call& call) { return read_at(call, places_by_value); }
+Results as_strided_write_by_value(const Call& call) { return write_at(call, places_by_value); }
 
 Results as_strided_copy(const Call& call) {
   const Val x = call.tensor("self");
@@ -356,6 +364,8 @@ constexpr Decomposition kRules[] = {
     {"aten::slice_backward", slice_backward},
     {"aten::as_strided", as_strided_read},
     {"aten::as_strided_scatter", as_strided_write},
+    {"ltc::as_strided", as_strided_read_by_value},
+    {"ltc::as_strided_scatter", as_strided_write_by_value},
     {"aten::as_strided_copy", as_strided_copy},
     {"aten::alias_copy", clone},
     {"aten::view_copy", reshaped},

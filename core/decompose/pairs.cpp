@@ -120,6 +120,8 @@ constexpr Decomposition kRules[] = {
     {"ltc::roll", move},
     {"aten::as_strided", move},
     {"aten::as_strided_scatter", move},
+    {"ltc::as_strided", move},
+    {"ltc::as_strided_scatter", move},
     {"aten::gather", move},
     {"aten::index_select", move},
     {"aten::where.self", move},

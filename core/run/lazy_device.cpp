@@ -250,8 +250,7 @@ const CachedProgram& LazyDevice::compile(Cut& step) {
   CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision,
                                              symbolic_ ? &*symbolic_ : nullptr);
   count_compile(compiled.source);
-  const bool for_all = compiled.source == CompiledProgram::kCompiledForAll;
-  if (for_all || compiled.source == CompiledProgram::kCompiled) note_compile(step.trace, step.roots, step.locations, for_all);
+  note_miss(step.trace, step.roots, step.locations, compiled.source);
   check_fallbacks(*compiled.program);
   return *cache_.insert({std::move(compiled.program),
                          std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations,

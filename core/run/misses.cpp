@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/base/log.h"
+#include "core/run/varying_offsets.h"
 
 namespace ltc {
 namespace {
@@ -40,12 +41,16 @@ const char* advice(Miss::Kind kind) {
 
 }  // namespace
 
-void note_compile(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations, bool for_all) {
+void note_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations,
+               CompiledProgram::Source source) {
+  const bool for_all = source == CompiledProgram::kCompiledForAll;
   std::lock_guard lock(account().mutex);
   auto miss = explain_miss(trace, roots, locations, account().seen);
   account().seen.push_front({trace, {roots.begin(), roots.end()}});
   if (account().seen.size() > kSeen) account().seen.pop_back();
   if (!miss) return;
+  note_varying_offsets(miss->offsets);
+  if (source != CompiledProgram::kCompiled && !for_all) return;
   if (for_all) miss->difference += ", now for further sizes too";
   const std::string text = cat("compiled, unlike before ", miss->difference, at_location(miss->where));
   log::info(text);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/run/lazy_device.h"
+#include "core/run/varying_offsets.h"
 
 namespace ltc {
 
@@ -43,6 +44,8 @@ class Recorder {
   // The same value read twice through one geometry is one node.
   ValueId find_view(const ViewKey& key) const;  // kNone if it is the first
   void remember_view(const ViewKey& key, ValueId value) { tape_.views.emplace(key, value); }
+  // Whether a read or write of this geometry takes its offset by value, at the line of the op that is recorded.
+  bool offset_varies(TypeId geometry) const { return ltc::offset_varies(location_, geometry); }
 
   // The storage now holds this value, with these declared strides. `type` must be dense.
   void bind(LazyStorage& storage, ValueId value, TypeId type) { bind(storage, value, type, type_of(type)); }

@@ -6,6 +6,8 @@
 namespace ltc {
 namespace {
 
+constexpr int64_t kByValue = -1;  // the offset of a view node that takes it as an operand
+
 // Attributes of a view node follow from its geometry, and building a list of them is far dearer than looking it up.
 AttrsId view_attrs(TypeId view, int64_t offset) {
   struct Table {
@@ -19,8 +21,9 @@ AttrsId view_attrs(TypeId view, int64_t offset) {
     if (const auto it = table->known.find(key); it != table->known.end()) return it->second;
   }
   const Type& type = type_of(view);
-  const AttrsId attrs = intern_attrs(
-      {Attr::of_ints("size", type.sizes), Attr::of_ints("stride", type.strides), Attr::of_int("storage_offset", offset)});
+  AttrList list = {Attr::of_ints("size", type.sizes), Attr::of_ints("stride", type.strides)};
+  if (offset != kByValue) list.push_back(Attr::of_int("storage_offset", offset));
+  const AttrsId attrs = intern_attrs(list);
   std::unique_lock lock(table->mutex);
   table->known.emplace(key, attrs);
   return attrs;
@@ -50,6 +53,26 @@ ValueId read_memory(Recorder& recorder, LazyStorage& storage, DType dtype) {
   }
   const int64_t count[] = {static_cast<int64_t>(declared.size_bytes() / dtype_size_bytes(dtype))};
   return emit(recorder, "aten::view.dtype", intern_contiguous(dtype, count), {Attr::of_dtype("dtype", dtype)}, {value});
+}
+
+// The elements of `memory` that lie where the geometry and the offset say.
+ValueId emit_strided_read(Recorder& recorder, ValueId memory, TypeId geometry, int64_t offset) {
+  static const OpId constant = intern_op("aten::as_strided"), by_value = intern_op("ltc::as_strided");
+  if (!recorder.offset_varies(geometry)) return recorder.node(constant, geometry, view_attrs(geometry, offset), {&memory, 1});
+  const ValueId operands[] = {memory, recorder.scalar(DType::kI64, {.i = offset})};
+  return recorder.node(by_value, geometry, view_attrs(geometry, kByValue), operands);
+}
+
+// `memory` with the elements of `value` at those places.
+ValueId emit_strided_write(Recorder& recorder, ValueId memory, ValueId value, TypeId geometry, int64_t offset) {
+  static const OpId constant = intern_op("aten::as_strided_scatter"), by_value = intern_op("ltc::as_strided_scatter");
+  const TypeId type = recorder.type_of_value(memory);
+  if (!recorder.offset_varies(geometry)) {
+    const ValueId operands[] = {memory, value};
+    return recorder.node(constant, type, view_attrs(geometry, offset), operands);
+  }
+  const ValueId operands[] = {memory, value, recorder.scalar(DType::kI64, {.i = offset})};
+  return recorder.node(by_value, type, view_attrs(geometry, kByValue), operands);
 }
 
 // An empty storage reads as zeros: give it a value that covers it, shaped like the tensor if that is possible.
@@ -88,9 +111,7 @@ ValueId read_bits(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geom
   const ViewKey key{value, geometry, offset};
   ValueId view = recorder.find_view(key);
   if (view == kNone) {
-    static const OpId as_strided = intern_op("aten::as_strided");
-    const ValueId memory = read_memory(recorder, storage, type_of(geometry).dtype);
-    view = recorder.node(as_strided, geometry, view_attrs(geometry, offset), {&memory, 1});
+    view = emit_strided_read(recorder, read_memory(recorder, storage, type_of(geometry).dtype), geometry, offset);
     recorder.remember_view(key, view);
     if (holds_bytes(recorder, storage) && covers_storage(tensor, geometry)) recorder.bind(storage, view, geometry);
   }
@@ -122,11 +143,9 @@ void write(Recorder& recorder, const c10::TensorImpl* tensor, ValueId value) {
   if (covers_storage(tensor, geometry)) return recorder.bind(storage, value, geometry);
   if (recorder.is_empty(storage)) fill_empty(recorder, storage, tensor);
 
-  static const OpId scatter = intern_op("aten::as_strided_scatter");
   const ValueId memory = read_memory(recorder, storage, type_of(geometry).dtype);
-  const ValueId operands[] = {memory, value};
   const TypeId memory_type = recorder.type_of_value(memory);
-  ValueId updated = recorder.node(scatter, memory_type, view_attrs(geometry, tensor->storage_offset()), operands);
+  ValueId updated = emit_strided_write(recorder, memory, value, geometry, tensor->storage_offset());
   const TypeId old = recorder.type(storage);
   if (type_of(old).dtype != type_of(geometry).dtype) return recorder.bind(storage, updated, memory_type);
   if (!type_of(old).contiguous) {  // back from memory order to the order of the declared dims

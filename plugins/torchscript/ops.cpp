@@ -115,6 +115,21 @@ at::Tensor as_strided_scatter(const at::Tensor& self, const at::Tensor& src, at:
   return out;
 }
 
+// The same with an offset that enters the program by value.
+at::Tensor as_strided_at(const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride, const at::Scalar& offset) {
+  return torchscript::as_strided(self, size, stride, offset.toLong());
+}
+
+at::Tensor& as_strided_scatter_at_(at::Tensor& self, const at::Tensor& src, at::IntArrayRef size, at::IntArrayRef stride,
+                                   const at::Scalar& offset) {
+  return as_strided_scatter_(self, src, size, stride, offset.toLong());
+}
+
+at::Tensor as_strided_scatter_at(const at::Tensor& self, const at::Tensor& src, at::IntArrayRef size, at::IntArrayRef stride,
+                                 const at::Scalar& offset) {
+  return torchscript::as_strided_scatter(self, src, size, stride, offset.toLong());
+}
+
 at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
   if (self.is_contiguous() || !self.is_contiguous(at::MemoryFormat::ChannelsLast)) return self.reshape(size);
   const auto sizes = at::infer_size(size, self.numel());
@@ -160,6 +175,11 @@ class Registration {
         &as_strided_scatter);
     add("as_strided_scatter_(Tensor(a!) self, Tensor src, int[] size, int[] stride, int? storage_offset=None) -> Tensor(a!)",
         &as_strided_scatter_);
+    add("as_strided_at(Tensor(a) self, int[] size, int[] stride, Scalar storage_offset) -> Tensor(a)", &as_strided_at);
+    add("as_strided_scatter_at(Tensor self, Tensor src, int[] size, int[] stride, Scalar storage_offset) -> Tensor",
+        &as_strided_scatter_at);
+    add("as_strided_scatter_at_(Tensor(a!) self, Tensor src, int[] size, int[] stride, Scalar storage_offset) -> Tensor(a!)",
+        &as_strided_scatter_at_);
     add("max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool "
         "ceil_mode=False, bool relu=False, bool indices=True) -> (Tensor, Tensor)",
         &max_pool2d_with_indices);

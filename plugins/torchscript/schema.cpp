@@ -43,6 +43,8 @@ constexpr Rename kRowMajor[] = {
     {"aten::as_strided", "ltc_torchscript::as_strided"},
     {"aten::as_strided_copy", "ltc_torchscript::as_strided"},
     {"aten::as_strided_scatter", "ltc_torchscript::as_strided_scatter"},
+    {"ltc::as_strided", "ltc_torchscript::as_strided_at"},
+    {"ltc::as_strided_scatter", "ltc_torchscript::as_strided_scatter_at"},
 };
 
 struct LayoutRow {

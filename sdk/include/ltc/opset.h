@@ -534,7 +534,9 @@
   X(521, DERIVED, ATEN__FUSED_SGD_, "aten::_fused_sgd_") \
   X(522, DERIVED, ATEN__FUSED_SGD__TENSOR_LR, "aten::_fused_sgd_.tensor_lr") \
   X(523, DERIVED, ATEN__FUSED_ADAGRAD_, "aten::_fused_adagrad_") \
-  X(524, DERIVED, ATEN__FUSED_ADAGRAD__TENSOR_LR, "aten::_fused_adagrad_.tensor_lr")
+  X(524, DERIVED, ATEN__FUSED_ADAGRAD__TENSOR_LR, "aten::_fused_adagrad_.tensor_lr") \
+  X(525, DERIVED, LTC_AS_STRIDED, "ltc::as_strided") \
+  X(526, DERIVED, LTC_AS_STRIDED_SCATTER, "ltc::as_strided_scatter")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
