@@ -424,6 +424,18 @@ def test_write_through_channels_last():
     assert_both(results, torch.randn(2, 3, 4, 5))
 
 
+def test_two_storages_of_one_value_that_lie_differently():
+    """The clone keeps its strides and the copy has a row-major one of its own; in place the clone becomes row-major too."""
+
+    def results(x):
+        kept = x.permute(2, 1, 0).clone()
+        copy = kept.reshape(1, 5, 2)
+        kept.transpose_(0, -1)
+        return kept + 1, copy + 1
+
+    assert_both(results, torch.arange(10.0).reshape(1, 5, 2))
+
+
 @pytest.mark.parametrize("source", DTYPES, ids=str)
 def test_view_as_dtype(source):
     for target in DTYPES:

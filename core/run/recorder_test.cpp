@@ -137,16 +137,17 @@ TEST_F(LazyTest, ViewsAreRememberedForOneTrace) {
   open("test");
   LazyStorage a(device());
   fill(a, {1, 2});
-  const auto key_of = [&](Recorder& recorder) { return ViewKey{recorder.read(a), f32({1}), 1}; };
+  const auto key_of = [&](Recorder& recorder) { return ViewKey{recorder.read(a), recorder.type(a), f32({1}), 1}; };
   {
     Recorder recorder(device());
     const ViewKey key = key_of(recorder);
     EXPECT_EQ(recorder.find_view(key), kNone);
     recorder.remember_view(key, 5);
     EXPECT_EQ(recorder.find_view(key), 5u);
-    EXPECT_EQ(recorder.find_view({key.value, key.view, 0}), kNone);
-    EXPECT_EQ(recorder.find_view({key.value, kF2, 1}), kNone);
-    EXPECT_EQ(recorder.find_view({key.value + 1, key.view, 1}), kNone);
+    EXPECT_EQ(recorder.find_view({key.value, key.declared, key.view, 0}), kNone);
+    EXPECT_EQ(recorder.find_view({key.value, key.declared, kF2, 1}), kNone);
+    EXPECT_EQ(recorder.find_view({key.value, key.declared + 1, key.view, 1}), kNone);
+    EXPECT_EQ(recorder.find_view({key.value + 1, key.declared, key.view, 1}), kNone);
   }
   sync();
   Recorder recorder(device());

@@ -16,13 +16,14 @@ namespace ltc {
 // A read of a value through a geometry: the view's type carries its strides.
 struct ViewKey {
   ValueId value;
+  TypeId declared;  // the storage's: two storages may hold one value, and lay it out differently
   TypeId view;
   int64_t offset;  // in elements
   bool operator==(const ViewKey&) const = default;
 };
 struct ViewKeyHash {
   size_t operator()(const ViewKey& key) const {
-    return hash_mix(uint64_t{key.value} << 32 | key.view, static_cast<uint64_t>(key.offset));
+    return hash_mix(hash_mix(uint64_t{key.value} << 32 | key.view, key.declared), static_cast<uint64_t>(key.offset));
   }
 };
 

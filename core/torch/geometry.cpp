@@ -15,7 +15,7 @@ AttrsId view_attrs(TypeId view, int64_t offset) {
     std::unordered_map<ViewKey, AttrsId, ViewKeyHash> known;
   };
   static auto* table = new Table();
-  const ViewKey key{0, view, offset};
+  const ViewKey key{0, kNoType, view, offset};
   {
     std::shared_lock lock(table->mutex);
     if (const auto it = table->known.find(key); it != table->known.end()) return it->second;
@@ -108,7 +108,7 @@ ValueId read_bits(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geom
   const int64_t offset = tensor->storage_offset();
   const ValueId value = recorder.read(storage);
   if (offset == 0 && recorder.type(storage) == geometry) return value;
-  const ViewKey key{value, geometry, offset};
+  const ViewKey key{value, recorder.type(storage), geometry, offset};
   ValueId view = recorder.find_view(key);
   if (view == kNone) {
     view = emit_strided_read(recorder, read_memory(recorder, storage, type_of(geometry).dtype), geometry, offset);
