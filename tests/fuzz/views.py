@@ -3,6 +3,8 @@
 Each line of a program is tried on the CPU while the program is made, so sizes are known and a line that PyTorch refuses is left out.
 Nor does a line write where PyTorch leaves the result open: to elements that share a place, or from memory that overlaps the target.
 All numbers are small and whole: results are compared exactly.
+
+In a sliding program the slices of a step lie one element behind those of the step before, up to SLIDES of them.
 """
 
 import math
@@ -12,7 +14,7 @@ import torch
 
 from program import Program, Run
 
-MOST_ELEMENTS, MOST_DIMS = 1500, 6
+MOST_ELEMENTS, MOST_DIMS, SLIDES = 1500, 6, 3
 
 
 def generate(seed):
@@ -36,7 +38,11 @@ def some_index(pick, x):
     parts = []
     for size in x.shape[:pick.randint(1, max(1, x.dim()))]:
         kind = pick.random()
-        if kind < 0.25 and size:
+        if pick.slides and size > SLIDES and kind < 0.6:
+            start = pick.randint(0, size - SLIDES - 1)
+            end = pick.randint(start + 1, size - SLIDES)
+            parts.append(f"{start} + step" if kind < 0.2 else f"{start} + step:{end} + step")
+        elif kind < 0.25 and size:
             parts.append(str(pick.randint(-size, size - 1)))
         elif kind < 0.32 and size:
             parts.append(str([pick.randint(-size, size - 1) for _ in range(2)]))
@@ -109,6 +115,9 @@ def shuffled(pick, x):
 def narrow(pick, x):
     d = a_dim(pick, x)
     size = x.shape[d] if x.dim() else 1
+    if pick.slides and size > SLIDES:
+        start = pick.randint(0, size - SLIDES)
+        return f".narrow({d}, {start} + step, {pick.randint(0, size - SLIDES - start)})"
     start = pick.randint(0, size)
     return f".narrow({d}, {start}, {pick.randint(0, size - start)})"
 
@@ -217,7 +226,7 @@ PAIRS = ["{x} + {y}", "{x} - {y}", "{x} * {y}", "torch.cat([{x}, {y}], {d})", "t
 class _Maker:
     def __init__(self, pick):
         self.pick, self.run = pick, Run("cpu", torch.float64)
-        self.names, self.lines, self.count = self.run.names(), [], 0
+        self.names, self.lines, self.count = {**self.run.names(), "step": 0}, [], 0
 
     def fresh(self):
         self.count += 1
@@ -232,7 +241,7 @@ class _Maker:
             exec(line, self.names)  # noqa: S102
             assert all(self.names[name].numel() <= MOST_ELEMENTS and self.names[name].dim() <= MOST_DIMS for name in self.tensors())
         except Exception:  # noqa: BLE001
-            self.names = self.run.names()
+            self.names = {**self.run.names(), "step": 0}
             for each in [*self.setup, *self.lines]:
                 exec(each, self.names)  # noqa: S102
             return False
@@ -263,12 +272,16 @@ class _Maker:
                                           f=dims_of(pick, x), s=strided(pick, x))
 
     def sizes(self):
-        shape = [self.pick.choice([1, 2, 2, 3, 4, 4, 5, 6]) for _ in range(self.pick.choice([0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4]))]
+        some = [1, 2, 2, 3, 4, 4, 5, 6] + [7, 8] * self.pick.slides
+        shape = [self.pick.choice(some) for _ in range(self.pick.choice([0, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4]))]
+        if math.prod(shape) > MOST_ELEMENTS:
+            shape.pop()
         return [0 if self.pick.random() < 0.01 else size for size in shape]
 
     def program(self, seed):
         pick = self.pick
         grads = pick.random() < 0.6
+        pick.slides = pick.random() < 0.25
         self.setup = setup = [f"torch.manual_seed({seed})"]
         for i in range(pick.randint(1, 2)):
             setup.append(f"x{i} = integers({', '.join(map(str, self.sizes()))}{', grad=True' if grads else ''})".replace("(, ", "("))
@@ -292,4 +305,6 @@ class _Maker:
             if wanted:
                 self.lines.append(f"({total}).backward()")
                 outputs += [f"x{i}.grad" for i in range(leaves)]
-        return Program(setup, self.lines, outputs, steps=pick.choice([1, 1, 2]))
+        if pick.slides:
+            self.lines.append("sync()")
+        return Program(setup, self.lines, outputs, steps=1 + SLIDES if pick.slides else pick.choice([1, 1, 2]))
