@@ -38,6 +38,14 @@ def ltc_command(folder, *args):
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LTC_CACHE_DIR": str(folder)})
 
 
+def test_a_reader_that_has_enough_ends_the_list_quietly(tmp_path):
+    run(tmp_path)
+    command = [sys.executable, "-u", "-c", "import time, ltc_cli; time.sleep(0.5); ltc_cli.main()", "cache", "list"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "LTC_CACHE_DIR": str(tmp_path)}) as listing:
+        listing.stdout.close()
+        assert listing.stderr.read() == b""
+
+
 def test_a_second_process_compiles_nothing(tmp_path):
     values, compiles, hits = run(tmp_path)
     assert compiles > 0 and hits == 0

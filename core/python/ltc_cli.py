@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import sys
 
 USAGE = """usage: ltc COMMAND [ARGS]
@@ -22,6 +23,8 @@ def _package_path(*parts: str) -> str:
 
 
 def main() -> None:
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `ltc cache list | head` ends quietly
     command, args = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("help", [])
     if command == "conformance":
         program = _package_path("bin", "ltc-conformance")
