@@ -1,5 +1,7 @@
 #include "core/ir/graph.h"
 
+#include "core/base/error.h"
+
 namespace ltc {
 namespace {
 
@@ -34,6 +36,11 @@ bool same_node(const Node& a, const Node& b, Pairing& pairing) {
 }
 
 }  // namespace
+
+void Graph::fail_without_value(ValueId value) const {
+  if (value == kNone) fail(Code::kInternal, "a result that is not wanted, or an argument that was not given, has no type");
+  fail(Code::kInternal, "the graph has no value ", value, "; it has ", types.size());
+}
 
 bool same(const Graph& a, const Graph& b) {
   if (a.params.size() != b.params.size() || a.nodes.size() != b.nodes.size() || a.outputs.size() != b.outputs.size())

@@ -51,7 +51,15 @@ struct Graph {
     nodes.push_back({intern_op(op), intern_attrs(attrs), std::move(inputs), {out}});
     return out;
   }
-  const Type& type(ValueId value) const { return type_of(types[value]); }
+  // Throws Error(kInternal) for kNone and for values that the graph lacks.
+  const Type& type(ValueId value) const {
+    if (value >= types.size()) [[unlikely]]
+      fail_without_value(value);
+    return type_of(types[value]);
+  }
+
+ private:
+  [[noreturn]] void fail_without_value(ValueId value) const;
 };
 
 // Whether the two are one graph up to the numbering of values: equal params, nodes in equal order, types and outputs. Locations

@@ -30,6 +30,21 @@ std::string violation(const Graph& graph) {
   return "legal";
 }
 
+TEST(Graph, ATypeIsThatOfAValue) {
+  const Graph graph = sample();
+  EXPECT_EQ(graph.type(3).sizes, std::vector<int64_t>{2});
+  const auto refusal = [&](ValueId value) {
+    try {
+      graph.type(value);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_THAT(refusal(4), HasSubstr("the graph has no value 4; it has 4"));
+  EXPECT_THAT(refusal(kNone), HasSubstr("has no type"));
+}
+
 TEST(Verify, AcceptsALegalGraphAndTheEmptyOne) {
   EXPECT_EQ(violation(sample()), "legal");
   EXPECT_EQ(violation(Graph()), "legal");
