@@ -62,6 +62,7 @@ constexpr LayoutRow kLayouts[] = {
     {"aten::_embedding_bag_forward_only", OperandLayout::kRowMajor},
     {"aten::_embedding_bag_backward", OperandLayout::kRowMajor},
     {"aten::_embedding_bag_dense_backward", OperandLayout::kRowMajor},
+    {"aten::_embedding_bag_per_sample_weights_backward", OperandLayout::kRowMajor},
     {"aten::nll_loss2d_backward", OperandLayout::kRowMajor},
     {"aten::_linalg_det", OperandLayout::kRowMajor},  // factorizes the transpose of what is row-major
     {"aten::_linalg_slogdet", OperandLayout::kRowMajor},
@@ -70,6 +71,7 @@ constexpr LayoutRow kLayouts[] = {
     {"ltc_torchscript::transformer_encoder_layer_fwd", OperandLayout::kRowMajor},
     {"aten::adaptive_max_pool2d_backward", OperandLayout::kRowMajor},
     {"aten::adaptive_max_pool3d_backward", OperandLayout::kRowMajor},
+    {"aten::max_pool3d_with_indices", OperandLayout::kRowMajor},
     {"aten::max_pool3d_with_indices_backward", OperandLayout::kRowMajor},
     {"aten::fractional_max_pool2d_backward", OperandLayout::kRowMajor},
     {"aten::fractional_max_pool3d_backward", OperandLayout::kRowMajor},
