@@ -95,6 +95,30 @@ def test_where_the_last_bits_of_operands_decide_more_is_allowed(function, tolera
     assert tally_of(inexact, sample_inputs=lambda *args, **kwargs: [sample])["passed"] == passed
 
 
+def shifted(x, off):
+    """x with the rounding of a large number, on the device of another one; there the first element is off by so much."""
+    shift = -64 if on_ltc(x) else 64
+    result = (x + shift) - shift
+    result[0, 0] += off * on_ltc(x)
+    return result
+
+
+@pytest.mark.parametrize("layouts, name, off, passed", [("random:1", "addbmm", 0, 1), ("random:1", "addbmm", 30, 0),
+                                                        ("random:1", "fake", 0, 0), ("", "addbmm", 0, 0)])
+@pytest.mark.parametrize("mode", ["forward", "inplace"])
+def test_in_random_layouts_some_operators_may_round_otherwise(layouts, name, off, passed, mode, monkeypatch):
+    torch.ones(1, device="ltc").cpu()  # the plugin looks at the variable when it is opened
+    monkeypatch.setenv("LTC_TS_LAYOUTS", layouts)
+    fields = {"name": name, "sample_inputs": lambda *args, **kwargs: [SampleInput(torch.rand(2, 5000).half() / 10)]}
+    tally = tally_of(lambda x: shifted(x, off), mode=mode, inplace_variant=lambda x: x.copy_(shifted(x, off)), **fields)
+    assert (tally["counted"], tally["passed"]) == (1, passed)
+
+
+def test_a_run_that_failed_is_found(monkeypatch):
+    monkeypatch.setattr(ltc.metrics, "counter_value", lambda name: int(name == "RecoveredRuns"))
+    assert "a run failed" in messages(tally_of(lambda x: x.exp()))[0]
+
+
 def test_the_same_error_passes():
     assert tally_of(lambda x: x.view(7))["passed"] == 1
 

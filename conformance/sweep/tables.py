@@ -11,6 +11,15 @@ OTHER_ERRORS = {"narrow_copy"}
 # Which of equal elements comes first, or is the one, is unspecified; the CPU's kernels do not keep their order.
 ANY_OF_EQUAL = {"argsort", "kthvalue", "sort", "topk"}
 
+# In random layouts (LTC_TS_LAYOUTS of the plugin torchscript) the strides of a value decide in which order these add up. Eager PyTorch
+# does so too, so their results need only be about as near to double precision as the CPU's.
+ROUNDS_BY_LAYOUT = {
+    "_unsafe_masked_index_put_accumulate": "values that fall on one element are added in the order in which they lie, each sum rounded",
+    "addbmm": "each product of the batch is added to the result by the BLAS, whose kernel depends on strides",
+    **dict.fromkeys(("fft.hfft2", "fft.hfftn", "fft.irfftn"), "dims are transformed in the order in which they lie"),
+    "nn.functional.conv_transpose2d": "half-type products of the BLAS, whose kernel depends on strides",
+}
+
 # Why some calls of an op that programs do hold run on the CPU, by ATen's name without overload; of all other ops the op table says it.
 COMPLEX = "Arithmetic of complex numbers, or complex numbers of more or less than 64 bits: the minimal opset has none."
 SOME_CALLS = {
