@@ -61,6 +61,7 @@ OPERATORS = {
     "sums": (lambda x: x.sum(-1) + x.mean(-1), f(6, 5, 40)),
     "layer norm": (lambda x, w, b: F.layer_norm(x, (7,), w, b), f(3, 4, 7), f(7), f(7)),
     "rms norm": (lambda x, w: F.rms_norm(x, (7,), w), f(3, 4, 7), f(7)),
+    "weight norm": (lambda v, g: torch._weight_norm(v * 2, g, 0), f(6, 3, 3, 3), f(6, 1, 1, 1)),
     "group norm": (lambda x, w, b: F.group_norm(x, 2, w, b), f(3, 4, 5, 2), f(4), f(4)),
     "batch norm": (lambda x, w, b: F.batch_norm(x, None, None, w, b, True), f(3, 4, 5, 2), f(4), f(4)),
     "convolution": (lambda x, w, b: F.conv2d(x, w, b, padding=1), f(2, 3, 9, 8), f(4, 3, 3, 3), f(4)),

@@ -56,6 +56,8 @@ constexpr LayoutRow kLayouts[] = {
     {"aten::native_layer_norm_backward", OperandLayout::kRowMajor},
     {"aten::native_group_norm", OperandLayout::kRowMajor},
     {"aten::native_group_norm_backward", OperandLayout::kRowMajor},
+    {"aten::_weight_norm_interface", OperandLayout::kRowMajor},
+    {"aten::_weight_norm_interface_backward", OperandLayout::kRowMajor},
     {"aten::_pdist_forward", OperandLayout::kRowMajor},
     {"aten::_pdist_backward", OperandLayout::kRowMajor},
     {"aten::_embedding_bag", OperandLayout::kRowMajor},
