@@ -21,20 +21,29 @@ SLICES = 4
 DTYPES = ["float32", "int64", "bool"]
 
 
-@pytest.mark.parametrize("part", range(SLICES))
-def test_slice(part, monkeypatch):
-    """One sample of each operator, three dtypes, all modes."""
+def check_operators(part, monkeypatch, **common):
     from torch.testing._internal.common_methods_invocations import op_db
 
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([CONFORMANCE, *filter(None, [os.environ.get("PYTHONPATH")])]))
-    common = {"modes": list(MODES), "dtypes": DTYPES, "samples": 1}
     requests = [{"op": op.formatted_name, **common} for op in op_db[part::SLICES]]
     report = Report()
     for request, tallies, crash in pool.run_all(requests, shards=1, timeout_s=300):
         report.add(request["op"], tallies, crash)
     assert len(report.ops) == len(requests)
-    assert report.total("counted") > 10 * len(requests)
+    assert report.total("counted") > len(common["modes"]) * len(requests)
     assert not report.failed(), report.text(limit=3)
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_slice(part, monkeypatch):
+    """One sample of each operator, three dtypes, all modes."""
+    check_operators(part, monkeypatch, modes=list(MODES), dtypes=DTYPES, samples=1)
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_slice_in_random_layouts(part, monkeypatch):
+    monkeypatch.setenv("LTC_TS_LAYOUTS", "random:1")
+    check_operators(part, monkeypatch, modes=["forward", "backward"], dtypes=["float32", "bfloat16"], samples=1)
 
 
 # ---- the sweep itself, on operators that are wrong in one way each

@@ -2,6 +2,8 @@
 
 import torch
 
+import ltc
+
 EXACT_BELOW = {torch.float32: 2**22, torch.float64: 2**50}
 
 # Of a network's results, relative to the largest element and absolute. The CPU adds up floats in double precision here and there, so it
@@ -12,12 +14,15 @@ NEAR = {torch.float32: (1e-2, 1e-4), torch.float64: (1e-12, 1e-12)}
 def difference(program, kind, dtype):
     """None, or a sentence about the first difference."""
     expected = program.outcome("cpu", dtype)
+    before = ltc.metrics.counter_value("RecoveredRuns")
     actual = program.outcome("ltc", dtype)
     if not isinstance(expected, dict):
         unread = isinstance(expected, IndexError) and isinstance(actual, dict)  # what nobody reads is not computed, and does not fail
         return None if unread or type(actual) is type(expected) else f"the CPU raises {expected!r}, the device {_said(actual)}"
     if not isinstance(actual, dict):
         return f"the device raises {_said(actual)}"
+    if ltc.metrics.counter_value("RecoveredRuns") != before:
+        return "a run failed on the device, and its ops did not when they ran one by one"
     if missing := expected.keys() ^ actual.keys():
         return f"one of the two has no {missing}"
     allowed = _exact if kind == "views" else _Measured(program, dtype, expected)
