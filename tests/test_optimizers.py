@@ -238,17 +238,6 @@ def test_lbfgs(line_search):
     assert_close(weights, expected_weights, rtol=1e-3, atol=1e-4)
 
 
-def test_sparse_gradients_are_a_clear_error():
-    table = nn.Embedding(5, 3, sparse=True).to(LTC)
-    with pytest.raises(RuntimeError, match="device ltc has strided tensors only"):
-        table(torch.tensor([1, 2]).to(LTC)).sum().backward()
-    dense = nn.Linear(2, 2).to(LTC)
-    optimizer = torch.optim.SparseAdam(dense.parameters())
-    dense(torch.ones(2, device=LTC)).sum().backward()
-    with pytest.raises(RuntimeError, match="does not support dense gradients"):
-        optimizer.step()
-
-
 # ---- schedulers
 
 SCHEDULERS = {

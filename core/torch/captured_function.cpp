@@ -58,6 +58,9 @@ TensorArguments::TensorArguments(LazyDevice& device, std::vector<at::Tensor> giv
     : device(device), tensors(std::move(given)), sent(tensors.size(), false) {
   storages.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
+    TORCH_CHECK_NOT_IMPLEMENTED(tensors[i].layout() == c10::kStrided, "torch.compile and ltc.jit take no tensor of layout ",
+                                tensors[i].layout(), ", as argument ", i,
+                                " is: hand its indices and values to the function, which makes the sparse tensor of them");
     if (!is_lazy(tensors[i])) {
       sent[i] = true;
       tensors[i] = to_lazy(device, tensors[i]);
@@ -183,6 +186,7 @@ std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> Func
   check_stand_ins();
   for (const at::Tensor& result : results) {
     if (!is_lazy(result)) capture_.refuse(cat("a result is on ", result.device().str()));
+    if (result.layout() != c10::kStrided) capture_.refuse("a result is a sparse tensor: return its indices and values");
     const TensorGeometry geometry(*result.unsafeGetTensorImpl());
     const auto same = std::ranges::find_if(stand_ins_, [&](const at::Tensor& one) { return one.is_same(result); });
     const auto base = std::ranges::find_if(stand_ins_, [&](const at::Tensor& one) { return one.is_alias_of(result); });

@@ -37,7 +37,7 @@ using OptFormat = std::optional<c10::MemoryFormat>;
 LazyDevice& device_of(OptDevice device) { return lazy_device(device ? c10::Device(kLtc, device->index()) : c10::Device(kLtc)); }
 
 void check_layout(OptLayout layout) {
-  TORCH_CHECK(!layout || *layout == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", *layout);
+  TORCH_CHECK(!layout || *layout == c10::kStrided, "device ", kDeviceName, " makes no tensor of layout ", *layout);
 }
 
 at::Tensor empty_strided(IntArrayRef sizes, IntArrayRef strides, OptDtype dtype, OptLayout layout, OptDevice device,

@@ -11,6 +11,7 @@
 #include "core/torch/generator.h"
 #include "core/torch/infer.h"
 #include "core/torch/map_tensors.h"
+#include "core/torch/sparse.h"
 #include "core/torch/transfer.h"
 
 namespace ltc {
@@ -55,13 +56,25 @@ class EagerCall {
     return alias;
   }
 
+  // A kernel may ask whether two of its operands are the same tensor.
+  template <typename Fetch>
+  at::Tensor fetch_sparse(const at::Tensor& tensor, const Fetch& fetch_part) {
+    at::Tensor& cpu = of_sparse_[tensor.unsafeGetTensorImpl()];
+    if (!cpu.defined()) cpu = map_parts(tensor, fetch_part);
+    return cpu;
+  }
+
   at::Tensor fetch(const at::Tensor& tensor, bool is_written) {
     if (!tensor.defined() || !is_lazy(tensor)) return tensor;
-    if (!device_) device_ = &lazy_device(tensor);
-    at::Tensor cpu = copied(tensor);
-    moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
+    if (!device_) device_ = &lazy_device(tensor.device());
+    const auto fetch_part = [&](const at::Tensor& part) {
+      at::Tensor cpu = copied(part);
+      moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
+      return cpu;
+    };
+    at::Tensor cpu = is_sparse(tensor) ? fetch_sparse(tensor, fetch_part) : fetch_part(tensor);
     if (is_written) written_.emplace_back(tensor, cpu);
-    if (gives_views_) viewed_.emplace_back(tensor, cpu);
+    if (gives_views_ && !is_sparse(tensor)) viewed_.emplace_back(tensor, cpu);
     return cpu;
   }
 
@@ -78,6 +91,7 @@ class EagerCall {
 
   // An op may have resized what it writes.
   void send_back(const at::Tensor& lazy, const at::Tensor& cpu) {
+    if (is_sparse(lazy)) return assign_sparse(lazy, send_new(cpu));
     if (lazy.sizes() != cpu.sizes()) {
       lazy.resize_(cpu.sizes());
       if (cpu.is_non_overlapping_and_dense()) {
@@ -94,11 +108,18 @@ class EagerCall {
       if (cpu.is_same(result)) return lazy;
     }
     for (const auto& [lazy, cpu] : viewed_) {  // a view op of another library: the same view of the lazy tensor
-      if (cpu.is_alias_of(result) && cpu.scalar_type() == result.scalar_type())
+      if (!is_sparse(result) && cpu.is_alias_of(result) && cpu.scalar_type() == result.scalar_type())
         return lazy.as_strided(result.sizes(), result.strides(), result.storage_offset());
     }
-    moved_bytes_ += static_cast<int64_t>(result.nbytes());
-    return to_lazy(*device_, result);
+    return send_new(result);
+  }
+
+  at::Tensor send_new(const at::Tensor& result) {
+    const auto send_part = [&](const at::Tensor& part) {
+      moved_bytes_ += static_cast<int64_t>(part.nbytes());
+      return to_lazy(*device_, part);
+    };
+    return is_sparse(result) ? map_parts(result, send_part) : send_part(result);
   }
 
   const c10::FunctionSchema& schema_;
@@ -107,6 +128,7 @@ class EagerCall {
   LazyDevice* device_ = nullptr;
   int64_t moved_bytes_ = 0;                                          // both ways
   std::unordered_map<c10::StorageImpl*, at::Tensor> of_storage_;     // by lazy storage: the CPU stand-in that was made first
+  std::unordered_map<c10::TensorImpl*, at::Tensor> of_sparse_;       // by lazy tensor
   std::vector<std::pair<at::Tensor, at::Tensor>> written_, viewed_;  // lazy, its CPU stand-in
 };
 

@@ -87,7 +87,7 @@ torch::jit::Stack stand_ins(const torch::jit::Stack& stack, Fill fill, bool shar
 }
 
 TypeId type_of_result(const at::Tensor& result) {
-  TORCH_CHECK(result.layout() == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", result.layout());
+  TORCH_CHECK(result.layout() == c10::kStrided, "device ", kDeviceName, " makes no tensor of layout ", result.layout());
   const TypeId id = intern_type(to_dtype(result.scalar_type()), as_span(result.sizes()), as_span(result.strides()));
   return type_of(id).dense ? id : intern_contiguous(type_of(id).dtype, type_of(id).sizes);
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/torch/record.h"
+#include "core/torch/sparse.h"
 #include "core/torch/tensor.h"
 
 namespace ltc {
@@ -37,21 +38,42 @@ bool needs_own_kernel(const c10::OperatorHandle& op) {
   return row && row->flags & kKeepWhole;
 }
 
+const std::vector<c10::OperatorHandle>& own_ops() {
+  static const auto ops = [] {
+    std::vector<c10::OperatorHandle> result;
+    auto& dispatcher = c10::Dispatcher::singleton();
+    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+      const auto op = name.name.starts_with("aten::") ? dispatcher.findSchema(name) : std::nullopt;
+      if (op) result.push_back(*op);
+    }
+    return result;
+  }();
+  return ops;
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
-  auto& dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
-    if (!name.name.starts_with("aten::")) continue;
-    const auto op = dispatcher.findSchema(name);
-    if (!op || !needs_own_kernel(*op)) continue;
-    m.impl(toString(name).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedKernel>(*op)));
+  for (const c10::OperatorHandle& op : own_ops()) {
+    if (!needs_own_kernel(op)) continue;
+    m.impl(toString(op.operator_name()).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedKernel>(op)));
   }
 }
 
-void refuse_sparse(const c10::OperatorHandle& op, torch::jit::Stack*) {
-  TORCH_CHECK(false, "device ", kDeviceName, " has strided tensors only, and ", op.operator_name(), " is for a sparse one");
+// Sparse tensors: what no file before this one has a kernel for, the CPU runs. PyTorch's composite kernels come before the
+// fallback, and those of the CPU for sparse tensors come before the composite ones.
+void add_host_steps(torch::Library& m, c10::DispatchKey on_device, c10::DispatchKey on_cpu) {
+  for (const c10::OperatorHandle& op : own_ops()) {
+    if (!op.hasKernelForDispatchKey(on_cpu) || op.hasKernelForDispatchKey(on_device)) continue;
+    m.impl(toString(op.operator_name()).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>());
+  }
 }
-TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>()); }
-TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>()); }
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
+  add_host_steps(m, c10::DispatchKey::SparsePrivateUse1, c10::DispatchKey::SparseCPU);
+}
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
+  add_host_steps(m, c10::DispatchKey::SparseCsrPrivateUse1, c10::DispatchKey::SparseCsrCPU);
+}
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>()); }
+TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>()); }
 
 TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&record_any>()); }
 

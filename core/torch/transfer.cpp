@@ -104,7 +104,7 @@ BufferRef upload(LazyDevice& device, const at::Tensor& cpu, TypeId type) {
 }  // namespace
 
 at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu) {
-  TORCH_CHECK(cpu.layout() == c10::kStrided, "device ", kDeviceName, " has strided tensors only, not ", cpu.layout());
+  TORCH_CHECK(cpu.layout() == c10::kStrided, "device ", kDeviceName, " makes no tensor of layout ", cpu.layout());
   const bool dense = cpu.is_non_overlapping_and_dense();
   const at::Tensor result =
       new_tensor(device, cpu.scalar_type(), cpu.sizes(), dense ? cpu.strides().vec() : contiguous_strides(as_span(cpu.sizes())));

@@ -7,7 +7,7 @@ import warnings
 
 import torch
 
-from . import _C, _data_parallel, _device_module, _integrations, _sharing
+from . import _C, _data_parallel, _device_module, _integrations, _sharing, _sparse_optimizers
 
 
 def register() -> None:
@@ -26,6 +26,7 @@ def register() -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _sharing.install()
     _data_parallel.install()
+    _sparse_optimizers.install()
     _compile_graphs_of_the_device()
     _accumulate_as_the_cpu()
     _run_backward_straight()

@@ -1,0 +1,52 @@
+// Sparse tensors of the device: PyTorch's own, whose indices and values are dense tensors of the device.
+#pragma once
+
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
+#include <ATen/core/stack.h>
+
+#include "core/torch/tensor.h"
+
+namespace ltc {
+
+inline bool is_sparse(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() != c10::kStrided; }
+inline bool is_coo(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() == c10::kSparse; }
+inline bool is_csr(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() == c10::kSparseCsr; }
+inline bool is_csc(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() == c10::kSparseCsc; }
+
+inline at::SparseTensorImpl& coo_impl(const at::Tensor& tensor) {
+  return *static_cast<at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
+}
+inline at::SparseCsrTensorImpl& compressed_impl(const at::Tensor& tensor) {
+  return *static_cast<at::SparseCsrTensorImpl*>(tensor.unsafeGetTensorImpl());
+}
+
+// The tensors that a sparse one consists of.
+struct SparseParts {
+  at::Tensor indices;  // of COO: a row for each sparse dim; else the compressed ones
+  at::Tensor plain;    // undefined for COO
+  at::Tensor values;
+};
+SparseParts parts_of(const at::Tensor& sparse);
+
+// A sparse tensor of the layout and sizes of `like` that consists of these parts. It lies where the values do. No autograd.
+at::Tensor sparse_like(const at::Tensor& like, const SparseParts& parts);
+
+// The same, of change(part) for each part of `sparse`.
+template <typename Change>
+at::Tensor map_parts(const at::Tensor& sparse, const Change& change) {
+  SparseParts parts = parts_of(sparse);
+  parts.indices = change(parts.indices);
+  if (parts.plain.defined()) parts.plain = change(parts.plain);
+  parts.values = change(parts.values);
+  return sparse_like(sparse, parts);
+}
+
+// `sparse` becomes what `from` is, which has its layout and lies where it does.
+void assign_sparse(const at::Tensor& sparse, const at::Tensor& from);
+
+// Runs an op with sparse operands on the CPU and counts it; see fallback.h. Throws if the CPU has no kernel for it either, or if
+// an operand lies elsewhere.
+void run_sparse_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack);
+
+}  // namespace ltc
