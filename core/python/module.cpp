@@ -22,6 +22,7 @@
 #include "core/run/timeline.h"
 #include "core/torch/device.h"
 #include "core/torch/generator.h"
+#include "core/torch/infer.h"
 #include "core/torch/ltc.h"
 #include "core/torch/transfer.h"
 
@@ -164,5 +165,6 @@ PYBIND11_MODULE(_C, m) {
   m.def("timeline_start", &ltc::timeline::start);
   m.def("timeline_stop", [] { return timeline_events(ltc::timeline::stop()); });
   m.def("op_rows", &op_rows);
+  m.def("set_largest_trial", &ltc::set_largest_trial);
   ltc::bind_captures(m);
 }

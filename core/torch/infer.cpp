@@ -1,19 +1,16 @@
 #include "core/torch/infer.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_strided.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
-#include <unordered_map>
 
-#include "core/base/log.h"
 #include "core/run/metrics.h"
 #include "core/torch/map_tensors.h"
 #include "core/torch/shape_rules.h"
-#include "core/torch/why.h"
+#include "core/torch/small_calls.h"
+#include "core/torch/stand_ins.h"
 
 namespace ltc {
 namespace {
@@ -33,101 +30,11 @@ torch::jit::Stack infer_structured(const OpEntry& entry, torch::jit::Stack stack
   return stack;
 }
 
-// What the stand-ins hold. Zeros are a legal input of nearly everything; some ops want a regular matrix or a divisor.
-enum class Fill { kZeros, kRegular, kOnes };
-
-// Tensors of the geometries of lazy ones, on the CPU or without data; on request those that share a storage do so afterwards too.
-class StandIns {
- public:
-  StandIns(Fill fill, bool share, c10::DeviceType device) : fill_(fill), share_(share), device_(device) {}
-
-  c10::IValue operator()(const c10::IValue& value) {
-    if (value.isDevice()) return c10::Device(device_);
-    return map_tensors(value, [this](const at::Tensor& tensor) { return for_tensor(tensor); });
-  }
-
- private:
-  at::Tensor for_tensor(const at::Tensor& tensor) {
-    if (!tensor.defined() || !is_lazy(tensor)) return tensor;
-    if (!share_) return filled(at::empty_strided(tensor.sizes(), tensor.strides(), options_for(tensor)));
-    at::Tensor& known = of_tensor_[tensor.unsafeGetTensorImpl()];  // kernels ask whether an output is an operand
-    return known.defined() ? known : known = over_shared_memory(tensor);
-  }
-
-  at::Tensor over_shared_memory(const at::Tensor& tensor) {
-    at::Tensor& memory = of_storage_[tensor.storage().unsafeGetStorageImpl()];
-    const auto bytes = static_cast<int64_t>(tensor.storage().nbytes());
-    if (!memory.defined()) memory = at::zeros({bytes}, options_for(tensor).dtype(at::kByte));
-    at::Tensor result = at::empty({0}, options_for(tensor));
-    return filled(result.set_(memory.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides()));
-  }
-
-  at::TensorOptions options_for(const at::Tensor& tensor) const { return tensor.options().device(device_); }
-
-  at::Tensor filled(at::Tensor tensor) const {
-    if (fill_ == Fill::kOnes) return tensor.fill_(1);
-    tensor.zero_();
-    const bool is_number = tensor.is_floating_point() || tensor.is_complex();
-    if (fill_ == Fill::kRegular && is_number) tensor.dim() < 2 ? tensor.fill_(1) : tensor.diagonal(0, -2, -1).fill_(1);
-    return tensor;
-  }
-
-  const Fill fill_;
-  const bool share_;
-  const c10::DeviceType device_;
-  std::unordered_map<c10::StorageImpl*, at::Tensor> of_storage_;
-  std::unordered_map<c10::TensorImpl*, at::Tensor> of_tensor_;
-};
-
-torch::jit::Stack stand_ins(const torch::jit::Stack& stack, Fill fill, bool share, c10::DeviceType device = at::kCPU) {
-  StandIns stand_in(fill, share, device);
-  torch::jit::Stack result;
-  for (const c10::IValue& value : stack) result.push_back(stand_in(value));
-  return result;
-}
-
-TypeId type_of_result(const at::Tensor& result) {
-  TORCH_CHECK(result.layout() == c10::kStrided, "device ", kDeviceName, " makes no tensor of layout ", result.layout());
-  const TypeId id = intern_type(to_dtype(result.scalar_type()), as_span(result.sizes()), as_span(result.strides()));
-  return type_of(id).dense ? id : intern_contiguous(type_of(id).dtype, type_of(id).sizes);
-}
-
-// The results of a call, on its stack, as outputs of a node.
-void add_results(const torch::jit::Stack& results, const std::vector<size_t>& returns, std::vector<TypeId>& outputs) {
-  const auto add = [&](const at::Tensor& tensor) { outputs.push_back(tensor.defined() ? type_of_result(tensor) : kNoType); };
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (i < returns.size() && returns[i] != OpEntry::kFresh) continue;
-    if (!results[i].isTensorList()) {
-      add(results[i].isTensor() ? results[i].toTensor() : at::Tensor());
-      continue;
-    }
-    for (const at::Tensor& tensor : results[i].toTensorVector()) add(tensor);
-  }
-}
-
-// What a call of stand-ins gives; nothing if it throws.
-std::optional<std::vector<TypeId>> try_on(const OpEntry& entry, const torch::jit::Stack& args) {
-  const bool is_writing = entry.kind == OpKind::kWriting;
-  torch::jit::Stack results = args;
-  try {
-    entry.recorded->callBoxed(&results);
-  } catch (const std::exception& error) {
-    log::debug("the shape of ", entry.recorded->operator_name(), " is not known from stand-ins: ", why(error));
-    return std::nullopt;
-  }
-  std::vector<TypeId> outputs;
-  if (is_writing) {
-    for (const at::Tensor& tensor : written_tensors(entry, args.data())) outputs.push_back(type_of_result(tensor));
-  }
-  add_results(results, is_writing ? entry.returns : std::vector<size_t>(), outputs);
-  return outputs;
-}
-
 // The CPU kernel itself, once, on stand-ins. Exact by construction, strides included, and costs one eager run of the op per new
 // combination of types. Where no filling suits it, the op runs eagerly on the values, which also raises the user's error in the
 // op's own words.
 std::optional<std::vector<TypeId>> infer_on_cpu(const OpEntry& entry, const torch::jit::Stack& stack) {
-  for (const Fill fill : {Fill::kZeros, Fill::kRegular, Fill::kOnes}) {
+  for (const Fill fill : kFills) {
     if (auto outputs = try_on(entry, stand_ins(stack, fill, false))) return outputs;
   }
   return std::nullopt;
@@ -135,25 +42,19 @@ std::optional<std::vector<TypeId>> infer_on_cpu(const OpEntry& entry, const torc
 
 // ---- calls that are too large to be tried
 
-constexpr double kLargestTrial = 128 << 20;  // bytes of operands and results
+std::atomic<double> g_largest_trial = 128 << 20;  // bytes of operands and results
 
-template <typename Visit>
-void for_each_tensor(const torch::jit::Stack& stack, const Visit& visit) {
-  const auto visit_defined = [&](const at::Tensor& tensor) {
-    if (tensor.defined()) visit(tensor);
-  };
-  for (const c10::IValue& value : stack) {
-    if (value.isTensor()) visit_defined(value.toTensor());
-    if (!value.isList()) continue;
-    for (const c10::IValue& element : value.toListRef()) {
-      if (element.isTensor()) visit_defined(element.toTensor());
-    }
-  }
-}
-
+// Of stand-ins: a few elements may lie far apart.
 double operand_bytes(const torch::jit::Stack& stack) {
   double bytes = 0;
-  for_each_tensor(stack, [&](const at::Tensor& tensor) { bytes += static_cast<double>(tensor.numel()) * tensor.itemsize(); });
+  for_each_tensor(stack, [&](const at::Tensor& tensor) {
+    if (tensor.numel() == 0) return;
+    double last = 0;
+    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+      last += static_cast<double>(tensor.size(dim) - 1) * static_cast<double>(tensor.stride(dim));
+    }
+    bytes += (last + 1) * static_cast<double>(tensor.itemsize());
+  });
   return bytes;
 }
 
@@ -185,20 +86,35 @@ double most_elements(const OpEntry& entry, const torch::jit::Stack& stack) {
   return product;
 }
 
+// The elements of a result with as many rows and columns as the longest dim is long: of vectors a matrix may come.
+double elements_of_square(const torch::jit::Stack& stack) {
+  int64_t longest = 0;
+  for_each_tensor(stack, [&](const at::Tensor& tensor) {
+    for (const int64_t size : tensor.sizes()) longest = std::max(longest, size);
+  });
+  return static_cast<double>(longest) * static_cast<double>(longest);
+}
+
 // Ops whose shape functions give other sizes or types than the CPU's kernels do.
 constexpr std::string_view kKernelKnowsBetter[] = {"aten::_embedding_bag", "aten::_embedding_bag_forward_only",
                                                    "aten::native_layer_norm"};
 
-// What PyTorch's shape function for its device without memory says of a call that would take much to try. Nothing for all others,
-// and where there is no such function. Its strides are those of the CPU's kernel but for few ops, and only in unusual layouts.
-// Most of these functions are Python, and the first one imports much: more than a trial of usual size takes.
-std::optional<std::vector<TypeId>> infer_if_large(const OpEntry& entry, const torch::jit::Stack& stack) {
-  const double bytes = operand_bytes(stack);
-  if (bytes <= kLargestTrial && most_elements(entry, stack) * sizeof(double) <= kLargestTrial) return std::nullopt;
-  if (std::ranges::find(kKernelKnowsBetter, entry.recorded->operator_name().name) != std::end(kKernelKnowsBetter))
-    return std::nullopt;
-  auto outputs = try_on(entry, stand_ins(stack, Fill::kZeros, false, at::kMeta));
-  return outputs && bytes + bytes_of(*outputs) > kLargestTrial ? outputs : std::nullopt;
+// What PyTorch's shape function for its device without memory says. Most of these functions are Python, and the first one imports
+// much, so they come last.
+std::optional<std::vector<TypeId>> infer_on_meta(const OpEntry& entry, const torch::jit::Stack& stack) {
+  const std::string& name = entry.recorded->operator_name().name;
+  if (std::ranges::find(kKernelKnowsBetter, name) != std::end(kKernelKnowsBetter)) return std::nullopt;
+  return try_on(entry, stand_ins(stack, Fill::kZeros, false, at::kMeta));
+}
+
+// Of a call that would take much to try; nothing for all others.
+std::optional<std::vector<TypeId>> infer_if_large(const OpEntry& entry, const torch::jit::Stack& stack, bool asks_kernel) {
+  const double bytes = operand_bytes(stack), limit = g_largest_trial;
+  const bool is_large = bytes > limit || most_elements(entry, stack) * sizeof(double) > limit;
+  if (!is_large && elements_of_square(stack) * sizeof(double) <= limit) return std::nullopt;
+  auto outputs = infer_from_small_calls(entry, stack, asks_kernel);
+  if (!outputs && is_large) outputs = infer_on_meta(entry, stack);
+  return outputs && bytes + bytes_of(*outputs) > limit ? outputs : std::nullopt;
 }
 
 bool is_of_other_library(const OpEntry& entry) {
@@ -304,13 +220,26 @@ std::optional<std::vector<TypeId>> infer_outputs(const OpEntry& entry, const c10
     }
   }
   if (is_of_other_library(entry)) return infer_by_meta(entry, stack);
-  if (auto outputs = infer_if_large(entry, stack)) return outputs;
+  if (auto outputs = infer_if_large(entry, stack, asks_kernel)) return outputs;
   return infer_on_cpu(entry, stack);
+}
+
+// Whether it writes nothing but outputs without elements, of the results' types: they are resized.
+bool fills_empty_outputs(const OpEntry& entry, const c10::IValue* args, const Signature& signature) {
+  const c10::SmallVector<at::Tensor, 2> targets = written_tensors(entry, args);
+  if (entry.kind != OpKind::kOut || targets.size() != signature.outputs.size()) return false;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const TypeId type = signature.outputs[i];
+    if (type == kNoType || targets[i].numel() > 0 || to_dtype(targets[i].scalar_type()) != type_of(type).dtype) return false;
+  }
+  return true;
 }
 
 }  // namespace
 
 bool is_inferring() { return t_inferring; }
+
+void set_largest_trial(double bytes) { g_largest_trial = bytes; }
 
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args, bool asks_kernel) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -324,10 +253,11 @@ std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, cons
   ++rehearsals;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   const torch::jit::Stack stack(args, args + entry.args.size() + entry.out_count);
-  const bool is_large = operand_bytes(stack) + bytes_of(signature.outputs) > kLargestTrial;
+  const bool is_large = operand_bytes(stack) + bytes_of(signature.outputs) > g_largest_trial;
+  if (is_large && fills_empty_outputs(entry, args, signature)) return signature.outputs;
   const c10::DeviceType device = is_large ? at::kMeta : at::kCPU;
   std::exception_ptr first;
-  for (const Fill fill : {Fill::kZeros, Fill::kRegular, Fill::kOnes}) {
+  for (const Fill fill : kFills) {
     const torch::jit::Stack stand_in = stand_ins(stack, fill, true, device);
     torch::jit::Stack results = stand_in;
     try {

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/base/api.h"
 #include "core/torch/op_entry.h"
 #include "core/torch/tensor.h"
 
@@ -31,6 +32,9 @@ std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, cons
 
 // The tensors that a call writes, in order: `args` are those of `entry.called`. Not given ones are left out.
 c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args);
+
+// For tests: calls of more bytes are not tried as they are. 128 MiB, unless it is set.
+LTC_API void set_largest_trial(double bytes);
 
 // Set while PyTorch's structured kernels compute a geometry: their calls of the .out form return at once.
 bool is_inferring();

@@ -26,4 +26,19 @@ c10::IValue map_tensors(const c10::IValue& value, Change change) {
   return tensors;
 }
 
+// Visits each tensor that is given among the arguments.
+template <typename Values, typename Visit>
+void for_each_tensor(const Values& values, const Visit& visit) {
+  const auto visit_defined = [&](const at::Tensor& tensor) {
+    if (tensor.defined()) visit(tensor);
+  };
+  for (const c10::IValue& value : values) {
+    if (value.isTensor()) visit_defined(value.toTensor());
+    if (!value.isList()) continue;
+    for (const c10::IValue& element : value.toListRef()) {
+      if (element.isTensor()) visit_defined(element.toTensor());
+    }
+  }
+}
+
 }  // namespace ltc
