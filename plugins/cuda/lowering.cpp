@@ -86,7 +86,11 @@ device::Lowering lowering_for(const Ways& ways) {
                                       .scaled_product = ways.cublas && ways.fp8},
                            .epilogues = {.bias = ways.epilogues, .activations = ways.epilogues && ways.activations}};
   if (ways.cublas) options.library_product = wants_blas;
-  return {.dialect = dialect, .options = std::move(options), .elements_local = 256, .rows_local = 32};
+  return {.dialect = dialect,
+          .options = std::move(options),
+          .elements_local = 256,
+          .rows_local = 32,
+          .checks_before_donations = true};
 }
 
 }  // namespace ltc::cuda

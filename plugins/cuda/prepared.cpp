@@ -8,8 +8,8 @@ namespace {
 
 using device::Launch;
 
-// Graphs kept per executable. Where inputs are donated, outputs take the blocks of the inputs before them, so that a training
-// step meets the same few sets of addresses again and again.
+// Graphs kept per executable and part of its runs. Where inputs are donated, outputs take the blocks of the inputs before them,
+// so that a training step meets the same few sets of addresses again and again.
 constexpr size_t kMostGraphs = 4;
 // Fewer launches are as quick one by one.
 constexpr size_t kFewestLaunches = 3;
@@ -56,7 +56,7 @@ bool Arguments::set_scalars(const Launch& launch, const device::Run& run) {
 }
 
 Prepared::Prepared(Driver& driver, std::shared_ptr<const device::Recipe> recipe, std::span<const std::string> binaries)
-    : driver_(driver), recipe_(std::move(recipe)) {
+    : driver_(driver), recipe_(std::move(recipe)), most_graphs_(recipe_->checks.empty() ? kMostGraphs : 2 * kMostGraphs) {
   for (size_t i = 0; i < recipe_->sources.size(); ++i) {
     modules_.push_back(driver_.module(recipe_->sources[i], binaries.empty() ? "" : binaries[i]));
   }
@@ -83,15 +83,15 @@ device::EventRef Prepared::submit(const device::Run& run) {
     launch_each(run);
   }
   if (run.fault_word) driver_.copy_to_host(run.fault_word, run.faults, 0, sizeof *run.fault_word);
-  const auto& launches = recipe_->launches;
-  return driver_.record("run " + std::to_string(run.id) + " (" + std::to_string(launches.size()) + " launches" +
-                        (launches.empty() ? "" : ", the last " + launches.back().label) + ")");
+  const size_t end = end_of(run), count = end - std::min(run.begin, end);
+  return driver_.record("run " + std::to_string(run.id) + " (" + std::to_string(count) + " launches" +
+                        (count == 0 ? "" : ", the last " + recipe_->launches[end - 1].label) + ")");
 }
 
 // ---- one by one
 
 void Prepared::launch_each(const device::Run& run) {
-  for (size_t i = 0; i < recipe_->launches.size(); ++i) launch(i, run);
+  for (size_t i = run.begin; i < end_of(run); ++i) launch(i, run);
 }
 
 void Prepared::launch(size_t i, const device::Run& run) {
@@ -145,35 +145,37 @@ void Prepared::launch_library(size_t i, const device::Run& run, CUstream stream)
 // ---- as a graph
 
 Prepared::Graph* Prepared::graph_for(const device::Run& run) {
-  if (recipe_->launches.size() < kFewestLaunches || driver_.blocks_launches()) return nullptr;
-  std::vector<device::Memory> memory;
-  memory.reserve(run.inputs.size() + run.outputs.size() + run.slots.size());
-  for (const auto& part : {run.inputs, run.outputs, run.slots}) memory.insert(memory.end(), part.begin(), part.end());
-  const auto known = std::ranges::find(graphs_, memory, &Graph::memory);
+  Part part{run.begin, end_of(run), {}};
+  if (part.begin + kFewestLaunches > part.end || driver_.blocks_launches()) return nullptr;
+  part.memory.reserve(run.inputs.size() + run.outputs.size() + run.slots.size());
+  for (const auto& memory : {run.inputs, run.outputs, run.slots}) {
+    part.memory.insert(part.memory.end(), memory.begin(), memory.end());
+  }
+  const auto known = std::ranges::find(graphs_, part, &Graph::part);
   if (known != graphs_.end()) {
     graphs_.splice(graphs_.begin(), graphs_, known);
     return &graphs_.front();
   }
-  const auto again = std::ranges::find(seen_, memory);
+  const auto again = std::ranges::find(seen_, part);
   if (again == seen_.end()) {
-    seen_.push_front(std::move(memory));
-    if (seen_.size() > kMostGraphs) seen_.pop_back();
+    seen_.push_front(std::move(part));
+    if (seen_.size() > most_graphs_) seen_.pop_back();
     return nullptr;
   }
-  make_graph(std::move(memory), run);
+  make_graph(std::move(part), run);
   seen_.erase(again);
   return &graphs_.front();
 }
 
 // A chain: each launch after the one before, as in the stream.
-void Prepared::make_graph(std::vector<device::Memory> memory, const device::Run& run) {
+void Prepared::make_graph(Part part, const device::Run& run) {
   const DriverApi& api = driver_.api();
   CUgraph chain = nullptr;
   api.check(api.cuGraphCreate(&chain, 0), "cuGraphCreate");
   const std::unique_ptr<CUgraph_st, decltype(api.cuGraphDestroy)> owned(chain, api.cuGraphDestroy);
-  Graph made{std::move(memory), nullptr, {}, {}};
+  Graph made{std::move(part), nullptr, {}, {}};
   CUgraphNode last = nullptr;
-  for (size_t i = 0; i < recipe_->launches.size(); ++i) {
+  for (size_t i = made.part.begin; i < made.part.end; ++i) {
     const Launch& launch = recipe_->launches[i];
     Arguments& arguments = made.arguments.emplace_back(launch);
     if (launch.library != LTC_NONE) {
@@ -188,7 +190,7 @@ void Prepared::make_graph(std::vector<device::Memory> memory, const device::Run&
   }
   api.check(api.cuGraphInstantiateWithFlags(&made.executable, chain, 0), "cuGraphInstantiate");
   graphs_.push_front(std::move(made));
-  if (graphs_.size() <= kMostGraphs) return;
+  if (graphs_.size() <= most_graphs_) return;
   driver_.retire(graphs_.back().executable);
   graphs_.pop_back();
 }
@@ -234,11 +236,12 @@ CUgraphNode Prepared::add_library(CUgraph graph, const CUgraphNode* after, size_
 // Memory is what the graph was made for; scalars change from run to run.
 void Prepared::launch_graph(Graph& graph, const device::Run& run) {
   const DriverApi& api = driver_.api();
-  for (size_t i = 0; i < recipe_->launches.size(); ++i) {
+  for (size_t k = 0; k < graph.arguments.size(); ++k) {
+    const size_t i = graph.part.begin + k;
     const Launch& launch = recipe_->launches[i];
-    if (launch.scalars.empty() || !graph.arguments[i].set_scalars(launch, run)) continue;
-    const CUDA_KERNEL_NODE_PARAMS params = node_params(i, graph.arguments[i]);
-    api.check(api.cuGraphExecKernelNodeSetParams_v2(graph.executable, graph.nodes[i], &params), "cuGraphExecKernelNodeSetParams");
+    if (launch.scalars.empty() || !graph.arguments[k].set_scalars(launch, run)) continue;
+    const CUDA_KERNEL_NODE_PARAMS params = node_params(i, graph.arguments[k]);
+    api.check(api.cuGraphExecKernelNodeSetParams_v2(graph.executable, graph.nodes[k], &params), "cuGraphExecKernelNodeSetParams");
   }
   api.check(api.cuGraphLaunch(graph.executable, driver_.queue().stream), "cuGraphLaunch");
 }

@@ -1,6 +1,7 @@
 // A recipe's kernels and calls of libraries, ready to run on a device; a step that comes again with the same memory is one
 // launch.
 #pragma once
+#include <algorithm>
 #include <list>
 #include <vector>
 
@@ -32,20 +33,27 @@ class Prepared : public device::Prepared {
   std::vector<std::string> binaries() const override;
 
  private:
-  // A run's launches as a CUDA graph, for one set of addresses.
-  struct Graph {
+  // The launches that a run submits at once, and the addresses that they work on.
+  struct Part {
+    size_t begin, end;
     std::vector<device::Memory> memory;  // inputs, outputs, slots
+    bool operator==(const Part&) const = default;
+  };
+  // A part as a CUDA graph.
+  struct Graph {
+    Part part;
     CUgraphExec executable;
-    std::vector<CUgraphNode> nodes;    // by launch; null: a library's
-    std::vector<Arguments> arguments;  // by launch, as the nodes have them
+    std::vector<CUgraphNode> nodes;    // by launch of the part; null: a library's
+    std::vector<Arguments> arguments;  // likewise, as the nodes have them
   };
 
+  size_t end_of(const device::Run& run) const { return std::min(run.end, recipe_->launches.size()); }
   void launch_each(const device::Run& run);
   void launch(size_t i, const device::Run& run);
   CUresult launch_library_now(size_t i, const device::Run& run) const;
-  // The graph of the run's memory, if there is one, or if it is worth making one.
+  // The graph of the run's part, if there is one, or if it is worth making one.
   Graph* graph_for(const device::Run& run);
-  void make_graph(std::vector<device::Memory> memory, const device::Run& run);
+  void make_graph(Part part, const device::Run& run);
   CUgraphNode add_kernel(CUgraph graph, const CUgraphNode* after, size_t i, Arguments& arguments) const;
   CUgraphNode add_library(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const;
   void launch_graph(Graph& graph, const device::Run& run);
@@ -58,8 +66,9 @@ class Prepared : public device::Prepared {
   std::vector<ModuleRef> modules_;                         // by source
   std::vector<std::shared_ptr<const LibraryCall>> calls_;  // of the recipe
   std::vector<Arguments> arguments_;                       // by launch
-  std::list<Graph> graphs_;                                // the one used last first
-  std::list<std::vector<device::Memory>> seen_;            // memory of late runs without a graph, the last first
+  const size_t most_graphs_;
+  std::list<Graph> graphs_;  // the one used last first
+  std::list<Part> seen_;     // of late runs, without a graph, the last first
 };
 
 }  // namespace ltc::cuda
