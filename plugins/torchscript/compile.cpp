@@ -37,6 +37,7 @@ class Executable::Compiler {
     for (const torch::jit::Value* output : program_.graph->outputs()) out_.outputs_.push_back({slot(*output), 0});
     bind_params(mark_last_uses());
     out_.commit_ = std::max(committed_from_, first_large_donation());
+    out_.bytes_behind_commit_ = most_bytes_behind(out_.commit_);
     reserve_stack();
   }
 
@@ -113,15 +114,40 @@ class Executable::Compiler {
     if (may_refuse(program_, node)) committed_from_ = out_.instructions_.size();
   }
 
-  static size_t size_of(const TensorSpec& spec) {
-    return static_cast<size_t>(c10::multiply_integers(spec.sizes)) * c10::elementSize(spec.dtype);
+  static double size_of(const TensorSpec& spec) {
+    if (spec.dtype == at::ScalarType::Undefined) return 0;
+    double bytes = static_cast<double>(c10::elementSize(spec.dtype));
+    for (const int64_t size : spec.sizes) bytes *= static_cast<double>(size);
+    return bytes;
+  }
+
+  // How much results take at most at once, where what is not made there goes on to live.
+  double most_bytes_behind(size_t begin) const {
+    std::vector<double> bytes_of(out_.slots_.size(), 0);
+    double live = 0, most = 0;
+    for (size_t i = begin; i < out_.instructions_.size(); ++i) {
+      const Instruction& instruction = out_.instructions_[i];
+      const c10::ArrayRef operands(out_.operands_.data() + instruction.first_operand, instruction.operand_count);
+      const bool in_place = instruction.twin && operands[0].last;
+      const bool is_view = instruction.op && makes_view(instruction.op->schema());
+      for (uint32_t k = 0; k < instruction.result_count && !in_place && !is_view; ++k) {
+        const uint32_t slot = out_.results_[instruction.first_result + k];
+        if (slot != kUnwanted) live += bytes_of[slot] = size_of(out_.specs_[slot]);
+      }
+      most = std::max(most, live);
+      if (in_place) std::swap(bytes_of[operands[0].slot], bytes_of[out_.results_[instruction.first_result]]);
+      for (const Operand operand : operands) {
+        if (operand.last && !is_view) live -= std::exchange(bytes_of[operand.slot], 0);
+      }
+    }
+    return most;
   }
 
   // The first instruction that takes a large part of what may be donated. Until then such memory is kept: what fails for want
   // of memory, fails there mostly.
   size_t first_large_donation() const {
-    constexpr size_t kLargePart = 64;  // one of so many
-    size_t all = 0;
+    constexpr double kLargePart = 64;  // one of so many
+    double all = 0;
     for (const Program::Param& param : program_.params) all += param.may_be_donated ? size_of(param.spec) : 0;
     if (all == 0) return 0;
     for (size_t i = 0; i < out_.instructions_.size(); ++i) {

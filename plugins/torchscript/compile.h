@@ -20,7 +20,7 @@ namespace ltc::torchscript {
 // Slots hold the params, then constants and results. A value is moved to its last user, so an operand that arrives there
 // unshared is dead elsewhere: its memory is freed or, where the operator has an in-place twin, becomes the result.
 // That of a donated input is shared with its owner until the run is committed: no node that is left looks at values and may
-// refuse them, and the larger donations are due.
+// refuse them, the larger donations are due, and there is memory for all that is left.
 // One run at a time: slots and stack are kept between runs.
 class Executable {
  public:
@@ -38,7 +38,7 @@ class Executable {
   const TensorSpec& output_spec(size_t index) const { return specs_[outputs_[index].slot]; }
 
   // In this order per run; after a failure only clear() may follow. run() fails with the node to blame. It lets go of `donated`
-  // when it is committed; a failure before that has changed none of them.
+  // when it is committed; a failure before that, or of a run that never is, has changed none of them.
   void load(const Input& input, at::Tensor value) noexcept {
     if (input.slot) slots_[*input.slot] = std::move(value);
   }
@@ -94,7 +94,8 @@ class Executable {
   std::vector<SlotScalar> slot_scalars_;  // those that have a slot
   const ltc_scalar* scalars_ = nullptr;   // of the run
   std::vector<Instruction> instructions_;
-  size_t commit_ = 0;  // the instruction before which a run is committed
+  size_t commit_ = 0;               // the instruction before which a run is committed
+  double bytes_behind_commit_ = 0;  // that the others need at most
   std::vector<TileProgram> tiles_;
   std::vector<Operand> operands_;
   std::vector<uint32_t> results_;

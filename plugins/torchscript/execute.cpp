@@ -52,7 +52,10 @@ void Executable::run(Crew& crew, const ltc_scalar* scalars, c10::ArrayRef<at::Te
   scalars_ = scalars;
   for (const SlotScalar& scalar : slot_scalars_) slots_[scalar.slot] = scalar_value(scalar.dtype, scalars[scalar.index]);
   run_range(crew, 0, commit_);
-  for (at::Tensor* tensor : donated) tensor->reset();
+  // What fails for want of memory is repeated by the host, which then needs the inputs.
+  if (!donated.empty() && (!device_.is_cpu() || can_allocate(bytes_behind_commit_))) {
+    for (at::Tensor* tensor : donated) tensor->reset();
+  }
   run_range(crew, commit_, instructions_.size());
 }
 

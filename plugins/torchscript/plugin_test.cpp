@@ -419,6 +419,24 @@ TEST_F(TorchscriptTest, ARunThatFailsLateReportsInAnEvent) {
   for (ltc_executable* e : {executable, good}) device.api->executable_destroy(e);
 }
 
+TEST_F(TorchscriptTest, ARunWithoutTheMemoryConsumesNothing) {
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {3}, 0, 0);
+  const uint32_t y = g.node("aten::neg", {x}, {}, LTC_F32, {3});
+  const int64_t times = int64_t{1} << 50;
+  const uint32_t z = g.node("aten::repeat", {y}, {{"repeats", std::vector<int64_t>{times}}}, LTC_F32, {3 * times});
+  ltc_executable* executable = device.build(g.finish({y, z}));
+  ltc_buffer* in = floats({3}, {1, 2, 3});
+  std::vector<ltc_buffer*> out(2);
+  Status event;
+  const Status refusal = device.execute(executable, {in}, {}, out, {1}, &event);
+  EXPECT_FALSE(event);
+  EXPECT_EQ(code_of(refusal), LTC_RESOURCE_EXHAUSTED);
+  EXPECT_THAT(device.download<float>(in, 3), ElementsAre(1, 2, 3));
+  device.api->buffer_destroy(in);
+  device.api->executable_destroy(executable);
+}
+
 TEST_F(TorchscriptTest, LoweringBlamesTheNode) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2});

@@ -162,6 +162,16 @@ class Pool final : public c10::Allocator {
 
 void install_pool() { Pool::instance(); }
 
+bool can_allocate(double bytes) {
+  constexpr double kChecked = 16 << 20;  // to ask takes longer than smaller memory is worth
+  if (bytes < kChecked) return true;
+  if (bytes > static_cast<double>(PTRDIFF_MAX)) return false;
+  void* const memory = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  munmap(memory, static_cast<size_t>(bytes));
+  return true;
+}
+
 PoolScope::PoolScope(Use use) : outer_(t_pooling), ends_run_(use == kRun && !outer_) { t_pooling = true; }
 
 PoolScope::~PoolScope() {

@@ -8,6 +8,9 @@ namespace ltc::torchscript {
 // Once, before anything runs: later would be while other threads allocate for programs of theirs.
 void install_pool();
 
+// Whether the system has so much memory, as far as it says so. It may be less than the pool could give.
+bool can_allocate(double bytes);
+
 // While one lives, what the thread that made it allocates for CPU tensors comes from a pool of the process, from kPooledBytes up.
 // Wherever the memory is freed, it goes back there; what no run has wanted for some time goes back to the system.
 //

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "schema.h"
+
 namespace ltc::torchscript {
 namespace {
 
@@ -40,8 +42,6 @@ bool reads_integers(const torch::jit::Node& node) {
   });
 }
 
-bool is_view(const c10::FunctionSchema& schema) { return !schema.returns().empty() && schema.returns()[0].alias_info(); }
-
 }  // namespace
 
 bool may_refuse(const Program& program, const torch::jit::Node& node) {
@@ -50,7 +50,7 @@ bool may_refuse(const Program& program, const torch::jit::Node& node) {
   const c10::OperatorHandle& op = origin->second.op;
   const std::string_view name = op.schema().name();
   if (std::ranges::any_of(kCheckingFloats, [&](std::string_view prefix) { return name.starts_with(prefix); })) return true;
-  if (is_view(op.schema()) || !reads_integers(node)) return false;
+  if (makes_view(op.schema()) || !reads_integers(node)) return false;
   // Integers are indices; element by element only a division refuses one.
   const auto contains = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
   return !op.hasTag(at::Tag::pointwise) || contains("div") || contains("remainder") || contains("fmod");

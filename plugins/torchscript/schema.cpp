@@ -352,6 +352,8 @@ BoundNode Binder::bind(const ltc_node& node) const {
   return {*op, NodeBinder(*this, graph_, node).bind(op->schema())};
 }
 
+bool makes_view(const c10::FunctionSchema& schema) { return !schema.returns().empty() && schema.returns()[0].alias_info(); }
+
 bool is_written(const c10::Argument& arg) { return arg.alias_info() && arg.alias_info()->isWrite(); }
 
 bool writes(const c10::FunctionSchema& schema) {

@@ -53,6 +53,7 @@ bool returns_list(const c10::FunctionSchema& schema);
 // results.
 bool writes(const c10::FunctionSchema& schema);
 bool is_written(const c10::Argument& arg);
+bool makes_view(const c10::FunctionSchema& schema);
 
 // How the operator's kernel wants its operands to lie in memory.
 enum class OperandLayout : uint8_t {
