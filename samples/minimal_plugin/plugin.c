@@ -312,6 +312,25 @@ static struct run* new_run(struct plan* plan, const ltc_execute_args* args) {
   return run;
 }
 
+/* A run that fails consumes nothing, so one that is given inputs is over before they go: the asynchronous variant waits for it.
+ */
+static ltc_status* submit_run(ltc_device* device, struct run* run, const ltc_execute_args* args, ltc_event** done) {
+#ifdef MINIMAL_ASYNC
+  if (args->donate && memchr(args->donate, 1, args->input_count)) {
+    ltc_event* end = NULL;
+    ltc_status* failed = submit(device, &run->work, &end);
+    if (failed) return failed;
+    bool finished;
+    failed = queue_event_wait(end, LTC_FOREVER, &finished);
+    queue_event_destroy(end);
+    return failed;
+  }
+#else
+  (void)args;
+#endif
+  return submit(device, &run->work, done);
+}
+
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
   struct plan* plan = NULL;
   ltc_status* refused = refuse_extensions(device->plugin, args->ext);
@@ -329,7 +348,7 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
     enough = made[i] != NULL;
     if (enough) run->data[plan_param_count(plan) + i] = made[i]->data;
   }
-  ltc_status* failed = enough ? submit(device, &run->work, done) : out_of_memory(device->plugin);
+  ltc_status* failed = enough ? submit_run(device, run, args, done) : out_of_memory(device->plugin);
   for (size_t i = 0; failed && made && i < args->output_count; ++i) {
     if (made[i]) (void)end_buffer(&made[i]->destroy, NULL);
   }

@@ -549,9 +549,9 @@ typedef struct ltc_plugin_api {
    *          when the run is complete and went well; else the caller's event, which no other call gave that is not
    *          destroyed.
    * A run that fails after it was submitted reports in its event: this returns NULL, every output is a valid buffer with
-   * unspecified contents, donated inputs are consumed. A plugin that runs synchronously may answer so with an event that is
-   * already complete, or, as long as it has consumed nothing and made nothing, with a status. A status is better: the host
-   * then repeats the step op by op, and only what depends on the op that failed is lost.
+   * unspecified contents, donated inputs are consumed. One that has consumed nothing and made nothing had better answer with a
+   * status: the host then repeats the step op by op, and only what depends on the op that failed is lost. So wait for what may
+   * fail before donated memory is overwritten. A plugin that runs synchronously may give an event that is complete.
    * Codes: INVALID_ARGUMENT a count or type differs from the graph's; RESOURCE_EXHAUSTED no memory for an output; OUT_OF_RANGE an
    * index that names no place, here or from the event, if the plugin looks: else the result is unspecified. May block
    * for room in the queue. The host calls one transfer or execute at a time per device. */
