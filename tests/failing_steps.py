@@ -118,6 +118,41 @@ def copied_state(device):
     yield copy_of(target)
 
 
+def failed_step_before(device):
+    """The step that fails writes nothing; a later one writes what depends on it."""
+    x = torch.ones(3, device=device)
+    x += 1
+    end_of_step(device)
+    for _ in range(2):
+        try:
+            y = x[torch.tensor([9], device=device)]
+            end_of_step(device)
+            x += y.sum()
+            end_of_step(device)
+            x.sum().item()
+        except (IndexError, RuntimeError):
+            yield "failed"
+        yield copy_of(x)
+
+
+def memory_at_the_end(device):
+    """What is too large comes after writes, and looks at no index."""
+    x, y = torch.ones(1000, device=device), torch.ones(1000, device=device)
+    end_of_step(device)
+    for _ in range(2):
+        try:
+            x += 1
+            y *= x
+            x += y
+            large = (x.reshape(1000, 1) * torch.full((1 << 43,), 2.0, device=device)).cumsum(0)
+            end_of_step(device)
+            large.sum().item()
+        except (IndexError, RuntimeError):
+            yield "failed"
+        yield copy_of(x)
+        yield copy_of(y)
+
+
 def many_cells(device):
     """A notebook: mistakes in between, each followed by work that does not depend on it."""
     x = torch.arange(6.0, device=device).reshape(2, 3)
@@ -138,7 +173,7 @@ CASES = {
     for what, fail in FAILURES.items()
     for barrier in (True, False)
 }
-CASES |= {case.__name__: case for case in (in_place_writes, accumulated_gradients, copied_state, many_cells)}
+CASES |= {case.__name__: case for case in (in_place_writes, accumulated_gradients, copied_state, failed_step_before, memory_at_the_end, many_cells)}
 
 
 def agree(a, b):

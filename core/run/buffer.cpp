@@ -45,7 +45,8 @@ struct Completion::Work {
 };
 
 Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
-                       std::shared_ptr<const Step> step) {
+                       std::shared_ptr<const Step> step, bool may_fail)
+    : may_fail_(may_fail) {
   auto work = std::make_shared<Work>(queue, event);
   work->parents = std::move(parents);
   work->step = std::move(step);

@@ -28,9 +28,9 @@ struct Failure {
 class Completion {
  public:
   // Of a run. `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `step`
-  // is what was submitted, for errors.
+  // is what was submitted, for errors. `may_fail`: see below.
   Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
-             std::shared_ptr<const Step> step);
+             std::shared_ptr<const Step> step, bool may_fail);
   // Of a transfer. `sent` is what the device reads meanwhile: kept until it is done, so that the destructor waits.
   Completion(DeviceQueue& queue, ltc_event* event, HostValue sent = {});
   ~Completion();
@@ -42,6 +42,9 @@ class Completion {
   bool is_over() noexcept;
   bool is_over_within(std::chrono::nanoseconds time) noexcept;
   void wait_until_over() noexcept;
+  // Whether a run that reads what this makes waits for it before it consumes inputs: a failure would take them along. A run that
+  // itself consumed inputs has been checked by its plugin, and so has all that it read.
+  bool may_fail() const { return may_fail_; }
 
  private:
   struct Work;
@@ -49,6 +52,7 @@ class Completion {
   bool try_wait(uint64_t timeout_ns);
   bool try_wait_quietly(uint64_t timeout_ns) noexcept;
 
+  const bool may_fail_ = false;
   std::mutex mutex_;                  // never held while waiting
   std::shared_ptr<const Work> work_;  // null once it is done; whoever waits holds it too
   std::exception_ptr error_;

@@ -284,6 +284,12 @@ bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
     donate.push_back(param.alias_output != kNone && buffer.use_count() == 2);
     if (buffer->completion && !buffer->completion->finished()) parents.push_back(buffer->completion);
   }
+  const bool consumes = std::ranges::find(donate, 1) != donate.end();
+  if (consumes) {
+    for (const auto& parent : parents) {
+      if (parent->may_fail()) parent->wait();
+    }
+  }
   std::vector<ltc_scalar> scalars;
   scalars.reserve(step.scalars.size());
   static_assert(sizeof(ltc_scalar) == sizeof(Scalar));
@@ -320,7 +326,7 @@ bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   std::shared_ptr<Completion> completion;
   if (event || !parents.empty()) {
     const std::shared_ptr<const Step> submitted(run.program, &step);
-    completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted);
+    completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted, !consumes);
     pending_.push_back(newest_ = completion);
     limit_pending(pending_limit_);
     limit_sending(kSendingBytes);
@@ -331,7 +337,7 @@ bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
     slot->own(outputs[i]);
     slot->completion = completion;
   }
-  return std::ranges::find(donate, 1) != donate.end();
+  return consumes;
 }
 
 // Whether to submit the run now takes a wait for the device; the queue's thread waits, as no signal ends a wait in a plugin.

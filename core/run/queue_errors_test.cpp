@@ -121,7 +121,7 @@ TEST_F(QueueErrorsTest, WorkThatReadsAFailedValueIsWaitedForToo) {
     return event == first ? "the link is down" : nullptr;
   };
   {
-    Completion reading(queue(), second, {std::make_shared<Completion>(queue(), first)}, nullptr);
+    Completion reading(queue(), second, {std::make_shared<Completion>(queue(), first)}, nullptr, true);
     for (int i = 0; i < 2; ++i) EXPECT_THAT(message_of([&] { reading.wait(); }), HasSubstr("the link is down"));
   }
   EXPECT_THAT(waited_for, ElementsAre(first, second));
