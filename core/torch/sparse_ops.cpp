@@ -26,7 +26,6 @@
 namespace ltc {
 namespace {
 
-using at::Scalar;
 using at::Tensor;
 
 // The whole call, where nothing below records it.
@@ -103,7 +102,7 @@ Tensor product(const Tensor& a, const Tensor& b) {
 
 Tensor mm(const Tensor& a, const Tensor& b) { return is_recorded_product(a, b) ? product(a, b) : on_host("mm", a, b); }
 
-Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& beta, const Scalar& alpha) {
+Tensor addmm(const Tensor& self, const Tensor& a, const Tensor& b, const at::Scalar& beta, const at::Scalar& alpha) {
   const bool is_recorded = is_dense(self) && is_lazy(self) && is_recorded_product(a, b) && self.scalar_type() == a.scalar_type();
   if (!is_recorded) return on_host("addmm", self, a, b, beta, alpha);
   check_device(self, a);
@@ -130,7 +129,7 @@ Tensor gather_at(const Tensor& dense, const at::SparseTensorImpl& places) {
 }
 
 // In place; elements of one place are added.
-void add_at(Tensor& dense, const at::SparseTensorImpl& sparse, const Scalar& alpha) {
+void add_at(Tensor& dense, const at::SparseTensorImpl& sparse, const at::Scalar& alpha) {
   const Tensor values = sparse.values().to(dense.scalar_type());
   if (sparse.sparse_dim() == 1) {
     dense.index_add_(0, sparse.indices().select(0, 0), values, alpha);
@@ -155,19 +154,19 @@ Tensor sparse_mask(const Tensor& self, const Tensor& mask) {
 // ---- sums
 
 // Whether a product with the number is of that dtype.
-bool can_scale(c10::ScalarType dtype, const Scalar& number) {
+bool can_scale(c10::ScalarType dtype, const at::Scalar& number) {
   return dtype != at::kBool && !number.isComplex() && (number.isIntegral(true) || !c10::isIntegralType(dtype, true));
 }
 
 // Whether the elements of both make up the sum. Where both are coalesced, the CPU gives a coalesced one.
-bool can_be_joined(const Tensor& a, const Tensor& b, const Scalar& alpha) {
+bool can_be_joined(const Tensor& a, const Tensor& b, const at::Scalar& alpha) {
   if (!is_coo(a) || !is_coo(b) || !is_lazy(a) || !is_lazy(b) || a.sizes() != b.sizes()) return false;
   const at::SparseTensorImpl &one = coo_impl(a), &other = coo_impl(b);
   return one.sparse_dim() == other.sparse_dim() && a.scalar_type() == b.scalar_type() && can_scale(a.scalar_type(), alpha) &&
          !(one.coalesced() && other.coalesced());
 }
 
-Tensor joined(const Tensor& a, const Tensor& b, const Scalar& alpha) {
+Tensor joined(const Tensor& a, const Tensor& b, const at::Scalar& alpha) {
   check_device(a, b);
   const SparseParts one = parts_of(a), other = parts_of(b);
   const Tensor scaled = alpha.equal(1) ? other.values : other.values.mul(alpha);
@@ -182,11 +181,11 @@ Tensor bounded(const Tensor& sum) {
   return coo_impl(sum).nnz() > c10::multiply_integers(places) ? sum.coalesce() : sum;
 }
 
-bool adds_recorded(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+bool adds_recorded(const Tensor& self, const Tensor& other, const at::Scalar& alpha) {
   return has_places(other, self) && c10::canCast(other.scalar_type(), self.scalar_type()) && can_scale(self.scalar_type(), alpha);
 }
 
-Tensor add_scaled(const char* name, const Tensor& self, const Tensor& other, const Scalar& alpha, const Scalar& factor) {
+Tensor add_scaled(const char* name, const Tensor& self, const Tensor& other, const at::Scalar& alpha, const at::Scalar& factor) {
   if (can_be_joined(self, other, factor)) return joined(self, other, factor);
   const c10::ScalarType type = at::result_type(self, other);
   if (!adds_recorded(self, other, factor)) return on_host(name, self, other, alpha);
@@ -196,7 +195,7 @@ Tensor add_scaled(const char* name, const Tensor& self, const Tensor& other, con
   return sum;
 }
 
-Tensor& add_scaled_(const char* name, Tensor& self, const Tensor& other, const Scalar& alpha, const Scalar& factor) {
+Tensor& add_scaled_(const char* name, Tensor& self, const Tensor& other, const at::Scalar& alpha, const at::Scalar& factor) {
   if (can_be_joined(self, other, factor)) {
     assign_sparse(self, bounded(joined(self, other, factor)));
   } else if (adds_recorded(self, other, factor)) {
@@ -208,16 +207,16 @@ Tensor& add_scaled_(const char* name, Tensor& self, const Tensor& other, const S
   return self;
 }
 
-Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+Tensor add(const Tensor& self, const Tensor& other, const at::Scalar& alpha) {
   return add_scaled("add.Tensor", self, other, alpha, alpha);
 }
-Tensor sub(const Tensor& self, const Tensor& other, const Scalar& alpha) {
+Tensor sub(const Tensor& self, const Tensor& other, const at::Scalar& alpha) {
   return add_scaled("sub.Tensor", self, other, alpha, -alpha);
 }
-Tensor& add_(Tensor& self, const Tensor& other, const Scalar& alpha) {
+Tensor& add_(Tensor& self, const Tensor& other, const at::Scalar& alpha) {
   return add_scaled_("add_.Tensor", self, other, alpha, alpha);
 }
-Tensor& sub_(Tensor& self, const Tensor& other, const Scalar& alpha) {
+Tensor& sub_(Tensor& self, const Tensor& other, const at::Scalar& alpha) {
   return add_scaled_("sub_.Tensor", self, other, alpha, -alpha);
 }
 
@@ -236,9 +235,9 @@ Tensor mul(const Tensor& a, const Tensor& b) {
   return with_values(sparse, coo_impl(sparse).values().mul(gather_at(dense, coo_impl(sparse))));
 }
 
-Tensor mul_number(const Tensor& self, const Scalar& number) { return with_values(self, parts_of(self).values.mul(number)); }
+Tensor mul_number(const Tensor& self, const at::Scalar& number) { return with_values(self, parts_of(self).values.mul(number)); }
 
-Tensor& mul_number_(Tensor& self, const Scalar& number) {
+Tensor& mul_number_(Tensor& self, const at::Scalar& number) {
   parts_of(self).values.mul_(number);
   return self;
 }
