@@ -15,7 +15,6 @@ namespace {
 
 using ::ltc::testing::load_plugin;
 using ::ltc::testing::plugin_path;
-using ::testing::Each;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -68,34 +67,6 @@ TEST_F(ContractTest, the_entry_changes_no_numbers_of_the_thread) {
 }
 
 // ---- handles that are given twice
-
-// A run of a graph of two outputs, -x and relu(x), that breaks the contract; what the user reads.
-std::string broken_run(Rig& rig) {
-  CGraph graph;
-  const uint32_t x = graph.param(LTC_F32, {3});
-  graph.output(graph.node("aten::neg", {x}, LTC_F32, {3}));
-  graph.output(graph.node("aten::relu", {x}, LTC_F32, {3}));
-  ltc_executable* executable = rig.build(graph);
-  ltc_buffer* input = rig.upload({1, 2, 3});
-  std::vector<ltc_buffer*> outputs(2);
-  auto args = sized<ltc_execute_args>();
-  args.executable = executable;
-  args.input_count = 1;
-  args.inputs = &input;
-  args.output_count = outputs.size();
-  std::string message = "no error";
-  try {
-    (void)rig.device->execute(args, outputs.data());
-  } catch (const BrokenContract& error) {
-    message = error.what();
-  }
-  EXPECT_THAT(outputs, Each(nullptr));
-  EXPECT_EQ(rig.device->memory_stats().in_use_bytes, 12u) << "the input stays, each output is freed once";
-  EXPECT_EQ(rig.download(input, 3), (Floats{1, 2, 3}));
-  rig.device->destroy_buffer(input);
-  rig.device->destroy_executable(executable);
-  return message;
-}
 
 TEST_F(ContractTest, an_output_twice_is_refused) {
   Rig rig("test_same_output");
