@@ -95,10 +95,12 @@ def test_assertions_wait_for_the_next_read(metrics):
 
 
 def test_assertions_wait_for_a_synchronisation():
-    torch._assert_async(torch.zeros((), device=LTC))
-    with pytest.raises(RuntimeError, match="Expected Tensor with single nonzero value, but got zero"):
-        torch.accelerator.synchronize()
-    torch.accelerator.synchronize()
+    for wait in torch.accelerator.synchronize, lambda: ltc.sync(wait=True):
+        torch._assert_async(torch.zeros((), device=LTC))
+        ltc.mark_step()
+        with pytest.raises(RuntimeError, match="Expected Tensor with single nonzero value, but got zero"):
+            wait()
+        wait()
     for _ in range(200):  # checked now and then where nothing is read
         torch._assert_async(torch.ones((), device=LTC))
     with pytest.raises(RuntimeError, match="ambiguous"):

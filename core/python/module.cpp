@@ -20,6 +20,7 @@
 #include "core/run/misses.h"
 #include "core/run/process_end.h"
 #include "core/run/timeline.h"
+#include "core/torch/assertions.h"
 #include "core/torch/device.h"
 #include "core/torch/generator.h"
 #include "core/torch/infer.h"
@@ -39,7 +40,11 @@ void for_devices(std::optional<int> index, void (*visit)(ltc::LazyDevice&)) {
 
 void sync_devices(std::optional<int> index, bool wait) {
   for_devices(index, [](ltc::LazyDevice& device) { device.sync(ltc::metrics::kMarkStep); });
-  if (wait) for_devices(index, [](ltc::LazyDevice& device) { device.wait(); });
+  if (!wait) return;
+  for_devices(index, [](ltc::LazyDevice& device) {
+    device.wait();
+    ltc::check_assertions(device);
+  });
 }
 
 // Python's exit: threads that still record, daemons, stop before Python ends them, and so does what they have queued. This thread

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/base/api.h"
 #include "core/run/lazy_device.h"
 
 namespace ltc {
@@ -15,6 +16,6 @@ void assert_later(const at::Tensor& condition, std::string message);
 
 // Called where the host reads a value of the device or waits for it: throws the message of the first assertion since the last
 // call that does not hold, and forgets all. Without any it costs one load.
-void check_assertions(LazyDevice& device);
+LTC_API void check_assertions(LazyDevice& device);
 
 }  // namespace ltc
