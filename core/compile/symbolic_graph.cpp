@@ -94,6 +94,11 @@ Anatomy::Anatomy(const Graph& graph) {
   add_list(graph.outputs);
 }
 
+uint64_t SymbolicGraph::size_bytes() const {
+  return (structure_.size() + definitions_.size() + changed_.size()) * sizeof(uint32_t) + example_.size() * sizeof(int64_t) +
+         symbolic_.size() * sizeof(ltc_symbolic_number);
+}
+
 std::optional<SymbolicGraph> SymbolicGraph::learn(const SymbolicGraph& then, const Anatomy& now) {
   if (then.structure_ != now.structure) return std::nullopt;
   SymbolicGraph result(now);

@@ -35,6 +35,7 @@ class SymbolicGraph {
   size_t symbol_count() const { return definitions_.size(); }
   ltc_symbolic_sizes table() const;  // borrows the numbers
   const std::vector<ltc_symbolic_number>& numbers() const { return symbolic_; }
+  uint64_t size_bytes() const;  // about what it takes
 
  private:
   ltc_symbolic_number formula(const Anatomy& now, const SymbolicGraph& then, uint32_t number) const;

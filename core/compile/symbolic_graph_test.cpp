@@ -154,5 +154,18 @@ TEST(SymbolicPrograms, TheLeastRecentlyUsedLeaves) {
   EXPECT_EQ(second.use_count(), 1);
 }
 
+TEST(SymbolicPrograms, AreBoundedByBytes) {
+  SymbolicPrograms one(2);
+  one.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {});
+  SymbolicPrograms programs(100, 2 * one.bytes());
+  for (const int64_t taps : {3, 5, 7, 9}) programs.insert(SymbolicGraph(Anatomy(layer(8, taps))), 0, {});
+  EXPECT_EQ(programs.bytes(), 2 * one.bytes());
+  EXPECT_FALSE(programs.find(Anatomy(layer(8, 5)), 0));
+  EXPECT_TRUE(programs.find(Anatomy(layer(8, 7)), 0));
+  SymbolicPrograms small(100, 1);
+  small.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {});
+  EXPECT_TRUE(small.find(Anatomy(layer(8, 3)), 0));
+}
+
 }  // namespace
 }  // namespace ltc

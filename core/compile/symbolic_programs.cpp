@@ -3,6 +3,11 @@
 #include <utility>
 
 namespace ltc {
+namespace {
+
+constexpr uint64_t kExecutableShare = 24;  // so many times the graph: as much for each node as the program cache counts
+
+}  // namespace
 
 std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const Anatomy& graph, uint32_t precision) {
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
@@ -26,8 +31,13 @@ SymbolicGraph SymbolicPrograms::generalise(const Anatomy& graph, uint32_t precis
 }
 
 void SymbolicPrograms::insert(SymbolicGraph graph, uint32_t precision, Code code) {
-  if (entries_.size() >= capacity_) entries_.pop_back();
-  entries_.push_front({std::move(graph), precision, std::move(code)});
+  const uint64_t bytes = sizeof(Entry) + (1 + kExecutableShare) * graph.size_bytes();
+  while (!entries_.empty() && (entries_.size() >= capacity_ || bytes_ + bytes > limit_bytes_)) {
+    bytes_ -= entries_.back().bytes;
+    entries_.pop_back();
+  }
+  entries_.push_front({std::move(graph), precision, std::move(code), bytes});
+  bytes_ += bytes;
 }
 
 }  // namespace ltc

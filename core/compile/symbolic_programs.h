@@ -1,6 +1,7 @@
 // What a plugin that understands symbolic sizes (ltc/symbolic.h) has compiled: found again for graphs of other sizes.
 //
-// Size: at most `capacity` entries; the least recently used leaves first.
+// Size: at most `capacity` entries, and at most `limit_bytes` by an estimate, but always the newest one. The least recently used
+// leaves first.
 // Threads: guarded by the caller, as the ProgramCache beside it. Gone before the device.
 #pragma once
 
@@ -25,7 +26,8 @@ class SymbolicPrograms {
     std::vector<int64_t> symbols;  // their values; none for code of just these sizes
   };
 
-  explicit SymbolicPrograms(size_t capacity) : capacity_(capacity) {}
+  explicit SymbolicPrograms(size_t capacity, uint64_t limit_bytes = uint64_t{256} << 20)
+      : capacity_(capacity), limit_bytes_(limit_bytes) {}
 
   // Code that computes the graph. `precision`: see precision.h.
   std::optional<Found> find(const Anatomy& graph, uint32_t precision);
@@ -35,15 +37,18 @@ class SymbolicPrograms {
   SymbolicGraph generalise(const Anatomy& graph, uint32_t precision) const;
 
   void insert(SymbolicGraph graph, uint32_t precision, Code code);
+  uint64_t bytes() const { return bytes_; }
 
  private:
   struct Entry {
     SymbolicGraph graph;
     uint32_t precision;
     Code code;
+    uint64_t bytes;
   };
 
   size_t capacity_;
+  uint64_t limit_bytes_, bytes_ = 0;
   std::list<Entry> entries_;  // most recently used first
 };
 
