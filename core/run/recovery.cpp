@@ -25,6 +25,11 @@ bool is_result_of(const Trace& trace, size_t value, ValueId node) {
   return value < trace.records.size() && trace.records[value].op == kOpResult && trace.records[value].in[0] == node;
 }
 
+template <typename Visit>
+void for_each_result(const Trace& trace, ValueId node, const Visit& visit) {
+  for (ValueId result = node; result == node || is_result_of(trace, result, node); ++result) visit(result);
+}
+
 }  // namespace
 
 // A node of the trace as a graph of its own.
@@ -159,13 +164,12 @@ Recovery::Op Recovery::describe(ValueId node, LocationId location) const {
     op.inputs.push_back(values_[input]);
     if (lost_at_[input] < op.failed_at) op.failure = values_[input]->failure, op.failed_at = lost_at_[input];
   }
-  for (ValueId result = node; result == node || is_result_of(trace, result, node); ++result) {
-    const bool is_wanted = uses_[result] > 0 && !values_[result];
-    made.outputs.push_back(is_wanted ? op.graph.add_value(trace.records[result].type) : kNone);
-    if (!is_wanted) continue;
+  for_each_result(trace, node, [&](ValueId result) {
+    made.outputs.push_back(is_wanted(result) ? op.graph.add_value(trace.records[result].type) : kNone);
+    if (made.outputs.back() == kNone) return;
     op.results.push_back(result);
     op.graph.outputs.push_back(made.outputs.back());
-  }
+  });
   op.graph.nodes.push_back(std::move(made));
   return op;
 }
@@ -193,11 +197,8 @@ std::vector<BufferRef> Recovery::execute(ValueId node, Op& op) {
 }
 
 void Recovery::run_op(ValueId node, LocationId location) {
-  const Trace& trace = step_.trace;
   bool is_needed = false;
-  for (ValueId result = node; result == node || is_result_of(trace, result, node); ++result) {
-    is_needed |= uses_[result] > 0 && !values_[result];
-  }
+  for_each_result(step_.trace, node, [&](ValueId result) { is_needed |= is_wanted(result); });
   if (!is_needed) return;
   Op op = describe(node, location);
   std::vector<BufferRef> outputs;

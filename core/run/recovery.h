@@ -29,6 +29,7 @@ class Recovery {
   void repeat();
   ValueId value_of(size_t output) const;
   bool is_made(size_t output) const;
+  bool is_wanted(ValueId value) const { return uses_[value] > 0 && !values_[value]; }  // and not there yet
   void count_uses();
   void read_input(ValueId param, size_t index);
   void lose(ValueId value, std::shared_ptr<Failure> failure, ValueId at);
