@@ -159,6 +159,26 @@ def test_layer_norm(sizes, normalized, form):
                 assert_geometry(aten.native_layer_norm_backward, gradient, x, shape, *results[1:], *parameters, mask)
 
 
+@pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last, "swapped"], ids=str)
+@pytest.mark.parametrize("sizes", [(4, 6), (4, 6, 5), (4, 6, 5, 5), (1, 6, 1, 1), (2, 6, 4, 4, 4), (4, 1, 3, 3)])
+def test_group_norm(sizes, form):
+    counts = (sizes[0], sizes[1], torch.Size(sizes[2:]).numel())
+    for dtype, of_weight, groups in itertools.product((torch.float32, torch.bfloat16), (torch.float32, torch.bfloat16), (1, 3)):
+        if sizes[1] % groups or dtype == torch.float32 != of_weight:  # which PyTorch's kernel does not look at
+            continue
+        x, weight = zeros(sizes, form, dtype), torch.ones(sizes[1], dtype=of_weight)
+        for parameters in (weight, weight), (None, None):
+            results = assert_geometry(aten.native_group_norm, x, *parameters, *counts, groups, 1e-5)
+            if results is None:
+                continue
+            if form != torch.contiguous_format:  # PyTorch's own kernel crashes at some
+                continue
+            expanded = torch.zeros((1,), dtype=dtype).expand(sizes)
+            wanted = itertools.product((True, False), *[(True, False) if parameters[0] is not None else (False,)] * 2)
+            for gradient, mask in [(expanded, (True, False, False)), *((x, mask) for mask in wanted)]:
+                assert_geometry(aten.native_group_norm_backward, gradient, x, *results[1:], parameters[0], *counts, groups, mask)
+
+
 def test_gradients_of_pieces():
     for dtype in torch.float32, torch.bfloat16, torch.complex64:
         gradient = zeros((3, 4), "swapped", dtype)

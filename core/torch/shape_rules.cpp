@@ -179,6 +179,41 @@ std::optional<Types> layer_norm_backward(const c10::IValue* args) {
                mask[2] ? dense_type(*bias, bias->sizes()) : kNoType};
 }
 
+// ---- group norm
+
+// Whether the numbers of images, channels and places are those of a plain input, with all else of its type.
+bool is_usual_group_norm(const at::Tensor& input, const c10::IValue* counts, std::initializer_list<const at::Tensor*> others) {
+  return input.dim() > 1 && input.is_floating_point() && is_plainly_contiguous(input) && same_type(input, others) &&
+         input.size(0) == counts[0].toInt() && input.size(1) == counts[1].toInt() &&
+         input.numel() / (input.size(0) * input.size(1)) == counts[2].toInt() && counts[3].toInt() > 0 &&
+         input.size(1) % counts[3].toInt() == 0;
+}
+
+// (input, weight, bias, images, channels, places, groups, eps)
+std::optional<Types> group_norm(const c10::IValue* args) {
+  const at::Tensor& input = args[0].toTensor();
+  const at::Tensor *weight = tensor(args[1]), *bias = tensor(args[2]);
+  if (!is_usual_group_norm(input, args + 3, {weight, bias})) return std::nullopt;
+  if (!is_vector_of(weight, input.size(1)) || !is_vector_of(bias, input.size(1))) return std::nullopt;
+  const TypeId statistics = dense_type(input, {input.size(0), args[6].toInt()});
+  return Types{dense_type(input, input.sizes()), statistics, statistics};
+}
+
+// (grad_out, input, mean, rstd, weight, images, channels, places, groups, output_mask)
+std::optional<Types> group_norm_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
+  const at::Tensor *mean = tensor(args[2]), *rstd = tensor(args[3]), *weight = tensor(args[4]);
+  const auto mask = args[9].toBoolList();
+  if (!is_usual_group_norm(input, args + 5, {&gradient, mean, rstd, weight})) return std::nullopt;
+  if (!is_plainly_contiguous(gradient) || gradient.sizes() != input.sizes() || !is_vector_of(weight, input.size(1)))
+    return std::nullopt;
+  const std::vector<int64_t> of_groups = {input.size(0), args[8].toInt()};
+  if (!mean || !rstd || mean->sizes() != of_groups || rstd->sizes() != of_groups) return std::nullopt;
+  if ((mask[1] || mask[2]) && !weight) return std::nullopt;
+  const TypeId channels = dense_type(input, {input.size(1)});
+  return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? channels : kNoType, mask[2] ? channels : kNoType};
+}
+
 // ---- look-ups
 
 // (weight, indices, padding_idx, ...)
@@ -305,6 +340,8 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"aten::native_batch_norm_backward", batch_norm_backward},
       {"aten::native_layer_norm", layer_norm},
       {"aten::native_layer_norm_backward", layer_norm_backward},
+      {"aten::native_group_norm", group_norm},
+      {"aten::native_group_norm_backward", group_norm_backward},
       {"aten::embedding", embedding},
       {"aten::embedding_dense_backward", embedding_backward},
       {"aten::index_select", index_select},
