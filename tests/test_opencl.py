@@ -100,6 +100,8 @@ check("many indices in a kernel", lambda x, i, s: x.index_reduce(1, i, s, "amax"
       torch.arange(10) % 5, torch.randn(5, 10))
 check_gradients("max pooling", lambda x: F.max_pool2d(x, 3, 2, 1), torch.randn(2, 3, 9, 10))
 check_gradients("mean pooling", lambda x: F.avg_pool2d(x, 3, 2, 1), torch.randn(2, 3, 9, 10))
+check_gradients("an empty part", lambda x: F.pad(x * x, [-1, -1]).mT.split(2, 1)[-1] * -1, torch.randn(1, 1, 2))
+check_gradients("empty pieces, joined and padded", lambda x: F.pad(torch.cat([x[:, :0], x[:, 3:].exp()], 1), [0, 3]), torch.randn(2, 3))
 check_gradients("pieces", lambda x: torch.cat([x[:, ::2].flip(1), x.roll(3, 1)[:, 1:]], 1), torch.randn(6, 20))
 """,
     # Denormals and NaN where vectors and fast mathematics like to lose them.

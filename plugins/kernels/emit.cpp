@@ -1,5 +1,7 @@
 #include "emit.h"
 
+#include <algorithm>
+
 #include "dtype.h"
 #include "reads.h"
 
@@ -69,6 +71,8 @@ Ref Emitter::at(ValueId value, const Coords& coords, Ref guard) {
   if (graph_.is_scalar_param(value)) {
     const ltc_dtype dtype = type.dtype == LTC_F64 ? widest_float() : type.dtype;
     ref = builder_.add({.code = Code::kScalar, .dtype = dtype, .slot = builder_.scalar(value, dtype)});
+  } else if (std::ranges::count(type.sizes, 0) > 0) {  // what reads it, as a pad does, does so under a guard that never holds
+    ref = cast(builder_.add({.code = Code::kNumber, .dtype = LTC_I64, .integer = 0}), type.dtype);
   } else if (is_stored_(value)) {
     ref = load(value, type.dtype, kernel_.space.linear(coords, type.sizes), guard);
   } else {
