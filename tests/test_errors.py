@@ -255,6 +255,8 @@ def test_mistake_that_only_the_run_finds_raises_at_the_read_as_on_cpu(name):
 def test_layouts_of_other_libraries_are_refused():
     with pytest.raises(RuntimeError, match="(?i)mkldnn"):
         torch.zeros(2, 2, layout=torch._mkldnn, device=LTC)
+    with pytest.raises(RuntimeError, match="(?i)mkldnn"):
+        torch.zeros(2, 2, device=LTC).to_mkldnn()
 
 
 def test_foreign_memory_is_refused():

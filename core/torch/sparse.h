@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/core/stack.h>
 
@@ -9,7 +10,10 @@
 
 namespace ltc {
 
-inline bool is_sparse(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() != c10::kStrided; }
+// COO, or one of the compressed layouts.
+inline bool is_sparse(const at::Tensor& tensor) {
+  return tensor.defined() && (tensor.is_sparse() || at::sparse_csr::is_sparse_compressed(tensor));
+}
 inline bool is_coo(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() == c10::kSparse; }
 inline bool is_csr(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() == c10::kSparseCsr; }
 inline bool is_csc(const at::Tensor& tensor) { return tensor.defined() && tensor.layout() == c10::kSparseCsc; }
