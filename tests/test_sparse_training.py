@@ -226,3 +226,20 @@ def test_dense_optimizers_refuse_sparse_gradients():
     layer(torch.ones(2, device=LTC)).sum().backward()
     with pytest.raises(RuntimeError, match="does not support dense gradients"):
         torch.optim.SparseAdam(layer.parameters()).step()
+
+
+@pytest.mark.parametrize("index", [[0, 4], [0, 9], [-1, 0]])
+def test_rows_that_are_not_there_change_nothing(index):
+    """Rows are added in place; the indices are looked at before that, for each size of table."""
+    large, small, other = (torch.ones(rows, 2) for rows in (6, 4, 6))
+    tables = [table.to(LTC) for table in (large, small, other)]
+    ltc.sync()
+    places, source = torch.tensor(index).to(LTC), torch.ones(2, 2, device=LTC)
+    with pytest.raises(RuntimeError, match=r"index -?\d is out of bounds for dimension 0 with size [46]"):
+        for table in tables:
+            table.index_add_(0, places, source)
+        ltc.mark_step()
+        tables[1].cpu()
+    assert [table.shape for table in tables] == [(6, 2), (4, 2), (6, 2)]
+    assert tables[1].tolist() == small.tolist()
+    assert (tables[1].index_add_(0, torch.tensor([1, 1]).to(LTC), source)).tolist() == [[1, 1], [3, 3], [1, 1], [1, 1]]

@@ -1,11 +1,13 @@
 #include "compile.h"
 
+#include <ATen/WrapDimUtils.h>
 #include <ATen/core/enum_tag.h>
 #include <c10/util/StringUtil.h>
 #include <c10/util/hash.h>
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "convolutions.h"
@@ -82,6 +84,7 @@ class Executable::Compiler {
   void add(const torch::jit::Node& node) {
     if (node.kind() == prim::Constant) return add_constant(node);
     Instruction instruction;
+    bool checked = false;  // what it may refuse
     if (node.kind() == prim::ListConstruct) {
       const auto& element = *node.output()->type()->castRaw<c10::ListType>()->getElementType();
       const bool may_lack = element.kind() == c10::TypeKind::OptionalType;
@@ -108,10 +111,29 @@ class Executable::Compiler {
         instruction.kind = Kind::kWritingCall;
       } else {
         instruction.twin = plan_in_place(node, origin.op);
+        checked = instruction.twin && on_host && check_rows_first(node, origin);
       }
     }
     append(std::move(instruction), node.inputs(), node.outputs());
-    if (may_refuse(program_, node)) committed_from_ = out_.instructions_.size();
+    if (!checked && may_refuse(program_, node)) committed_from_ = out_.instructions_.size();
+  }
+
+  // Rows are added to a table in place, and a large one is not copied: if its indices are looked at before the run is committed.
+  bool check_rows_first(const torch::jit::Node& node, const Origin& origin) {
+    const c10::OperatorName& name = origin.op.operator_name();
+    if (name.name != "aten::index_add" || !name.overload_name.empty()) return false;
+    const std::vector<int64_t> sizes = spec_of(*node.input(0)).sizes;
+    const auto dim = torch::jit::toIValue(node.input(1));
+    if (sizes.size() < 2 || !dim || !dim->isInt()) return false;
+    Instruction check;
+    check.kind = Kind::kCheckRows;
+    check.node = origin.node;
+    check.dim = c10::maybe_wrap_dim(dim->toInt(), static_cast<int64_t>(sizes.size()));
+    check.rows = sizes[static_cast<size_t>(check.dim)];
+    if (!checked_rows_.emplace(node.input(2), check.rows).second) return true;
+    append(std::move(check), c10::ArrayRef<const torch::jit::Value*>(node.input(2)), c10::ArrayRef<torch::jit::Value*>());
+    committed_from_ = out_.instructions_.size();
+    return true;
   }
 
   static double size_of(const TensorSpec& spec) {
@@ -262,7 +284,8 @@ class Executable::Compiler {
   Executable& out_;
   std::unordered_map<const torch::jit::Value*, uint32_t> slot_of_;
   std::unordered_set<const torch::jit::Node*> fused_;
-  size_t committed_from_ = 0;  // behind the last instruction that may refuse a value
+  size_t committed_from_ = 0;                                            // behind the last instruction that may refuse a value
+  std::set<std::pair<const torch::jit::Value*, int64_t>> checked_rows_;  // indices, and of how many rows
 };
 
 Executable::Executable(const Program& program, host_compiler::HostKernels& kernels) { Compiler(program, kernels, *this).run(); }

@@ -47,7 +47,17 @@ class Executable {
   void clear() noexcept;
 
  private:
-  enum class Kind : uint8_t { kCall, kWritingCall, kProduct, kTiles, kNumber, kTensorList, kOptionalTensorList, kUnpack };
+  enum class Kind : uint8_t {
+    kCall,
+    kWritingCall,
+    kProduct,
+    kTiles,
+    kNumber,
+    kTensorList,
+    kOptionalTensorList,
+    kUnpack,
+    kCheckRows
+  };
   static constexpr uint32_t kUnwanted = UINT32_MAX;  // as a result slot
 
   struct Operand {
@@ -64,6 +74,7 @@ class Executable {
     std::optional<c10::OperatorHandle> op, twin;
     Product product = nullptr;  // of kProduct
     uint32_t tiles = 0;         // of kTiles: which of tiles_
+    int64_t dim = 0, rows = 0;  // of kCheckRows: what its operand indexes
   };
   struct SlotScalar {
     uint32_t slot;
@@ -81,6 +92,7 @@ class Executable {
   void run_tiles(const Instruction& instruction);
   void make(const Instruction& number);
   void unpack(const Instruction& instruction);
+  void check_rows(const Instruction& instruction);
   void store_results(const Instruction& instruction);
   c10::IValue fetch(Operand operand) { return operand.last ? std::move(slots_[operand.slot]) : slots_[operand.slot]; }
   template <typename Element>

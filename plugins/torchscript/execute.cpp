@@ -1,6 +1,7 @@
 #include "execute.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/aminmax.h>
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
@@ -81,6 +82,7 @@ inline void Executable::step(const Instruction& instruction) {
     case Kind::kTensorList: make_list<at::Tensor>(instruction); break;
     case Kind::kOptionalTensorList: make_list<std::optional<at::Tensor>>(instruction); break;
     case Kind::kUnpack: unpack(instruction); break;
+    case Kind::kCheckRows: return check_rows(instruction);
   }
   store_results(instruction);
 }
@@ -160,6 +162,17 @@ void Executable::make(const Instruction& number) {
   const auto dtype = fetch(operands[1]).toOptional<at::ScalarType>();
   const at::Scalar value = fetch(operands[0]).toScalar();
   stack_.emplace_back(number.on_host ? make_number(value, dtype) : make_number_on(device_, value, dtype));
+}
+
+// Throws what the operator would that is to add to these rows.
+void Executable::check_rows(const Instruction& instruction) {
+  const at::Tensor index = fetch(operands_[instruction.first_operand]).toTensor();
+  if (index.numel() == 0) return;
+  const auto [least, most] = at::aminmax(index);
+  for (const int64_t row : {least.item<int64_t>(), most.item<int64_t>()}) {
+    TORCH_CHECK(row >= 0 && row < instruction.rows, "index ", row, " is out of bounds for dimension ", instruction.dim,
+                " with size ", instruction.rows);
+  }
 }
 
 template <typename Element>
