@@ -107,12 +107,25 @@ std::optional<std::vector<TypeId>> infer_on_meta(const OpEntry& entry, const tor
   return try_on(entry, stand_ins(stack, Fill::kZeros, false, at::kMeta));
 }
 
+// Recurrent layers keep memory for their gradients whose size oneDNN alone knows. With another size they would write beyond it.
+bool can_be_small(const OpEntry& entry) {
+  const std::string_view name = entry.recorded->operator_name().name;
+  constexpr std::string_view kRecurrent[] = {"ltc::lstm_layer", "ltc::gru_layer", "aten::mkldnn_rnn_layer"};
+  return std::ranges::none_of(kRecurrent, [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// Whether the op may make a matrix from a vector: gradients, and what PyTorch calls itself, do not.
+bool may_make_square(const OpEntry& entry) {
+  const std::string_view name = entry.recorded->operator_name().name;
+  return name.starts_with("aten::") && !name.starts_with("aten::_") && name.find("backward") == name.npos;
+}
+
 // Of a call that would take much to try; nothing for all others.
 std::optional<std::vector<TypeId>> infer_if_large(const OpEntry& entry, const torch::jit::Stack& stack, bool asks_kernel) {
   const double bytes = operand_bytes(stack), limit = g_largest_trial;
   const bool is_large = bytes > limit || most_elements(entry, stack) * sizeof(double) > limit;
-  if (!is_large && elements_of_square(stack) * sizeof(double) <= limit) return std::nullopt;
-  auto outputs = infer_from_small_calls(entry, stack, asks_kernel);
+  if (!is_large && (!may_make_square(entry) || elements_of_square(stack) * sizeof(double) <= limit)) return std::nullopt;
+  auto outputs = can_be_small(entry) ? infer_from_small_calls(entry, stack, asks_kernel) : std::nullopt;
   if (!outputs && is_large) outputs = infer_on_meta(entry, stack);
   return outputs && bytes + bytes_of(*outputs) > limit ? outputs : std::nullopt;
 }
