@@ -136,7 +136,7 @@ def failed_step_before(device):
 
 
 def memory_at_the_end(device):
-    """What is too large comes after writes, and looks at no index."""
+    """The value that is too large comes after writes, and looks at no index."""
     x, y = torch.ones(1000, device=device), torch.ones(1000, device=device)
     end_of_step(device)
     for _ in range(2):

@@ -104,7 +104,7 @@ def expected(geometries, factor):
 
 
 def calls(op, dtype, backward):
-    """Of each sample, with each of its sizes."""
+    """The calls of each sample, with each of its sizes."""
     samples = op.sample_inputs("cpu", dtype, requires_grad=backward)
     for sample in itertools.islice(samples, SAMPLES):
         operands = tensors_of((sample.input, sample.args, sample.kwargs))

@@ -36,7 +36,7 @@ def _is_near(one, other, exact):
 
 
 def exactly(run):
-    """What the run gives where numbers of Python and integers are taken for double precision."""
+    """The result of the run, with numbers of Python and integers taken for double precision."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:

@@ -33,7 +33,7 @@ size_t equal_records(Records a, Records b) {
   return count;
 }
 
-// Of those with as many ops in common the one with the most equal records: small steps often have the same ops.
+// Among those with as many ops in common, the one with the most equal records: small steps often have the same ops.
 const SeenTrace* nearest(const Trace& trace, const std::deque<SeenTrace>& seen) {
   const SeenTrace* best = nullptr;
   std::pair<size_t, size_t> best_likeness;

@@ -44,7 +44,7 @@ std::optional<std::vector<TypeId>> infer_on_cpu(const OpEntry& entry, const torc
 
 std::atomic<double> g_largest_trial = 128 << 20;  // bytes of operands and results
 
-// Of stand-ins: a few elements may lie far apart.
+// The bytes of stand-ins: a few elements may lie far apart.
 double operand_bytes(const torch::jit::Stack& stack) {
   double bytes = 0;
   for_each_tensor(stack, [&](const at::Tensor& tensor) {
@@ -99,8 +99,8 @@ double elements_of_square(const torch::jit::Stack& stack) {
 constexpr std::string_view kKernelKnowsBetter[] = {"aten::_embedding_bag", "aten::_embedding_bag_forward_only",
                                                    "aten::native_layer_norm"};
 
-// What PyTorch's shape function for its device without memory says. Most of these functions are Python, and the first one imports
-// much, so they come last.
+// The answer of PyTorch's shape function for its device without memory. Most of these functions are Python, and the first one
+// imports much, so they come last.
 std::optional<std::vector<TypeId>> infer_on_meta(const OpEntry& entry, const torch::jit::Stack& stack) {
   const std::string& name = entry.recorded->operator_name().name;
   if (std::ranges::find(kKernelKnowsBetter, name) != std::end(kKernelKnowsBetter)) return std::nullopt;
@@ -120,7 +120,7 @@ bool may_make_square(const OpEntry& entry) {
   return name.starts_with("aten::") && !name.starts_with("aten::_") && name.find("backward") == name.npos;
 }
 
-// Of a call that would take much to try; nothing for all others.
+// The results of a call that would take much to try; nothing for all others.
 std::optional<std::vector<TypeId>> infer_if_large(const OpEntry& entry, const torch::jit::Stack& stack, bool asks_kernel) {
   const double bytes = operand_bytes(stack), limit = g_largest_trial;
   const bool is_large = bytes > limit || most_elements(entry, stack) * sizeof(double) > limit;

@@ -1,4 +1,4 @@
-// What a large call gives, from the same call of small tensors.
+// The results of a large call, from the same call of small tensors.
 #pragma once
 
 #include <ATen/core/stack.h>

@@ -44,7 +44,7 @@ void check_device(const Tensor& a, const Tensor& b) {
               a.device(), " and ", b.device(), "!");
 }
 
-// Of indices of its own, as ops in place write them.
+// With indices of its own, as ops in place write them.
 Tensor with_values(const Tensor& sparse, const Tensor& values) {
   const SparseParts parts = parts_of(sparse);
   return sparse_like(sparse, {parts.indices.clone(), parts.plain.defined() ? parts.plain.clone() : Tensor(), values});
@@ -78,7 +78,7 @@ bool is_matrix(const Tensor& tensor) {
   return is_dense(tensor) || ((is_csr(tensor) || is_csc(tensor)) && compressed_impl(tensor).values().dim() == 1);
 }
 
-// Of a sparse matrix and a dense one, in any order.
+// A product of a sparse matrix and a dense one, in any order.
 bool is_recorded_product(const Tensor& a, const Tensor& b) {
   return is_matrix(a) && is_matrix(b) && is_sparse(a) != is_sparse(b) && is_lazy(a) && is_lazy(b) && a.size(1) == b.size(0) &&
          a.scalar_type() == b.scalar_type() && a.scalar_type() != at::kBool;
@@ -175,7 +175,7 @@ Tensor joined(const Tensor& a, const Tensor& b, const at::Scalar& alpha) {
   return result;
 }
 
-// What each step adds to, as a momentum, takes no more memory than a dense tensor.
+// A tensor that each step adds to, as a momentum, takes no more memory than a dense one.
 Tensor bounded(const Tensor& sum) {
   const c10::IntArrayRef places = sum.sizes().slice(0, static_cast<size_t>(coo_impl(sum).sparse_dim()));
   return coo_impl(sum).nnz() > c10::multiply_integers(places) ? sum.coalesce() : sum;

@@ -11,7 +11,7 @@
 
 namespace ltc {
 
-// What stand-ins hold. Zeros are a legal input of nearly everything; some ops want a regular matrix or a divisor.
+// The contents of stand-ins. Zeros are a legal input of nearly everything; some ops want a regular matrix or a divisor.
 enum class Fill { kZeros, kRegular, kOnes };
 constexpr Fill kFills[] = {Fill::kZeros, Fill::kRegular, Fill::kOnes};
 
@@ -27,7 +27,7 @@ TypeId type_of_result(const at::Tensor& result);
 // The results of a call, on its stack, as outputs of a node.
 void add_results(const torch::jit::Stack& results, const std::vector<size_t>& returns, std::vector<TypeId>& outputs);
 
-// What a call of stand-ins gives; nothing if it throws.
+// The results of a call of stand-ins; nothing if it throws.
 std::optional<std::vector<TypeId>> try_on(const OpEntry& entry, const torch::jit::Stack& args);
 
 }  // namespace ltc

@@ -53,7 +53,7 @@ void Executable::run(Crew& crew, const ltc_scalar* scalars, c10::ArrayRef<at::Te
   scalars_ = scalars;
   for (const SlotScalar& scalar : slot_scalars_) slots_[scalar.slot] = scalar_value(scalar.dtype, scalars[scalar.index]);
   run_range(crew, 0, commit_);
-  // What fails for want of memory is repeated by the host, which then needs the inputs.
+  // The host repeats a run that fails for want of memory, and then needs the inputs.
   if (!donated.empty() && (!device_.is_cpu() || can_allocate(bytes_behind_commit_))) {
     for (at::Tensor* tensor : donated) tensor->reset();
   }
