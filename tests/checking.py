@@ -101,10 +101,10 @@ def train_on_device(row, dropout=0.0):
 
 
 def generate(make, prompt, device, **strategy):
-    """Generation with the key-value cache from two prompts, greedy unless told otherwise: the tokens, and the compiles of each."""
+    """Generation with the key-value cache from three prompts, greedy unless told otherwise: the tokens, and the compiles of each."""
     torch.manual_seed(0)
     module = make(0.0).eval().to(device)
-    prompts = to_device([prompt(), prompt()], device)
+    prompts = to_device([prompt(), prompt(), prompt()], device)
     tokens, compiles = [], []
     for inputs in prompts:
         before = ltc.metrics.counter_value("UncachedCompile")

@@ -42,11 +42,12 @@ def test_dropout(row):
 
 @pytest.mark.parametrize("name", hugging_face.GENERATORS)
 def test_generation(name, metrics):
-    """A second text of the same length compiles nothing."""
+    """A third text of the same length compiles nothing, and a second one at most its first step: there an offset that the first text
+    has shown to vary is an operand now."""
     expected, _ = generate(*hugging_face.GENERATORS[name], "cpu")
     tokens, compiles = generate(*hugging_face.GENERATORS[name], LTC)
     assert [text.tolist() for text in tokens] == [text.tolist() for text in expected]
-    assert compiles[1] == 0
+    assert compiles[1] <= 1 and compiles[2] == 0
     assert fallbacks() == {}
 
 

@@ -312,23 +312,20 @@ static struct run* new_run(struct plan* plan, const ltc_execute_args* args) {
   return run;
 }
 
-/* A run that fails consumes nothing, so one that is given inputs is over before they go: the asynchronous variant waits for it.
- */
+/* A run that fails consumes nothing: the asynchronous variant waits for one that is given inputs. */
 static ltc_status* submit_run(ltc_device* device, struct run* run, const ltc_execute_args* args, ltc_event** done) {
+  ltc_status* failed = submit(device, &run->work, done);
 #ifdef MINIMAL_ASYNC
-  if (args->donate && memchr(args->donate, 1, args->input_count)) {
-    ltc_event* end = NULL;
-    ltc_status* failed = submit(device, &run->work, &end);
-    if (failed) return failed;
-    bool finished;
-    failed = queue_event_wait(end, LTC_FOREVER, &finished);
-    queue_event_destroy(end);
-    return failed;
+  bool finished;
+  if (!failed && *done && args->donate && memchr(args->donate, 1, args->input_count)) {
+    failed = queue_event_wait(*done, LTC_FOREVER, &finished);
+    queue_event_destroy(*done);
+    *done = NULL;
   }
 #else
   (void)args;
 #endif
-  return submit(device, &run->work, done);
+  return failed;
 }
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
