@@ -314,18 +314,18 @@ static struct run* new_run(struct plan* plan, const ltc_execute_args* args) {
 
 /* A run that fails consumes nothing: the asynchronous variant waits for one that is given inputs. */
 static ltc_status* submit_run(ltc_device* device, struct run* run, const ltc_execute_args* args, ltc_event** done) {
-  ltc_status* failed = submit(device, &run->work, done);
 #ifdef MINIMAL_ASYNC
-  bool finished;
-  if (!failed && *done && args->donate && memchr(args->donate, 1, args->input_count)) {
-    failed = queue_event_wait(*done, LTC_FOREVER, &finished);
-    queue_event_destroy(*done);
-    *done = NULL;
+  if (args->donate && memchr(args->donate, 1, args->input_count)) {
+    ltc_event* end = NULL;
+    bool finished;
+    ltc_status* failed = submit(device, &run->work, &end);
+    if (!failed) failed = queue_event_wait(end, LTC_FOREVER, &finished);
+    if (end) queue_event_destroy(end);
+    return failed;
   }
-#else
-  (void)args;
 #endif
-  return failed;
+  (void)args;
+  return submit(device, &run->work, done);
 }
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
