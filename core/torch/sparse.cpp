@@ -45,26 +45,23 @@ void assign_sparse(const at::Tensor& sparse, const at::Tensor& from) {
 
 namespace {
 
-template <typename Visit>
-void for_each_tensor(const c10::OperatorHandle& op, torch::jit::Stack& stack, const Visit& visit) {
-  for (c10::IValue& value : torch::jit::last(stack, op.schema().arguments().size()).vec()) {
-    map_tensors(value, [&](const at::Tensor& tensor) { return visit(tensor), tensor; });
-  }
+torch::jit::Stack arguments_of(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  return torch::jit::last(stack, op.schema().arguments().size()).vec();
 }
 
 // Numbers may be anywhere, as in any op.
-void check_places(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-  for_each_tensor(op, stack, [&](const at::Tensor& tensor) {
-    const bool fits = !tensor.defined() || is_lazy(tensor) || (!is_sparse(tensor) && tensor.dim() == 0);
+void check_places(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  for_each_tensor(arguments_of(op, stack), [&](const at::Tensor& tensor) {
+    const bool fits = is_lazy(tensor) || (!is_sparse(tensor) && tensor.dim() == 0);
     TORCH_CHECK(fits, "Expected all tensors to be on the same device, but ", op.operator_name(), " got tensors on ", kDeviceName,
                 " and on ", tensor.device(), "; move them with .to(\"", kDeviceName, "\")");
   });
 }
 
-void check_kernel(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+void check_kernel(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
   std::optional<c10::Layout> refused;
   bool has_kernel = false;
-  for_each_tensor(op, stack, [&](const at::Tensor& tensor) {
+  for_each_tensor(arguments_of(op, stack), [&](const at::Tensor& tensor) {
     if (!is_sparse(tensor)) return;
     refused = tensor.layout();
     has_kernel |= op.hasKernelForDispatchKey(is_coo(tensor) ? c10::DispatchKey::SparseCPU : c10::DispatchKey::SparseCsrCPU);
