@@ -204,10 +204,12 @@ c10::TypePtr tensor_type(const TensorSpec& spec, c10::Device device) {
 Program lower(const ltc_graph& graph, c10::Device device) {
   check_extensions(graph.ext);
   Program program = Lowering(graph, device).run();
-  if (!device.is_cpu()) {
-    for (const Node* node : program.graph->nodes()) program.groups.push_back({{node}, false});
-    return program;
-  }
+  for (const Node* node : program.graph->nodes()) program.groups.push_back({{node}, false});
+  return program;
+}
+
+void optimize(Program& program) {
+  if (!program.device.is_cpu()) return;
   slice_stacks(program);
   hoist_views(program);
   join_parts(program);
@@ -217,7 +219,6 @@ Program lower(const ltc_graph& graph, c10::Device device) {
   choose_winograd(program);
   choose_layouts(program);
   program.groups = find_groups(program);
-  return program;
 }
 
 void claim(const ltc_graph& graph, c10::Device device, uint32_t* cluster) {

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
 #include <thread>
+#include <utility>
 
 #include "device.h"
 #include "errors.h"
@@ -23,8 +25,22 @@
 #include "types.h"
 
 struct ltc_program {
-  const ltc_host_api* host;
-  ltc::torchscript::Program program;
+  ltc_program(const ltc_host_api* api, ltc::torchscript::Program lowered) : host(api), program_(std::move(lowered)) {}
+
+  // Calls `use` with the program, optimized if that is wanted or was before. One call at a time.
+  template <typename Use>
+  auto with(bool optimized, const Use& use) const {
+    const std::lock_guard lock(mutex_);
+    if (optimized && !std::exchange(is_optimized_, true)) ltc::torchscript::optimize(program_);
+    return use(std::as_const(program_));
+  }
+
+  const ltc_host_api* const host;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable bool is_optimized_ = false;
+  mutable ltc::torchscript::Program program_;
 };
 
 struct ltc_executable {
@@ -127,7 +143,7 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
     info->fingerprint = on_host ? literal("cpu, torch " TORCH_VERSION) : literal("cuda, torch " TORCH_VERSION);
     info->dtypes = supported_dtypes();
     info->memory_bytes = on_host ? host_memory() : 0;
-    info->flags = 0;
+    info->flags = on_host ? LTC_DEVICE_QUICK_COMPILE : 0;
     *device = opened.release();
   });
 }
@@ -164,7 +180,7 @@ ltc_status* lower_graph(ltc_device* device, const ltc_lower_args* args, ltc_prog
   return guarded(device->plugin->host, [&] {
     check_extensions(args->ext);
     try {
-      *program = new ltc_program{device->plugin->host, lower(*args->graph, device->queue.device())};
+      *program = new ltc_program(device->plugin->host, lower(*args->graph, device->queue.device()));
     } catch (const c10::Error& refusal) {  // such as a tensor of more dims than a jit graph has
       throw Failure(LTC_UNSUPPORTED, refusal.what_without_backtrace());
     }
@@ -177,7 +193,8 @@ ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_execut
   return guarded(device->plugin->host, [&] {
     check_extensions(args->ext);
     refuse_options(args->option_count, args->options);
-    *executable = new ltc_executable(args->program->program, device->plugin->kernels);
+    *executable = args->program->with(
+        args->effort > 0, [&](const Program& program) { return new ltc_executable(program, device->plugin->kernels); });
   });
 }
 
@@ -205,7 +222,7 @@ void plugin_close(ltc_plugin* plugin) { delete plugin; }
 // A sink that wants no more is no error.
 ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
   return guarded(program->host, [&] {
-    const std::string printed = program->program.graph->toString() + clusters_text(program->program);
+    const std::string printed = program->with(true, [](const Program& it) { return it.graph->toString() + clusters_text(it); });
     sink->write(sink->context, printed.data(), printed.size());
   });
 }

@@ -130,6 +130,25 @@ TEST_F(TorchscriptTest, OneExecutableServesManyScalars) {
   device.api->executable_destroy(executable);
 }
 
+TEST_F(TorchscriptTest, EffortChangesNoResult) {
+  GraphBuilder g;
+  const uint32_t x = g.param(LTC_F32, {2, 3}), w = g.param(LTC_F32, {3, 2}), factor = g.scalar(LTC_F64);
+  const uint32_t scaled = g.node("aten::mul.Tensor", {x, factor}, {}, LTC_F32, {2, 3});
+  const uint32_t relu = g.node("aten::relu", {scaled}, {}, LTC_F32, {2, 3});
+  const uint32_t product = g.node("aten::mm", {relu, w}, {}, LTC_F32, {2, 2});
+  const ltc_graph& graph = g.finish({product, relu});
+  for (const uint32_t effort : {0u, 1u, 3u}) {
+    ltc_executable* executable = device.build(graph, nullptr, effort);
+    const std::vector<ltc_buffer*> inputs = {floats({2, 3}, {1, -2, 3, 4, 5, -6}), floats({3, 2}, {1, 2, 3, 4, 5, 6})};
+    std::vector<ltc_buffer*> outputs(2);
+    EXPECT_FALSE(device.execute(executable, inputs, {number(2)}, outputs));
+    EXPECT_THAT(device.download<float>(outputs[0], 4), ElementsAre(32, 40, 38, 56)) << effort;
+    EXPECT_THAT(device.download<float>(outputs[1], 6), ElementsAre(2, 0, 6, 8, 10, 0)) << effort;
+    for (ltc_buffer* buffer : {inputs[0], inputs[1], outputs[0], outputs[1]}) device.api->buffer_destroy(buffer);
+    device.api->executable_destroy(executable);
+  }
+}
+
 TEST_F(TorchscriptTest, NumbersAreWeakInPromotion) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2}), s = g.scalar(LTC_F64), flag = g.scalar(LTC_BOOL);

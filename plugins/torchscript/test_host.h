@@ -224,7 +224,7 @@ class Device {
     return cluster;
   }
   // *text receives the printed program.
-  ltc_executable* build(const ltc_graph& graph, std::string* text = nullptr) {
+  ltc_executable* build(const ltc_graph& graph, std::string* text = nullptr, uint32_t effort = 1) {
     const ltc_lower_args lower = {sizeof(lower), nullptr, &graph};
     ltc_program* program = nullptr;
     expect_ok(api->lower(device, &lower, &program));
@@ -236,7 +236,7 @@ class Device {
                              }};
       expect_ok(api->program_text(program, &sink));
     }
-    const ltc_compile_args args = {.struct_size = sizeof(args), .program = program};
+    const ltc_compile_args args = {.struct_size = sizeof(args), .program = program, .effort = effort};
     ltc_executable* out = nullptr;
     expect_ok(api->compile(device, &args, &out));
     api->program_destroy(program);

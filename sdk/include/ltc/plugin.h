@@ -366,7 +366,8 @@ typedef struct ltc_device_args {
 enum {
   LTC_DEVICE_HOST_VISIBLE = 1u, /* its buffers lie in host memory, so transfers are cheap */
   LTC_DEVICE_PEER_COPY = 2u,    /* LTC_ON_DEVICE transfers accept a source of another device of this plugin */
-  LTC_DEVICE_QUICK_COMPILE = 4u /* effort 0 is at least ten times faster to compile than effort 2 */
+  LTC_DEVICE_QUICK_COMPILE = 4u /* effort 0 is several times faster to compile than effort 1: the host asks for it where it does
+                                 * not expect a program to run often, and for more once it does */
 };
 
 /* Written by device_open. Strings live until plugin_close. */
