@@ -47,5 +47,5 @@ def test_repeated_ones_are_warned_of_once():
     """)
     assert run.returncode == 0
     (line,) = [line for line in run.stderr.splitlines() if "compiled, unlike before" in line]
-    assert "the 5th time: every new size is compiled anew" in line
+    assert "the 5th time: further ones are optimized when they repeat; every new size is a program of its own" in line
     assert "instead of f32[" in line

@@ -26,6 +26,7 @@ inline constexpr Variable kPluginPath{"LTC_PLUGIN_PATH", ""};  // folders to sea
 inline constexpr Variable kLog{"LTC_LOG", "warn", "trace|debug|info|warn|error|off"};  // in the order of log::Level
 inline constexpr Variable kFallback{"LTC_FALLBACK", "allow", "allow|warn|error"};
 inline constexpr Variable kClaims{"LTC_CLAIMS", "all", "all|minimal|half:N"};  // of what the plugin claims
+inline constexpr Variable kEffort{"LTC_EFFORT", "auto", "auto|0|1|2|3"};       // that compiling takes
 inline constexpr Variable kCacheDir{"LTC_CACHE_DIR", ""};                      // folder of the programs kept on disk
 inline constexpr Variable kCache{"LTC_CACHE", "1", kFlag};                     // 0: no programs are kept on disk
 inline constexpr Variable kUseBf16{"LTC_USE_BF16", "0", kFlag};                // 1: float and double are computed as bf16
@@ -35,8 +36,8 @@ inline constexpr Variable kStacks{"LTC_STACKS", "0", kFlag};                   /
 inline constexpr Variable kVerify{"LTC_VERIFY", "0", kFlag};                   // 1: graphs are checked while compiling
 inline constexpr Variable kIntegrations{"LTC_INTEGRATIONS", "1", kFlag};       // 0: other libraries are left as they are
 
-inline constexpr Variable kVariables[] = {kBackend, kPluginPath, kLog,           kFallback, kClaims, kCacheDir,    kCache,
-                                          kUseBf16, kEager,      kFastOperators, kStacks,   kVerify, kIntegrations};
+inline constexpr Variable kVariables[] = {kBackend, kPluginPath, kLog,           kFallback, kClaims, kCacheDir,     kCache,
+                                          kUseBf16, kEager,      kFastOperators, kStacks,   kVerify, kIntegrations, kEffort};
 
 // Those that the plugins of this project read.
 inline constexpr const char* kPluginVariables[] = {

@@ -21,35 +21,39 @@ uint64_t key_of(const Trace& trace, std::span<const Root> roots, uint32_t precis
 }  // namespace
 
 uint64_t program_bytes(const Program& program) {
-  uint64_t bytes = sizeof program + graph_bytes(program.graph) + program.text.size() + program.slots.size() * sizeof(TypeId);
+  uint64_t bytes = sizeof program + graph_bytes(program.graph) + program.slots.size() * sizeof(TypeId);
   for (const Step& step : program.steps) {
     bytes += sizeof step + graph_bytes(step.graph) + (step.on_device ? step.graph.nodes.size() * kExecutableBytes : 0);
   }
   return bytes;
 }
 
-const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
+ProgramCache::Place ProgramCache::place_of(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
   const auto [first, last] = by_hash_.equal_range(key_of(trace, roots, precision));
   for (auto it = first; it != last; ++it) {
-    const Entry& entry = *it->second;
-    const RecordedStep& step = *entry.program.step;
-    if (step.trace == trace && step.precision == precision && std::ranges::equal(step.roots, roots)) {
-      const Program& program = *entry.program.program;
-      if (program.failed_at_first && !program.saved_as.empty()) [[unlikely]] {
-        if (DiskCache* disk = DiskCache::instance()) disk->remove(program.saved_as);
-        erase(it->second);
-        return nullptr;
-      }
-      entries_.splice(entries_.begin(), entries_, it->second);
-      return &it->second->program;
-    }
+    const RecordedStep& step = *it->second->program.step;
+    if (step.trace == trace && step.precision == precision && std::ranges::equal(step.roots, roots)) return it->second;
   }
-  return nullptr;
+  return entries_.end();
+}
+
+const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
+  const Place entry = place_of(trace, roots, precision);
+  if (entry == entries_.end()) return nullptr;
+  const Program& program = *entry->program.program;
+  if (program.failed_at_first && !program.saved_as.empty()) [[unlikely]] {
+    if (DiskCache* disk = DiskCache::instance()) disk->remove(program.saved_as);
+    erase(entry);
+    return nullptr;
+  }
+  entries_.splice(entries_.begin(), entries_, entry);
+  return &entry->program;
 }
 
 const CachedProgram* ProgramCache::insert(CachedProgram program) {
   const RecordedStep& step = *program.step;
   const uint64_t key = key_of(step.trace, step.roots, step.precision);
+  if (const Place before = place_of(step.trace, step.roots, step.precision); before != entries_.end()) erase(before);
   const uint64_t bytes = sizeof(Entry) + step.trace.records.size() * sizeof(Record) +
                          (step.trace.operands.size() + step.locations.size()) * sizeof(uint32_t) +
                          step.roots.size() * sizeof(Root) + program_bytes(*program.program);

@@ -48,6 +48,7 @@ class ProgramCache {
 
   // Null if the trace is not known. `precision`: see precision.h.
   const CachedProgram* find(const Trace& trace, std::span<const Root> roots, uint32_t precision = 0);
+  // In the place of the trace's program, if there is one.
   const CachedProgram* insert(CachedProgram program);
   void clear() { by_hash_.clear(), entries_.clear(), bytes_ = 0; }
   size_t size() const { return entries_.size(); }
@@ -61,6 +62,8 @@ class ProgramCache {
   };
   using Place = std::list<Entry>::iterator;
 
+  // entries_.end() if there is none.
+  Place place_of(const Trace& trace, std::span<const Root> roots, uint32_t precision);
   void erase(Place entry);
 
   size_t capacity_;

@@ -24,18 +24,18 @@ const CachedProgram* insert(ProgramCache& cache, Trace trace, std::vector<Root> 
   auto step = std::make_shared<RecordedStep>(RecordedStep{std::move(trace), std::move(roots), precision});
   return cache.insert({std::move(program), std::move(step)});
 }
-// A program of that text.
-const CachedProgram* insert(ProgramCache& cache, Trace trace, std::vector<Root> roots, const std::string& text,
+// A program that is known by its name on the disk.
+const CachedProgram* insert(ProgramCache& cache, Trace trace, std::vector<Root> roots, const std::string& name,
                             uint32_t precision = 0) {
   auto program = std::make_shared<Program>();
-  program->text = text;
+  program->saved_as = name;
   return insert(cache, std::move(trace), std::move(roots), std::move(program), precision);
 }
 
-// The text of the program found, or "none".
+// The name of the program found, or "none".
 std::string find(ProgramCache& cache, const Trace& trace, const std::vector<Root>& roots = kRoots) {
   const CachedProgram* found = cache.find(trace, roots);
-  return found ? found->program->text : "none";
+  return found ? found->program->saved_as : "none";
 }
 
 TEST(ProgramCache, FindsWhatWasInserted) {
@@ -43,7 +43,7 @@ TEST(ProgramCache, FindsWhatWasInserted) {
   EXPECT_EQ(find(cache, trace_of("aten::neg")), "none");
   const CachedProgram* inserted = insert(cache, trace_of("aten::neg"), kRoots, "neg");
   EXPECT_EQ(cache.find(trace_of("aten::neg"), kRoots), inserted);
-  EXPECT_EQ(inserted->program->text, "neg");
+  EXPECT_EQ(inserted->program->saved_as, "neg");
   EXPECT_EQ(inserted->step->trace, trace_of("aten::neg"));
   EXPECT_EQ(find(cache, trace_of("aten::relu")), "none");
   EXPECT_EQ(cache.size(), 1u);
@@ -68,8 +68,8 @@ TEST(ProgramCache, WhatMayBeRoundedIsPartOfTheKey) {
   const Trace trace = trace_of("aten::mm");
   insert(cache, trace, kRoots, "exact");
   insert(cache, trace, kRoots, "rounded", 1);
-  EXPECT_EQ(cache.find(trace, kRoots)->program->text, "exact");
-  EXPECT_EQ(cache.find(trace, kRoots, 1)->program->text, "rounded");
+  EXPECT_EQ(cache.find(trace, kRoots)->program->saved_as, "exact");
+  EXPECT_EQ(cache.find(trace, kRoots, 1)->program->saved_as, "rounded");
   EXPECT_EQ(cache.find(trace, kRoots, 2), nullptr);
 }
 
@@ -159,7 +159,7 @@ TEST(ProgramCache, ARunningProgramOutlivesItsEviction) {
   const std::shared_ptr<const Program> running = insert(cache, trace_of("aten::neg"), kRoots, "neg")->program;
   insert(cache, trace_of("aten::relu"), kRoots, "relu");
   EXPECT_EQ(find(cache, trace_of("aten::neg")), "none");
-  EXPECT_EQ(running->text, "neg");
+  EXPECT_EQ(running->saved_as, "neg");
   EXPECT_EQ(running.use_count(), 1);
 }
 

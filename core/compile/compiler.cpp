@@ -19,7 +19,6 @@ namespace ltc {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr uint32_t kEffort = 1;
 
 // What a graph is compiled for.
 struct Target {
@@ -27,6 +26,7 @@ struct Target {
   const Narrowing& narrowing;
   uint32_t precision;
   SymbolicPrograms* symbolic;  // may be null
+  Effort effort;
 };
 
 // A segment with the plugin's form of it, none on the host.
@@ -123,24 +123,9 @@ std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, con
   }
 }
 
-std::string text_of(const Lowered& lowered, host::PluginDevice& device) {
-  if (lowered.code.program) {
-    if (auto text = device.program_text(lowered.code.program.get())) return *std::move(text);
-  }
-  return print(lowered.segment.graph);
-}
-
-std::string text_of(const std::vector<Lowered>& lowered, host::PluginDevice& device) {
-  std::string text;
-  for (size_t i = 0; i < lowered.size(); ++i) {
-    text += cat("step ", i, lowered[i].segment.on_device ? " on the device\n" : " on the host\n", text_of(lowered[i], device));
-    if (!text.ends_with('\n')) text += '\n';
-  }
-  return text;
-}
-
-std::shared_ptr<ltc_executable> compile_step(const Step& step, const ltc_program* program, host::PluginDevice& device) {
-  return {blaming(step, [&] { return device.compile(program, kEffort); }),
+std::shared_ptr<ltc_executable> compile_step(const Step& step, const ltc_program* program, const Target& target) {
+  host::PluginDevice& device = target.device;
+  return {blaming(step, [&] { return device.compile(program, static_cast<uint32_t>(target.effort)); }),
           [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
 }
 
@@ -155,7 +140,7 @@ Step build_step(Lowered& lowered, const Claims& claims, const Target& target) {
   }
   step.symbols = std::move(lowered.symbols);
   step.reused = lowered.code.executable != nullptr;
-  if (!step.reused) lowered.code.executable = compile_step(step, lowered.code.program.get(), target.device);
+  if (!step.reused) lowered.code.executable = compile_step(step, lowered.code.program.get(), target);
   step.executable = lowered.code.executable;
   if (lowered.general) target.symbolic->insert(*std::move(lowered.general), target.precision, std::move(lowered.code));
   return step;
@@ -229,18 +214,19 @@ std::string host_ops_text(const Program& program) {
   return text;
 }
 
-void report(const Program& program, Clock::time_point begin) {
+void report(const Program& program, const Target& target, Clock::time_point begin) {
   if (!log::enabled(log::Level::kInfo)) return;
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  log::info("compiled ", program.graph.nodes.size(), " nodes into ", program.steps.size(), " segments in ", ms, " ms",
-            host_ops_text(program));
-  if (log::enabled(log::Level::kDebug)) log::debug(print(program.graph), program.text);
+  log::info(program.is_quick ? "compiled with little effort " : "compiled ", program.graph.nodes.size(), " nodes into ",
+            program.steps.size(), " segments in ", ms, " ms", host_ops_text(program));
+  if (!log::enabled(log::Level::kDebug)) return;
+  log::debug(print(program.graph), program_text(program, target.device, target.narrowing, target.precision));
 }
 
 }  // namespace
 
 std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
-                                       SymbolicPrograms* symbolic) {
+                                       SymbolicPrograms* symbolic, Effort effort) {
   const auto begin = Clock::now();
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
@@ -253,12 +239,27 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, 
     run_passes(program->graph);
     claims = ask_claims(program->graph, device, narrowing);
   }
-  const Target target{device, narrowing, precision, symbolic};
+  const Target target{device, narrowing, precision, symbolic, effort};
   std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, target);
-  program->text = text_of(lowered, device);
+  program->is_quick = effort < usual_effort();
   assemble(*program, std::move(lowered), claims, target);
-  report(*program, begin);
+  report(*program, target, begin);
   return program;
+}
+
+std::string program_text(const Program& program, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
+  std::string text;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    std::optional<std::string> own;
+    if (step.on_device) {
+      const auto lowered = lower(narrow(step.graph, narrowing).graph, {device, narrowing, precision, nullptr, usual_effort()});
+      own = device.program_text(lowered.get());
+    }
+    text += cat("step ", i, step.on_device ? " on the device\n" : " on the host\n", own ? *own : print(step.graph));
+    if (!text.ends_with('\n')) text += '\n';
+  }
+  return text;
 }
 
 }  // namespace ltc

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "core/compile/effort.h"
 #include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 #include "core/compile/symbolic_programs.h"
@@ -14,6 +15,11 @@ namespace ltc {
 // `device` outlives the program; `precision`: see precision.h; `symbolic`, for a plugin that understands it: what was compiled
 // before, and will be found again. Throws what the plugin throws, but for the refusal of a single node.
 std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing = {},
-                                       uint32_t precision = 0, SymbolicPrograms* symbolic = nullptr);
+                                       uint32_t precision = 0, SymbolicPrograms* symbolic = nullptr,
+                                       Effort effort = usual_effort());
+
+// The steps for people: the plugin's own text of each where it has one. Lowers them once more. The arguments are compile()'s.
+std::string program_text(const Program& program, host::PluginDevice& device, const Narrowing& narrowing = {},
+                         uint32_t precision = 0);
 
 }  // namespace ltc

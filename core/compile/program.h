@@ -35,12 +35,13 @@ struct Program {
   size_t scalar_count = 0;
   std::vector<uint32_t> outputs;  // slot of each output of the graph, all distinct
   std::vector<Step> steps;        // in running order
-  std::string text;               // the steps for people: the plugin's own text where it has one
+  bool is_quick = false;          // compiled with less than the usual effort
   std::string saved_as;           // its key on the disk, if an earlier process has compiled it
 
   // How long a run takes its thread, kept by the queue. For an asynchronous plugin that is the time to submit. Follows shorter
   // runs at once and longer ones slowly: a run that was disturbed is not typical.
   mutable std::atomic<int64_t> typical_ns{INT64_MAX};
+  mutable uint32_t lookups = 0;                      // that found one that is_quick; guarded as the cache is
   mutable std::atomic<bool> failed_at_first{false};  // in its first run: perhaps the file is to blame
   void note_run(int64_t ns) const {
     const int64_t before = typical_ns.load(std::memory_order_relaxed);

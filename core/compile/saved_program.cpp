@@ -17,8 +17,6 @@
 namespace ltc {
 namespace {
 
-constexpr uint32_t kEffort = 1;
-
 // Tells a library from another build of it that has the same version.
 std::string stamp_of(const std::string& path) {
   std::error_code error;
@@ -56,7 +54,7 @@ std::shared_ptr<ltc_executable> lower_again(const Step& step, host::PluginDevice
   const NarrowedGraph narrowed = narrow(step.graph, narrowing);
   const std::shared_ptr<ltc_program> lowered(device.lower(*AbiGraph(narrowed.graph).get(), precision),
                                              [&device](ltc_program* gone) { device.destroy_program(gone); });
-  return own(device.compile(lowered.get(), kEffort), device);
+  return own(device.compile(lowered.get(), static_cast<uint32_t>(usual_effort())), device);
 }
 
 // A step as it was saved, and the bytes of its executable.
@@ -194,7 +192,7 @@ std::string program_key(const Graph& graph, host::PluginDevice& device, const Na
   const host::PluginInfo info = plugin.describe();
   ByteWriter out;
   for (const std::string& part : {core, plugin.name(), info.version, info.build_id, stamp_of(plugin.path()),
-                                  device.info().fingerprint, env::get(env::kClaims)})
+                                  device.info().fingerprint, env::get(env::kClaims), env::get(env::kEffort)})
     out.text(part);
   for (uint32_t dtype = 1; dtype < kDTypeCount; ++dtype) {
     out.number(static_cast<uint32_t>(narrowing.kept(static_cast<DType>(dtype))));
@@ -214,7 +212,6 @@ std::string save_program(const Program& program, const Graph& graph, host::Plugi
   out.number<uint64_t>(program.input_count);
   out.number<uint64_t>(program.scalar_count);
   out.numbers(program.outputs);
-  out.text(program.text);
   out.number<uint64_t>(program.steps.size());
   for (const Step& step : program.steps) write_step(out, step, places, device);
   return out.take();
@@ -231,7 +228,6 @@ std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph
   program->input_count = in.number<uint64_t>();
   program->scalar_count = in.number<uint64_t>();
   program->outputs = in.numbers<uint32_t>();
-  program->text = in.text();
   std::vector<std::string_view> executables;
   for (size_t i = 0, steps = in.length(1); i < steps; ++i) {
     SavedStep saved = read_step(in, places);
@@ -247,7 +243,9 @@ std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph
 }
 
 CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
-                                SymbolicPrograms* symbolic) {
+                                SymbolicPrograms* symbolic, Effort effort) {
+  if (effort < usual_effort())
+    return {compile(std::move(graph), device, narrowing, precision, symbolic, effort), CompiledProgram::kQuick};
   DiskCache* disk = DiskCache::instance();
   if (!disk || graph.nodes.empty()) return compiled(compile(std::move(graph), device, narrowing, precision, symbolic));
   const std::string key = program_key(graph, device, narrowing, precision);

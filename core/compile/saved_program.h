@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/compile/effort.h"
 #include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 #include "core/compile/symbolic_programs.h"
@@ -26,6 +27,7 @@ struct CompiledProgram {
   enum Source : uint8_t {
     kCompiled,        // for its own sizes
     kCompiledForAll,  // for further sizes too (ltc/symbolic.h)
+    kQuick,           // not optimized, for its own sizes
     kReused,          // all that the plugin runs of it was compiled before, for other sizes
     kDisk,
   };
@@ -33,8 +35,9 @@ struct CompiledProgram {
   std::shared_ptr<const Program> program;
   Source source;
 };
-// compile(), unless an earlier process has kept the result. What serves many sizes is not kept: it is compiled once in a process.
+// compile(), unless an earlier process has kept the result. Two kinds are not kept: a program that serves many sizes is compiled
+// once in a process, and a quick one costs less than reading it.
 CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision = 0,
-                                SymbolicPrograms* symbolic = nullptr);
+                                SymbolicPrograms* symbolic = nullptr, Effort effort = usual_effort());
 
 }  // namespace ltc

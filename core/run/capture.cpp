@@ -122,7 +122,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   step.trace = std::move(tape_.trace);
   step.locations = std::move(tape_.locations);
   const auto order = lock_in_slices(device_.submission_);
-  const CachedProgram& found = device_.look_up(step);
+  const CachedProgram& found = device_.look_up(step, /*is_kept=*/true);
   captured.program = found.program;
   captured.precision = step.precision;
   captured.step = found.step;

@@ -27,6 +27,7 @@ namespace {
 constexpr size_t kRunWindow = 2;          // steps of any length queued or running before a barrier waits
 constexpr size_t kCachedPrograms = 1024;  // per device
 constexpr size_t kSymbolicPrograms = 256;
+constexpr uint32_t kQuickRuns = 8;  // of a program compiled with little effort, before it is optimized
 
 // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
 constexpr size_t kLongTrace = 1u << 15;
@@ -65,6 +66,7 @@ Devices& devices() {
 void count_compile(CompiledProgram::Source source) {
   switch (source) {
     case CompiledProgram::kDisk: metrics::counter(kDiskHits) += 1; return;
+    case CompiledProgram::kQuick: metrics::counter(metrics::kQuickCompile) += 1; return;
     case CompiledProgram::kReused: metrics::counter(metrics::kSymbolicReuse) += 1; return;
     case CompiledProgram::kCompiledForAll: metrics::counter(metrics::kSymbolicCompile) += 1; [[fallthrough]];
     case CompiledProgram::kCompiled: metrics::counter(metrics::kUncachedCompile) += 1;
@@ -234,23 +236,30 @@ void LazyDevice::promise(Cut& step, LazyStorage* owner, size_t root) {
   }
 }
 
-const CachedProgram& LazyDevice::look_up(Cut& step) {
+const CachedProgram& LazyDevice::look_up(Cut& step, bool is_kept) {
   step.precision = precision_for(queue_.device());
-  if (const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision)) {
+  const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision);
+  const bool is_due = known && known->program->is_quick && (is_kept || ++known->program->lookups == kQuickRuns);
+  if (known && !is_due) {
     static metrics::Counter& hits = metrics::counter(metrics::kCachedCompile);
     hits += 1;
     return *known;
   }
-  return compile(step);
+  return compile(step, /*may_be_quick=*/!known && !is_kept);
 }
 
-const CachedProgram& LazyDevice::compile(Cut& step) {
+// What new sizes come again and again for is not likely to come again itself: it is optimized once it does.
+const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
   timeline::Span span("compile");
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
+  ExplainedMiss miss = explain_miss(step.trace, step.roots, step.locations);
+  const bool has_new_sizes = miss.miss && miss.miss->kind == Miss::kType && !repays_in_one_run(traced.graph);
+  const bool compiles_quickly = !symbolic_ && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
+  const bool is_quick = may_be_quick && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
   CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision,
-                                             symbolic_ ? &*symbolic_ : nullptr);
+                                             symbolic_ ? &*symbolic_ : nullptr, is_quick ? Effort::kQuick : usual_effort());
   count_compile(compiled.source);
-  note_miss(step.trace, step.roots, step.locations, compiled.source);
+  note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);
   check_fallbacks(*compiled.program);
   return *cache_.insert({std::move(compiled.program),
                          std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations,

@@ -102,8 +102,9 @@ class LTC_API LazyDevice {
   static void collect_roots(const Tape& tape, std::vector<Root>& roots);
   void cut(Cut& cut);
   void promise(Cut& cut, LazyStorage* owners, size_t root);
-  const CachedProgram& look_up(Cut& cut);
-  const CachedProgram& compile(Cut& cut);
+  // The program of a step. Where it `is_kept`, for calls that will not look it up again, it has the usual effort.
+  const CachedProgram& look_up(Cut& cut, bool is_kept = false);
+  const CachedProgram& compile(Cut& cut, bool may_be_quick);
   void enqueue(const CachedProgram& program, Cut& cut, bool is_awaited);
   void enqueue_refused(Cut& cut, std::exception_ptr refusal);
   bool replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);

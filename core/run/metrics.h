@@ -22,6 +22,7 @@ void reset();
 
 inline constexpr std::string_view kUncachedCompile = "UncachedCompile";  // traces that were compiled
 inline constexpr std::string_view kCachedCompile = "CachedCompile";      // traces whose program was in the cache
+inline constexpr std::string_view kQuickCompile = "QuickCompile";        // traces compiled with little effort, until they repeat
 inline constexpr std::string_view kSymbolicCompile = "SymbolicCompile";  // of those compiled: for further sizes too
 inline constexpr std::string_view kSymbolicReuse = "SymbolicReuse";      // traces of new sizes that needed no compile
 inline constexpr std::string_view kMarkStep = "MarkStep";                // barriers asked for by the program

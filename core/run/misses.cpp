@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <set>
 
 #include "core/base/log.h"
 #include "core/run/varying_offsets.h"
@@ -11,7 +10,6 @@
 namespace ltc {
 namespace {
 
-constexpr int64_t kRepeated = 5;
 constexpr size_t kSeen = 32;
 
 struct Account {
@@ -19,7 +17,7 @@ struct Account {
   std::mutex mutex;
   std::deque<SeenTrace> seen;  // the last ones first
   std::map<Key, MissCount> by_place;
-  std::set<Key> warned;  // for the life of the process
+  std::map<Key, int64_t> times;  // in the life of the process
 };
 
 Account& account() {
@@ -30,7 +28,9 @@ Account& account() {
 const char* advice(Miss::Kind kind) {
   switch (kind) {
     case Miss::kType:
-      return "every new size is compiled anew: keep to a few, by ltc.jit(fn, buckets=...) or by dropping the last, smaller batch";
+      return "every new size is a program of its own: keep to a few, by ltc.jit(fn, buckets=...) or by dropping the last, "
+             "smaller "
+             "batch";
     case Miss::kAttribute: return "this argument is a constant of the program: keep it, or pass it as a tensor";
     case Miss::kOp:
     case Miss::kOperands: return "the steps differ in what they do: end each with ltc.mark_step(), at the same place";
@@ -41,25 +41,39 @@ const char* advice(Miss::Kind kind) {
 
 }  // namespace
 
-void note_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations,
-               CompiledProgram::Source source) {
-  const bool for_all = source == CompiledProgram::kCompiledForAll;
+ExplainedMiss explain_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations) {
   std::lock_guard lock(account().mutex);
-  auto miss = explain_miss(trace, roots, locations, account().seen);
+  ExplainedMiss explained{explain_miss(trace, roots, locations, account().seen)};
+  if (!explained.miss) return explained;
+  const auto known = account().times.find({explained.miss->where, explained.miss->kind});
+  if (known != account().times.end()) explained.earlier = known->second;
+  return explained;
+}
+
+void note_miss(ExplainedMiss explained, const Trace& trace, std::span<const Root> roots, CompiledProgram::Source source,
+               bool may_be_quick) {
+  std::lock_guard lock(account().mutex);
   account().seen.push_front({trace, {roots.begin(), roots.end()}});
   if (account().seen.size() > kSeen) account().seen.pop_back();
-  if (!miss) return;
-  note_varying_offsets(miss->offsets);
-  if (source != CompiledProgram::kCompiled && !for_all) return;
-  if (for_all) miss->difference += ", now for further sizes too";
-  const std::string text = cat("compiled, unlike before ", miss->difference, at_location(miss->where));
+  if (!explained.miss) return;
+  Miss& miss = *explained.miss;
+  note_varying_offsets(miss.offsets);
+  const bool for_all = source == CompiledProgram::kCompiledForAll, is_quick = source == CompiledProgram::kQuick;
+  if (source != CompiledProgram::kCompiled && !for_all && !is_quick) return;
+  if (for_all) miss.difference += ", now for further sizes too";
+  const std::string text =
+      cat(is_quick ? "compiled with little effort" : "compiled", ", unlike before ", miss.difference, at_location(miss.where));
   log::info(text);
-  const Account::Key key{miss->where, miss->kind};
+  const Account::Key key{miss.where, miss.kind};
+  const int64_t times = ++account().times[key];
+  if (is_quick) return;
   MissCount& place = account().by_place[key];
-  place.difference = miss->difference;
-  place.where = location_text(miss->where);
-  if (++place.count == kRepeated && account().warned.insert(key).second)
-    log::warn(text, ", the ", kRepeated, "th time: ", advice(miss->kind), " (said once; ltc.metrics.misses() has all)");
+  place.difference = miss.difference;
+  place.where = location_text(miss.where);
+  ++place.count;
+  if (times != kRepeatedMisses) return;
+  log::warn(text, ", the ", kRepeatedMisses, "th time: ", may_be_quick ? "further ones are optimized when they repeat; " : "",
+            advice(miss.kind), " (said once; ltc.metrics.misses() has all)");
 }
 
 std::vector<MissCount> misses() {

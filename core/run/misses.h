@@ -1,6 +1,7 @@
 // The account of what was compiled though something like it was in the cache. Any thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,11 +11,22 @@
 
 namespace ltc {
 
-// To be called for each trace that was not in memory, with where its program came from. If it resembles one of the last ones and
-// was compiled, says in the log how it differs (info). A place that misses for the same kind of reason again and again is warned
-// of once, with what helps. Where nothing but offsets differs, they enter programs by value from then on.
-void note_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations,
-               CompiledProgram::Source source);
+// After so many misses of one kind at one line there is a warning, and new sizes there need not be optimized at once (effort.h).
+inline constexpr int64_t kRepeatedMisses = 5;
+
+// A trace that is not in memory, beside the one of the last ones that it resembles.
+struct ExplainedMiss {
+  std::optional<Miss> miss;  // none: it resembles none
+  int64_t earlier = 0;       // misses of its kind at its line in this process, before this one
+};
+ExplainedMiss explain_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations);
+
+// To be called when the trace has its program, with where that came from. If it was compiled, says in the log how the trace
+// differs (info). A place that misses for the same kind of reason again and again is warned of once, with what helps. Where
+// nothing but offsets differs, they enter programs by value from then on. `may_be_quick`: further ones there need not be
+// optimized.
+void note_miss(ExplainedMiss miss, const Trace& trace, std::span<const Root> roots, CompiledProgram::Source source,
+               bool may_be_quick);
 
 struct MissCount {
   std::string difference, where;  // the last one's

@@ -58,6 +58,7 @@ struct Watch {
   };
 
   std::function<const char*()> on_execute, on_transfer, on_compile;
+  bool compiles_quickly = false;  // as the device says when it is opened
   std::function<void()> after_execute;
   std::function<const char*(ltc_event* event, uint64_t timeout_ns)> on_wait;  // of the asynchronous plugin, in any thread
 
@@ -69,6 +70,7 @@ struct Watch {
 
   std::mutex mutex;
   std::vector<Execute> seen;
+  std::vector<uint32_t> efforts;  // of its compiles
 };
 
 // The watched plugin of the running test; a plugin's slots cannot carry it.
@@ -119,8 +121,18 @@ struct WatchedPlugin {
   }
 
   static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+    {
+      std::lock_guard lock(g_watch->mutex);
+      g_watch->efforts.push_back(args->effort);
+    }
     ltc_status* refused = refusal(g_watch->on_compile);
     return refused ? refused : inner.compile(device, args, executable);
+  }
+
+  static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+    ltc_status* status = inner.device_open(plugin, args, info, device);
+    if (!status && g_watch->compiles_quickly) info->flags |= LTC_DEVICE_QUICK_COMPILE;
+    return status;
   }
 
   static bool enter(ltc_entry_args* args) {
@@ -133,6 +145,7 @@ struct WatchedPlugin {
     static ltc_plugin_api table;
     inner = table = *args->api;
     host = args->host;
+    table.device_open = device_open;
     table.buffer_create = create_buffer;
     table.execute = execute;
     table.transfer = transfer;

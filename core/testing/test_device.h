@@ -26,7 +26,6 @@ struct ltc_buffer {
 struct ltc_program {
   const ltc_host_api* host;
   test_plan* plan;
-  uint32_t allowed; /* of ltc/precision.h */
 };
 
 struct ltc_executable {

@@ -7,7 +7,7 @@
  *   LTC_TEST_FAILS        every second run of a device fails with INTERNAL, through its event
  *   LTC_TEST_DTYPES       buffers may have any dtype up to C128, but for the bits of this
  *   LTC_TEST_DEVICES      how many devices; else 1
- *   LTC_TEST_PRECISION    understands that extension, and says in a program's text what is allowed
+ *   LTC_TEST_PRECISION    understands that extension, and logs what is allowed when it lowers
  *   LTC_TEST_SYMBOLIC     understands that extension, but refuses graphs with so many symbols
  *   LTC_TEST_FAULT        one fault of the list below
  *   LTC_TEST_ENTRY        exports the entry under this name, for a wrapper */
@@ -215,10 +215,14 @@ static const ltc_extension* find_extension(const ltc_extension* ext, uint32_t ki
   return ext;
 }
 
-/* What products may round; 0 where nobody says. */
-static uint32_t allowed_by(const ltc_extension* ext) {
+/* Says what products may round; 0 where nobody does. */
+static void log_allowed(const ltc_host_api* host, const ltc_extension* ext) {
   ext = find_extension(ext, LTC_EXTENSION_PRECISION);
-  return ext && ext->struct_size >= LTC_SIZE_TO(ltc_precision, allowed) ? ((const ltc_precision*)(const void*)ext)->allowed : 0;
+  const bool is_given = ext && ext->struct_size >= LTC_SIZE_TO(ltc_precision, allowed);
+  char line[40];
+  const int size =
+      snprintf(line, sizeof line, "may round: %u", is_given ? (unsigned)((const ltc_precision*)(const void*)ext)->allowed : 0u);
+  host->log(host->host, LTC_LOG_WARN, line, (size_t)size);
 }
 
 static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
@@ -252,7 +256,7 @@ static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_pro
   }
   made->host = device->plugin->host;
   made->plan = plan;
-  made->allowed = allowed_by(args->ext);
+  if (TAKES_PRECISION) log_allowed(device->plugin->host, args->ext);
   *program = made;
   return NULL;
 }
@@ -386,9 +390,6 @@ static void keep_event(ltc_event* event) { (void)event; }
 static void plugin_close(ltc_plugin* plugin) { free(plugin); }
 
 static ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
-  char line[40];
-  const int size = snprintf(line, sizeof line, "may round: %u\n", (unsigned)program->allowed);
-  if (TAKES_PRECISION && !sink->write(sink->context, line, (size_t)size)) return NULL; /* the host knows why it took no more */
   (void)test_plan_write(program->plan, sink);
   return NULL;
 }
