@@ -51,6 +51,25 @@ def test_generation(name, metrics):
     assert fallbacks() == {}
 
 
+def test_generation_with_a_static_cache(metrics):
+    """The model is a program of its own, which neither a longer text nor another prompt of the same cache compiles again."""
+    make, prompt = hugging_face.GENERATORS["GPT-2"]
+    torch.manual_seed(0)
+    module, twin = (make(0.0).eval() for _ in range(2))
+    twin.load_state_dict(module.state_dict())
+    module.to(LTC)
+    compiles = []
+    for tokens in (12, 16, 16):
+        ids = prompt()["input_ids"]
+        before = metrics.counter_value("UncachedCompile")
+        options = {"max_new_tokens": tokens, "do_sample": False, "cache_implementation": "static"}
+        assert module.generate(ids.to(LTC), **options).tolist() == twin.generate(ids, **options).tolist()
+        compiles.append(metrics.counter_value("UncachedCompile") - before)
+    assert metrics.counter_value("PlannedCutBarrier") > 0
+    assert compiles[0] < 24 and compiles[1] < 8 and compiles[2] < 2
+    assert fallbacks() == {}
+
+
 STRATEGIES = {
     "beams": {"num_beams": 3},
     "penalties": {"repetition_penalty": 1.3, "no_repeat_ngram_size": 2},

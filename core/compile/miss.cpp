@@ -114,6 +114,25 @@ class Explanation {
     return all;
   }
 
+  // What reads a geometry of something that differs is taken for that: after a barrier it would read it there once more.
+  std::optional<EqualPart> longest_equal_part() const {
+    static const OpId read = intern_op("aten::as_strided");
+    const Records now = trace_.records, before = then_.trace.records;
+    if (now.size() != before.size() || !std::ranges::equal(roots_, then_.roots)) return std::nullopt;
+    std::vector<bool> differs(now.size());
+    EqualPart longest, part;
+    for (uint32_t i = 0; i < now.size(); ++i) {
+      const auto inputs = trace_.inputs(now[i]);
+      if (now[i].op != before[i].op || !std::ranges::equal(inputs, then_.trace.inputs(before[i]))) return std::nullopt;
+      const bool reads =
+          is_node(now[i]) && std::ranges::any_of(inputs, [&](ValueId input) { return input != kNone && differs[input]; });
+      differs[i] = now[i].type != before[i].type || now[i].attrs != before[i].attrs || (reads && now[i].op == read);
+      part = differs[i] || reads ? EqualPart{i + 1, i + 1} : EqualPart{part.begin, i + 1};
+      if (part.end - part.begin > longest.end - longest.begin) longest = part;
+    }
+    return longest;
+  }
+
  private:
   std::optional<Miss> compare(ValueId value, const Record& now, const Record& then) const {
     if (now.op != then.op) return make(Miss::kOp, value, cat(name_of(now), " instead of ", name_of(then)));
@@ -122,7 +141,10 @@ class Explanation {
       return make(Miss::kAttribute, value, cat(name_of(now), ' ', attrs_difference(now.attrs, then.attrs)));
     if (now.type != then.type) {
       const char* verb = now.op == kOpParam ? " is " : " gives ";
-      return make(Miss::kType, value, cat(name_of(now), verb, type_or_none(now.type), " instead of ", type_or_none(then.type)));
+      Miss miss =
+          make(Miss::kType, value, cat(name_of(now), verb, type_or_none(now.type), " instead of ", type_or_none(then.type)));
+      miss.is_size = now.type != kNoType && then.type != kNoType && type_of(now.type).dtype == type_of(then.type).dtype;
+      return miss;
     }
     if (std::ranges::equal(trace_.inputs(now), then_.trace.inputs(then))) return std::nullopt;
     return make(Miss::kOperands, value, cat(name_of(now), " reads other operands"));
@@ -186,6 +208,7 @@ std::optional<Miss> explain_miss(const Trace& trace, std::span<const Root> roots
   const Explanation explanation(trace, roots, locations, *then);
   Miss miss = explanation.first();
   if (miss.kind == Miss::kAttribute) miss.offsets = explanation.offsets();
+  if (miss.kind == Miss::kAttribute || miss.kind == Miss::kType) miss.equal = explanation.longest_equal_part();
   return miss;
 }
 

@@ -15,13 +15,20 @@ struct StridedAccess {
   TypeId geometry;
 };
 
+// Records [begin, end) of a trace that neither differ from the nearest trace's nor read one that does.
+struct EqualPart {
+  uint32_t begin = 0, end = 0;
+};
+
 struct Miss {
   enum Kind : uint8_t { kType, kAttribute, kOp, kOperands, kResults };
 
   Kind kind;
   std::string difference;                   // "aten::mul.Tensor gives f32[5,8] instead of f32[4,8]"
   LocationId where;                         // of the op, or of the first that reads the param
+  bool is_size = false;                     // a type of kType differs in its sizes and strides alone
   std::vector<StridedAccess> offsets = {};  // if nothing but offsets of these differs
+  std::optional<EqualPart> equal = {};      // the longest one, if nothing but types and attributes differs
 };
 
 struct SeenTrace {

@@ -30,6 +30,7 @@ std::string explain(const Step& now, const Step& then) {
   return miss ? miss->difference + at_location(miss->where) : "nothing like it";
 }
 
+const std::vector<int64_t> kSizes = {4};
 const std::vector<std::string> kOps = {"aten::neg", "aten::exp", "aten::relu", "aten::neg"};
 
 TEST(Miss, Sizes) {
@@ -87,6 +88,29 @@ TEST(Miss, OffsetsAlone) {
   EXPECT_EQ(found[0].geometry, intern_contiguous(DType::kF32, std::vector<int64_t>{4}));
   EXPECT_TRUE(offsets(sliced(8, "aten::exp"), sliced(4)).empty());
   EXPECT_TRUE(offsets(sliced(8, "aten::exp"), sliced(8)).empty());
+}
+
+// A read of x, which has n elements, and an op on that; three ops on y; one more on x: [x, read, neg, y, exp, relu, neg, add].
+Step grown(int64_t n, const char* last = "aten::add") {
+  const TypeId x_type = intern_contiguous(DType::kF32, std::vector<int64_t>{n}), type = intern_contiguous(DType::kF32, kSizes);
+  Step step({}, {});
+  step.trace.clear();
+  const auto add = [&](const char* op, ValueId input) { return step.trace.add_node(intern_op(op), type, kNoAttrs, {&input, 1}); };
+  const ValueId x = step.trace.add_param(kOpParam, x_type);
+  add("aten::neg", add("aten::as_strided", x));
+  const ValueId y = step.trace.add_param(kOpParam, type);
+  add("aten::neg", add("aten::relu", add("aten::exp", y)));
+  add(last, x);
+  return step;
+}
+
+TEST(Miss, ThePartThatIsEqual) {
+  const auto equal = [](const Step& now, const Step& then) { return explain_miss(now.trace, {}, {}, {{then.trace, {}}})->equal; };
+  const auto part = equal(grown(5), grown(4));
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->begin, 3u);  // the read of x and what reads that belong to x
+  EXPECT_EQ(part->end, 7u);
+  EXPECT_FALSE(equal(grown(5, "aten::mul"), grown(4)));
 }
 
 TEST(Miss, TheOneWithMostEqualRecords) {

@@ -131,11 +131,8 @@ void LazyDevice::shut_down() {
 }
 
 LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
-    : ordinal_(ordinal),
-      is_eager_(env::is_set(env::kEager)),
-      trace_limit_(is_eager_ ? 0 : kLongTrace),
-      queue_(std::move(device), kRunWindow),
-      cache_(kCachedPrograms) {
+    : ordinal_(ordinal), is_eager_(env::is_set(env::kEager)), queue_(std::move(device), kRunWindow), cache_(kCachedPrograms) {
+  tape_.limit = limit_after(0);
   if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic_.emplace(kSymbolicPrograms);
 }
 
@@ -176,8 +173,22 @@ std::vector<BufferRef> LazyDevice::run_step(bool is_awaited) {
   return outputs;
 }
 
+size_t LazyDevice::limit_after(size_t length) const { return is_eager_ ? 0 : std::min(kLongTrace, cuts_.next(length)); }
+
+// The barrier to count; empty if the trace goes on.
+std::string_view LazyDevice::reason_to_end() {
+  std::lock_guard lock(mutex_);
+  for (; tape_.limit < kLongTrace && tape_.limit <= tape_.trace.records.size(); tape_.limit = limit_after(tape_.limit)) {
+    if (cuts_.end_here(tape_.trace, tape_.locations, tape_.limit)) return metrics::kPlannedCut;
+  }
+  return tape_.trace.records.size() >= kLongTrace ? metrics::kTraceLimit : "";
+}
+
 void LazyDevice::end_trace() {
-  if (!is_eager_) return sync(metrics::kTraceLimit);
+  if (!is_eager_) {
+    if (const std::string_view reason = reason_to_end(); !reason.empty()) sync(reason);
+    return;
+  }
   const std::vector<BufferRef> outputs = run(metrics::kEagerBarrier, true);
   wait();
   for (const BufferRef& output : outputs) queue_.check(*output);
@@ -215,6 +226,8 @@ void LazyDevice::cut(Cut& step) {
   tape_.owners.clear();
   tape_.views.clear();
   tape_.epoch = ++last_epoch_;
+  cuts_.note_end();
+  tape_.limit = limit_after(0);
 }
 
 // The owners of a root get its buffer, or a copy where they held different values before.
@@ -253,7 +266,11 @@ const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
   timeline::Span span("compile");
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
   ExplainedMiss miss = explain_miss(step.trace, step.roots, step.locations);
-  const bool has_new_sizes = miss.miss && miss.miss->kind == Miss::kType && !repays_in_one_run(traced.graph);
+  if (miss.miss && miss.miss->equal && !symbolic_) {
+    std::lock_guard lock(mutex_);
+    cuts_.learn(step.trace, step.locations, *miss.miss->equal);
+  }
+  const bool has_new_sizes = miss.miss && miss.miss->is_size && !repays_in_one_run(traced.graph);
   const bool compiles_quickly = !symbolic_ && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
   const bool is_quick = may_be_quick && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
   CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision,

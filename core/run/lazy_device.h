@@ -14,6 +14,7 @@
 #include "core/run/fork.h"
 #include "core/run/interrupt.h"
 #include "core/run/metrics.h"
+#include "core/run/planned_cuts.h"
 #include "core/run/process_end.h"
 #include "core/run/queue.h"
 #include "core/run/tape.h"
@@ -58,7 +59,7 @@ class LTC_API LazyDevice {
     if (is_eager_) [[unlikely]]
       end_trace();
   }
-  // The same for an op after which Recorder::is_long(); without LTC_EAGER, syncs.
+  // The same for an op after which Recorder::is_long(). Without LTC_EAGER: syncs where the trace is to be cut.
   void end_trace();
 
   // The declared type of what each storage holds, kNoType of an empty one, and the first that is the same storage.
@@ -101,6 +102,8 @@ class LTC_API LazyDevice {
   static std::vector<LazyDevice*> in_use(std::chrono::milliseconds patience);
   static void collect_roots(const Tape& tape, std::vector<Root>& roots);
   void cut(Cut& cut);
+  size_t limit_after(size_t length) const;
+  std::string_view reason_to_end();
   void promise(Cut& cut, LazyStorage* owners, size_t root);
   // The program of a step. Where it `is_kept`, for calls that will not look it up again, it has the usual effort.
   const CachedProgram& look_up(Cut& cut, bool is_kept = false);
@@ -132,7 +135,6 @@ class LTC_API LazyDevice {
 
   const uint32_t ordinal_;
   const bool is_eager_;
-  const size_t trace_limit_;
   DeviceQueue queue_;
 
   // Guards what follows, and the fields of this device's storages. Every op writes it: apart from what the queue's thread looks
@@ -141,6 +143,7 @@ class LTC_API LazyDevice {
   uint32_t last_epoch_ = 1;
   Tape tape_{.epoch = 1};
   std::vector<Tape*> captures_;
+  PlannedCuts cuts_;
   uint32_t replayed_in_ = 0;  // the last epoch in which a captured function was
   uint64_t stamp_ = 0;        // of the last describe()
 

@@ -28,6 +28,7 @@ inline constexpr std::string_view kSymbolicReuse = "SymbolicReuse";      // trac
 inline constexpr std::string_view kMarkStep = "MarkStep";                // barriers asked for by the program
 inline constexpr std::string_view kReadBarrier = "ReadBarrier";          // barriers because a value was read (item, print, cpu)
 inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barriers because an op could not be traced
+inline constexpr std::string_view kPlannedCut = "PlannedCutBarrier";     // barriers around what is equal in each step
 inline constexpr std::string_view kTraceLimit = "TraceLimitBarrier";     // barriers because the trace grew too long
 inline constexpr std::string_view kEagerBarrier = "EagerBarrier";        // barriers after each op, because of LTC_EAGER
 inline constexpr std::string_view kCallBarrier = "CapturedCallBarrier";  // barriers before a call of what was captured

@@ -58,8 +58,8 @@ class Recorder {
   void share(LazyStorage& to, LazyStorage& from, TypeId type);
   void bind(LazyStorage& storage, BufferRef buffer, TypeId type);
 
-  // The trace has grown beyond what one program should be: end_trace() once this recorder is gone.
-  bool is_long() const { return tape_.trace.records.size() >= device_.trace_limit_ && !tape_.is_capture; }
+  // Perhaps one program should not have more: end_trace() once this recorder is gone.
+  bool is_long() const { return tape_.trace.records.size() >= tape_.limit; }
 
  private:
   friend class LazyDevice;

@@ -2,6 +2,7 @@
 // each capture that is under way.
 #pragma once
 
+#include <cstdint>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -30,6 +31,7 @@ struct ViewKeyHash {
 struct Tape {
   uint32_t epoch = 0;  // storages know by it what they hold; no two tapes of a device ever have the same
   Trace trace;
+  size_t limit = SIZE_MAX;            // of records, where somebody has to look whether the trace goes on
   std::vector<LocationId> locations;  // of the trace's nodes, in order; no part of its identity
   std::vector<LazyStorage*> owners;   // by value: who holds it, null if nobody does or it is a param
   std::vector<BufferRef> inputs;      // of the trace's param records, in order

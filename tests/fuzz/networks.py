@@ -132,7 +132,7 @@ class _Maker:
         kind = pick.choice(["image", "image", "sequence", "rows", "tokens"])
         n = pick.choice([1, 2, 3, 4])
         if kind == "image":
-            yield f"x0 = normal({n}, {pick.choice([1, 2, 3, 4])}, {pick.choice([4, 5, 6, 8])}, {pick.choice([4, 6, 7, 8])}{grad})"
+            yield f"x0 = normal({n + 1}, {pick.choice([1, 2, 3, 4])}, {pick.choice([4, 5, 6, 8])}, {pick.choice([4, 6, 7, 8])}{grad})"
         elif kind == "sequence":
             yield f"x0 = normal({n}, {pick.choice([2, 3, 4, 5])}, {pick.choice([4, 6, 8])}{grad})"
         elif kind == "rows":
