@@ -121,6 +121,8 @@ class _Maker:
             made, call = pick.choice(CALLS[value.dim()])
         else:
             made, call = pick.choice({4: IMAGES, 3: SEQUENCES, 2: ROWS}[value.dim()]), "{m}({h})"
+        if made and "GroupNorm" in made and not value.requires_grad:
+            return self.layer()
         if not made:
             return None, f"{result} = {call.format(h=h, **numbers)}"
         m = self.fresh("m")
