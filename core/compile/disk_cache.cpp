@@ -4,10 +4,10 @@
 #include <boost/crc.hpp>
 #include <vector>
 
+#include "core/base/bytes.h"
 #include "core/base/env.h"
 #include "core/base/hash.h"
 #include "core/base/log.h"
-#include "core/ir/binary.h"
 
 namespace ltc {
 namespace {

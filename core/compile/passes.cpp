@@ -1,6 +1,5 @@
 #include "core/compile/passes.h"
 
-#include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/verify_nodes.h"
 #include "core/ir/text.h"
@@ -24,11 +23,6 @@ void run_pass(const Pass& pass, Graph& graph) {
 }
 
 }  // namespace
-
-bool is_verifying() {
-  static const bool is_set = env::is_set(env::kVerify);
-  return is_set;
-}
 
 void verify_if_asked(const Graph& graph, const char* after) {
   if (kIsDebugBuild || is_verifying()) verify(graph, after);

@@ -31,9 +31,6 @@ inline constexpr Pass kPasses[] = {
     {"aliases", aliases},
 };
 
-// LTC_VERIFY=1: a defect of the host is an error, even one that could be passed over. Read once.
-bool is_verifying();
-
 // Checks a graph for a defect of the host: its structure in debug builds (verify.h), and if is_verifying() in any build its nodes
 // too (verify_nodes.h). Throws Error(kInternal) that names `after`, the step that made the graph.
 void verify_if_asked(const Graph& graph, const char* after);

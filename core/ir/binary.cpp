@@ -97,19 +97,6 @@ TypeId read_type(ByteReader& in) {
   return intern_type(dtype, sizes, strides);
 }
 
-std::string_view ByteReader::take(size_t size) {
-  if (size > rest_.size()) corrupt("they end too early");
-  const std::string_view taken = rest_.substr(0, size);
-  rest_.remove_prefix(size);
-  return taken;
-}
-
-size_t ByteReader::length(size_t least) {
-  const auto count = number<uint64_t>();
-  if (count > rest_.size() / least) corrupt("a length");
-  return count;
-}
-
 void write_graph(ByteWriter& out, const Graph& graph, const std::vector<LocationId>* places) {
   Table types, ops, attrs;
   std::vector<uint32_t> values, params, nodes;

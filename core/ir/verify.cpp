@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/env.h"
 #include "core/base/error.h"
 
 namespace ltc {
@@ -92,5 +93,10 @@ class Verifier {
 }  // namespace
 
 void verify(const Graph& graph, const char* after) { Verifier(graph, after).run(); }
+
+bool is_verifying() {
+  static const bool is_set = env::is_set(env::kVerify);
+  return is_set;
+}
 
 }  // namespace ltc

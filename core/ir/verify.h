@@ -12,4 +12,7 @@ namespace ltc {
 //   - each node has an op that is not one of the reserved, and at least one wanted output.
 void verify(const Graph& graph, const char* after);
 
+// LTC_VERIFY=1: a defect of the host is an error, even one that could be passed over. Read once.
+bool is_verifying();
+
 }  // namespace ltc

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "core/python/source_lines.h"
-#include "core/torch/device.h"
+#include "core/torch/current_device.h"
 #include "core/torch/tensor.h"
 
 namespace py = pybind11;

@@ -21,7 +21,7 @@
 #include "core/run/process_end.h"
 #include "core/run/timeline.h"
 #include "core/torch/assertions.h"
-#include "core/torch/device.h"
+#include "core/torch/current_device.h"
 #include "core/torch/generator.h"
 #include "core/torch/infer.h"
 #include "core/torch/ltc.h"

@@ -5,16 +5,16 @@
 
 #include "core/base/log.h"
 #include "core/compile/blame.h"
+#include "core/run/device_memory.h"
 #include "core/run/fork.h"
-#include "core/run/queue.h"
 
 namespace ltc {
 
 // What was submitted, and what it holds on to until it is done.
 struct Completion::Work {
-  Work(DeviceQueue& owner, ltc_event* awaited) : queue(owner), event(awaited) {}
+  Work(DeviceMemory& owner, ltc_event* awaited) : memory(owner), event(awaited) {}
   ~Work() {
-    if (event && !forked()) queue.device().destroy_event(event);
+    if (event && !forked()) memory.device().destroy_event(event);
   }
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
@@ -30,32 +30,32 @@ struct Completion::Work {
         return true;
       }
     };
-    const auto wait_for_event = [&] { return queue.device().wait(event, timeout_ns); };
+    const auto wait_for_event = [&] { return memory.device().wait(event, timeout_ns); };
     bool over = true;
     for (const auto& parent : parents) over = over && is_over([&] { return parent->try_wait(timeout_ns); });
     over = over && is_over([&] { return step ? blaming(*step, wait_for_event) : wait_for_event(); });
     return {over, error};
   }
 
-  DeviceQueue& queue;
+  DeviceMemory& memory;
   ltc_event* const event;
   std::vector<std::shared_ptr<Completion>> parents;
   std::shared_ptr<const Step> step;
   HostValue sent;
 };
 
-Completion::Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
+Completion::Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
                        std::shared_ptr<const Step> step, bool may_fail)
     : may_fail_(may_fail) {
-  auto work = std::make_shared<Work>(queue, event);
+  auto work = std::make_shared<Work>(memory, event);
   work->parents = std::move(parents);
   work->step = std::move(step);
   work_ = std::move(work);
 }
 
-Completion::Completion(DeviceQueue& queue, ltc_event* event, HostValue sent) {
+Completion::Completion(DeviceMemory& memory, ltc_event* event, HostValue sent) {
   if (!event) return;
-  auto work = std::make_shared<Work>(queue, event);
+  auto work = std::make_shared<Work>(memory, event);
   work->sent = std::move(sent);
   work_ = std::move(work);
 }
@@ -107,16 +107,16 @@ bool Completion::try_wait_quietly(uint64_t timeout_ns) noexcept {
 
 void Buffer::own(ltc_buffer* made) {
   handle = made;
-  if (made) queue.memory().add(type_of(type).size_bytes());
+  if (made) memory.memory().add(type_of(type).size_bytes());
 }
 
 ltc_buffer* Buffer::disown() {
-  if (handle) queue.memory().remove(type_of(type).size_bytes());
+  if (handle) memory.memory().remove(type_of(type).size_bytes());
   return std::exchange(handle, nullptr);
 }
 
 Buffer::~Buffer() {
-  if (handle && !forked()) queue.device().destroy_buffer(disown());
+  if (handle && !forked()) memory.device().destroy_buffer(disown());
 }
 
 }  // namespace ltc

@@ -13,7 +13,7 @@
 
 namespace ltc {
 
-class DeviceQueue;
+class DeviceMemory;
 struct Step;
 
 // Why a run did not compute all that it was to. Shared by what it concerns: the values that were lost, those that were given
@@ -29,10 +29,10 @@ class Completion {
  public:
   // Of a run. `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `step`
   // is what was submitted, for errors. `may_fail`: see below.
-  Completion(DeviceQueue& queue, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
+  Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
              std::shared_ptr<const Step> step, bool may_fail);
   // Of a transfer. `sent` is what the device reads meanwhile: kept until it is done, so that the destructor waits.
-  Completion(DeviceQueue& queue, ltc_event* event, HostValue sent = {});
+  Completion(DeviceMemory& memory, ltc_event* event, HostValue sent = {});
   ~Completion();
 
   // Returns when the work is done; throws its error, or the first of what it depended on.
@@ -66,7 +66,7 @@ class Completion {
 // Fields are written by the queue's thread, once, when the submission that makes the value runs; read by later submissions of the
 // same queue. Immutable after that. The destructor gives the handle back to the plugin and runs on any thread.
 struct Buffer {
-  Buffer(DeviceQueue& queue, TypeId type, bool is_stand_in = false) : queue(queue), type(type), is_stand_in(is_stand_in) {}
+  Buffer(DeviceMemory& memory, TypeId type, bool is_stand_in = false) : memory(memory), type(type), is_stand_in(is_stand_in) {}
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -74,11 +74,11 @@ struct Buffer {
   void own(ltc_buffer* made);  // this buffer's memory from now on
   ltc_buffer* disown();        // gone to somebody else, or with a submission
 
-  DeviceQueue& queue;
+  DeviceMemory& memory;  // of the queue that it came from
   const TypeId type;
   const bool is_stand_in;  // of an argument while a function is captured: no submission ever makes it
   HostValue host;
-  ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the queue's memory
+  ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the memory
   std::shared_ptr<Completion> completion;
   std::exception_ptr error;
   std::shared_ptr<Failure> failure;

@@ -17,7 +17,7 @@ bool Captured::computes_like(const Captured& other) const {
          scalars.size() == other.scalars.size() && draws == other.draws && bindings == other.bindings;
 }
 
-Capture::Capture(LazyDevice& device) : device_(device), outer_(t_capture) {
+Capture::Capture(LazyDevice& device) : CaptureState(device), outer_(t_capture) {
   if (device.is_eager_) fail(Code::kUnsupported, "nothing is captured with LTC_EAGER=1");
   tape_.is_capture = true;
   {
@@ -35,11 +35,6 @@ void Capture::end() {
   t_capture = outer_;
   std::lock_guard lock(device_.mutex_);
   std::erase(device_.captures_, &tape_);
-}
-
-void Capture::refuse(std::string_view why) {
-  refusal_ = cat(why, at_location(current_location()));
-  fail(Code::kUnsupported, refusal_);
 }
 
 void Capture::add_argument(LazyStorage& stand_in, TypeId type) {

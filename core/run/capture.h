@@ -8,16 +8,10 @@
 
 #include <unordered_map>
 
+#include "core/run/capture_state.h"
 #include "core/run/lazy_device.h"
 
 namespace ltc {
-
-inline constexpr const char* kFromCapture =
-    "this tensor was made inside a function that torch.compile or ltc.jit recorded, and has no value outside of it: return it";
-inline constexpr const char* kStandsIn =
-    "this tensor stands for an argument while torch.compile or ltc.jit records a function, and has no value outside of that "
-    "call: "
-    "the function's own thread may use it, before the function returns";
 
 // What a storage holds, or a program reads.
 struct Place {
@@ -71,7 +65,7 @@ struct LTC_API Captured {
   bool computes_like(const Captured& other) const;
 };
 
-class LTC_API Capture {
+class LTC_API Capture : public CaptureState {
  public:
   // The calling thread records here until finish() or the destructor, in the same thread. Throws with LTC_EAGER.
   explicit Capture(LazyDevice& device);
@@ -79,18 +73,11 @@ class LTC_API Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  LazyDevice& device() const { return device_; }
-  Tape& tape() { return tape_; }
-
   // `stand_in`, fresh, now holds what the next argument will hold. The caller keeps it alive until finish() or the destructor.
   void add_argument(LazyStorage& stand_in, TypeId type);
   // Of the two scalars recorded last.
   void note_draw(TypeId type, std::shared_ptr<void> generator);
   const std::vector<Draw>& draws() const { return draws_; }  // empty once finished
-
-  // Why the capture was refused; empty if it was not.
-  const std::string& refusal() const { return refusal_; }
-  [[noreturn]] void refuse(std::string_view why);
 
   // Compiles what was recorded, or finds it. `results` and the stand-ins are alive. Refuses where one of them holds what this
   // capture has not made: another thread wrote it, or it comes from outside.
@@ -104,14 +91,14 @@ class LTC_API Capture {
   bool holds_own(const LazyStorage& storage) const;
   bool bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const;
 
-  LazyDevice& device_;
-  Tape tape_;
-  Capture* const outer_;
+  CaptureState* const outer_;
   std::vector<LazyStorage*> stand_ins_;
   std::unordered_map<const Buffer*, uint32_t> argument_of_;  // by the buffer that stands for it, which the tape keeps
   std::vector<Draw> draws_;
-  std::string refusal_;
   bool is_open_ = true;
 };
+
+// What the calling thread is capturing; null mostly.
+inline Capture* current_capture() { return static_cast<Capture*>(t_capture); }
 
 }  // namespace ltc

@@ -11,16 +11,14 @@
 #include "core/compile/saved_program.h"
 #include "core/host/registry.h"
 #include "core/ir/text.h"
-#include "core/run/capture.h"
 #include "core/run/fallback_policy.h"
 #include "core/run/fork.h"
 #include "core/run/misses.h"
 #include "core/run/process_end.h"
 #include "core/run/timeline.h"
+#include "core/run/varying_offsets.h"
 
 namespace ltc {
-
-LTC_THREAD_LOCAL constinit Capture* t_capture = nullptr;
 
 namespace {
 
@@ -276,6 +274,7 @@ const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
   CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision,
                                              symbolic_ ? &*symbolic_ : nullptr, is_quick ? Effort::kQuick : usual_effort());
   count_compile(compiled.source);
+  if (miss.miss) note_varying_offsets(miss.miss->offsets);
   note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);
   check_fallbacks(*compiled.program);
   return *cache_.insert({std::move(compiled.program),

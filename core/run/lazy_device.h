@@ -11,6 +11,7 @@
 #include "core/base/spin_lock.h"
 #include "core/compile/cache.h"
 #include "core/compile/symbolic_programs.h"
+#include "core/run/capture_state.h"
 #include "core/run/fork.h"
 #include "core/run/interrupt.h"
 #include "core/run/metrics.h"
@@ -23,9 +24,6 @@ namespace ltc {
 
 class Capture;
 struct Captured;
-
-// What the calling thread is capturing; null mostly.
-extern LTC_API LTC_THREAD_LOCAL constinit Capture* t_capture;
 
 class LTC_API LazyDevice {
  public:

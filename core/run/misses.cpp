@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "core/base/log.h"
-#include "core/run/varying_offsets.h"
 
 namespace ltc {
 namespace {
@@ -57,7 +56,6 @@ void note_miss(ExplainedMiss explained, const Trace& trace, std::span<const Root
   if (account().seen.size() > kSeen) account().seen.pop_back();
   if (!explained.miss) return;
   Miss& miss = *explained.miss;
-  note_varying_offsets(miss.offsets);
   const bool for_all = source == CompiledProgram::kCompiledForAll, is_quick = source == CompiledProgram::kQuick;
   if (source != CompiledProgram::kCompiled && !for_all && !is_quick) return;
   if (for_all) miss.difference += ", now for further sizes too";

@@ -22,9 +22,8 @@ struct ExplainedMiss {
 ExplainedMiss explain_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations);
 
 // To be called when the trace has its program, with where that came from. If it was compiled, says in the log how the trace
-// differs (info). A place that misses for the same kind of reason again and again is warned of once, with what helps. Where
-// nothing but offsets differs, they enter programs by value from then on. `may_be_quick`: further ones there need not be
-// optimized.
+// differs (info). A place that misses for the same kind of reason again and again is warned of once, with what helps.
+// `may_be_quick`: further ones there need not be optimized.
 void note_miss(ExplainedMiss miss, const Trace& trace, std::span<const Root> roots, CompiledProgram::Source source,
                bool may_be_quick);
 

@@ -44,7 +44,7 @@ void throw_to_reader(const std::exception_ptr& error) {
 }
 
 DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
-    : device_(std::move(device)), narrowing_(Narrowing::of(*device_)), pending_limit_(window), window_(window) {}
+    : DeviceMemory(std::move(device)), narrowing_(Narrowing::of(*device_)), pending_limit_(window), window_(window) {}
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
@@ -269,9 +269,10 @@ BufferRef DeviceQueue::make_from(BufferRef source, TypeId type, Make make) {
 BufferRef DeviceQueue::fetch(BufferRef source) {
   refuse_after_fork();
   const auto sent = std::make_shared<std::promise<void>>();
-  source->queue.submit({[source, sent] {
+  auto& other = static_cast<DeviceQueue&>(source->memory);  // buffers come from queues
+  other.submit({[source, sent, &other] {
     try {
-      source->queue.require(*source);
+      other.require(*source);
       sent->set_value();
     } catch (...) {
       sent->set_exception(std::current_exception());

@@ -23,9 +23,9 @@
 #include "core/compile/narrowing.h"
 #include "core/compile/program.h"
 #include "core/run/buffer.h"
+#include "core/run/device_memory.h"
 #include "core/run/host_ops.h"
 #include "core/run/marker.h"
-#include "core/run/memory_account.h"
 #include "core/run/metrics.h"
 #include "core/run/pace.h"
 #include "core/run/undo.h"
@@ -61,15 +61,13 @@ struct Run {
   const Scalar& scalar(size_t i) const { return scalars[step ? step->scalars[i] : i]; }
 };
 
-class DeviceQueue {
+class DeviceQueue : public DeviceMemory {
  public:
   // `window`: runs of any length that may be queued or running before execute() blocks; short ones may be more.
   DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window);
   ~DeviceQueue();
 
-  host::PluginDevice& device() { return *device_; }
   const Narrowing& narrowing() const { return narrowing_; }  // of what the device keeps
-  MemoryAccount& memory() { return memory_; }                // of the buffers that came from it
 
   // A buffer of `value`. The bytes are kept until they were sent: a long value at its place in the order, a short one when it is
   // first read, so that it wakes nobody. Returns at once, unless so many bytes wait already that the host would come to hold
@@ -155,10 +153,8 @@ class DeviceQueue {
   // The buffer gets memory, which the transfer fills from then on; `counter` counts the bytes, `sent` is what it reads.
   void fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metrics::Counter& counter, HostValue sent = {});
 
-  std::unique_ptr<host::PluginDevice> device_;
   const Narrowing narrowing_;
   const size_t pending_limit_;  // runs that an asynchronous device may have before it
-  MemoryAccount memory_;
 
   std::mutex mutex_;
   std::condition_variable wake_, room_;

@@ -1,6 +1,6 @@
 #include "core/run/recorder.h"
 
-#include "core/run/capture.h"
+#include "core/run/capture_state.h"
 
 namespace ltc {
 

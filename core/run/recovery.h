@@ -14,6 +14,7 @@
 
 namespace ltc {
 
+class DeviceQueue;
 struct Run;
 
 class Recovery {

@@ -7,21 +7,9 @@
 #include <vector>
 
 #include "core/run/capture.h"
+#include "core/torch/tensor_geometry.h"
 
 namespace ltc {
-
-// What of a tensor is no part of its storage.
-struct TensorGeometry {
-  c10::ScalarType dtype;
-  std::vector<int64_t> sizes, strides;
-  int64_t offset;
-  bool conj, neg;
-
-  explicit TensorGeometry(const c10::TensorImpl& tensor);
-  bool fits(const c10::TensorImpl& tensor) const;
-  at::Tensor over(c10::Storage storage) const;
-  bool operator==(const TensorGeometry&) const = default;
-};
 
 // The tensors of one call, all on the device: those of the CPU are sent there.
 struct LTC_API TensorArguments {

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "core/run/capture.h"
-#include "core/torch/device.h"
+#include "core/torch/current_device.h"
 
 namespace ltc {
 namespace {

@@ -286,20 +286,4 @@ std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, cons
   std::rethrow_exception(first);
 }
 
-c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args) {
-  c10::SmallVector<at::Tensor, 2> tensors;
-  const auto add = [&](const at::Tensor& tensor) {
-    if (tensor.defined()) tensors.push_back(tensor);
-  };
-  for (size_t i = 0; i < entry.args.size() + entry.out_count; ++i) {
-    if (i < entry.args.size() && !entry.args[i].written) continue;
-    if (args[i].isTensor()) {
-      add(args[i].toTensor());
-    } else if (args[i].isTensorList()) {
-      for (const at::Tensor& tensor : args[i].toTensorVector()) add(tensor);
-    }
-  }
-  return tensors;
-}
-
 }  // namespace ltc

@@ -30,9 +30,6 @@ std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args, bo
 // memory.
 std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, const Signature& signature);
 
-// The tensors that a call writes, in order: `args` are those of `entry.called`. Not given ones are left out.
-c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args);
-
 // For tests: calls of more bytes are not tried as they are. 128 MiB, unless it is set.
 LTC_API void set_largest_trial(double bytes);
 

@@ -236,4 +236,20 @@ OpEntry& OpEntry::named(std::string_view name) {
 
 OpEntry& OpEntry::writing(const c10::OperatorHandle& handle) { return find_entry(handle, true); }
 
+c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args) {
+  c10::SmallVector<at::Tensor, 2> tensors;
+  const auto add = [&](const at::Tensor& tensor) {
+    if (tensor.defined()) tensors.push_back(tensor);
+  };
+  for (size_t i = 0; i < entry.args.size() + entry.out_count; ++i) {
+    if (i < entry.args.size() && !entry.args[i].written) continue;
+    if (args[i].isTensor()) {
+      add(args[i].toTensor());
+    } else if (args[i].isTensorList()) {
+      for (const at::Tensor& tensor : args[i].toTensorVector()) add(tensor);
+    }
+  }
+  return tensors;
+}
+
 }  // namespace ltc

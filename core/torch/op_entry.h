@@ -66,4 +66,7 @@ struct OpEntry {
 // Whether the op changes any of its arguments.
 bool writes(const c10::FunctionSchema& schema);
 
+// The tensors that a call writes, in order: `args` are those of `entry.called`. Not given ones are left out.
+c10::SmallVector<at::Tensor, 2> written_tensors(const OpEntry& entry, const c10::IValue* args);
+
 }  // namespace ltc

@@ -38,7 +38,7 @@ at::Tensor draw(LazyDevice& device, c10::IntArrayRef sizes, c10::ScalarType dtyp
   {
     Recorder recorder(device);
     const ValueId operands[] = {emit_number(recorder, to_number(seed)), emit_number(recorder, to_number(offset))};
-    if (t_capture) t_capture->note_draw(id, std::make_shared<at::Generator>(generator));
+    if (Capture* capture = current_capture()) capture->note_draw(id, std::make_shared<at::Generator>(generator));
     recorder.bind(lazy_storage(result.unsafeGetTensorImpl()), recorder.node(philox, id, attrs, operands), id);
   }
   device.end_op();

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "core/torch/record.h"
-#include "core/torch/sparse.h"
+#include "core/torch/sparse_fallback.h"
 #include "core/torch/tensor.h"
 
 namespace ltc {

@@ -8,7 +8,7 @@
 #include <deque>
 #include <unordered_set>
 
-#include "core/torch/device.h"
+#include "core/torch/current_device.h"
 #include "core/torch/infer.h"
 
 namespace ltc {

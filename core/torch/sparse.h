@@ -4,7 +4,6 @@
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseCsrTensorUtils.h>
 #include <ATen/SparseTensorImpl.h>
-#include <ATen/core/stack.h>
 
 #include "core/torch/tensor.h"
 
@@ -48,9 +47,5 @@ at::Tensor map_parts(const at::Tensor& sparse, const Change& change) {
 
 // `sparse` becomes what `from` is, which has its layout and lies where it does.
 void assign_sparse(const at::Tensor& sparse, const at::Tensor& from);
-
-// Runs an op with sparse operands on the CPU and counts it; see fallback.h. Throws if the CPU has no kernel for it either, or if
-// an operand lies elsewhere.
-void run_sparse_on_host(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace ltc

@@ -22,6 +22,7 @@
 #include "core/torch/op_entry.h"
 #include "core/torch/record.h"
 #include "core/torch/sparse.h"
+#include "core/torch/sparse_fallback.h"
 
 namespace ltc {
 namespace {

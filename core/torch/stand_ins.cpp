@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "core/base/log.h"
-#include "core/torch/infer.h"
 #include "core/torch/map_tensors.h"
 #include "core/torch/why.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/host/registry.h"
 #include "core/run/process_end.h"
-#include "core/torch/device.h"
+#include "core/torch/current_device.h"
 #include "core/torch/memory.h"
 #include "core/torch/thread_state.h"
 

@@ -15,8 +15,8 @@
 #include <ATen/ops/resize_native.h>
 
 #include "core/torch/assertions.h"
-#include "core/torch/captured_function.h"
 #include "core/torch/geometry.h"
+#include "core/torch/tensor_geometry.h"
 #include "core/torch/thread_state.h"
 
 namespace ltc {

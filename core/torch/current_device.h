@@ -1,4 +1,4 @@
-// Device `ltc` towards PyTorch: current device, guard, hooks.
+// The devices of the process, and the current one of a thread.
 #pragma once
 
 #include <c10/core/Device.h>

@@ -1,11 +1,11 @@
-#include "core/torch/device.h"
-
+// Device `ltc` towards PyTorch: its guard and its hooks.
 #include <ATen/detail/PrivateUse1HooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "core/base/log.h"
 #include "core/host/registry.h"
 #include "core/torch/assertions.h"
+#include "core/torch/current_device.h"
 #include "core/torch/generator.h"
 #include "core/torch/memory.h"
 #include "core/torch/resize.h"
@@ -15,10 +15,8 @@
 namespace ltc {
 namespace {
 
-thread_local c10::DeviceIndex t_current = 0;
-
 void wait_for(c10::DeviceIndex index) {
-  LazyDevice& device = LazyDevice::get(static_cast<uint32_t>(index < 0 ? t_current : index));
+  LazyDevice& device = LazyDevice::get(static_cast<uint32_t>(index < 0 ? current_device() : index));
   device.sync(metrics::kMarkStep);
   device.wait();
   check_assertions(device);
@@ -31,7 +29,7 @@ struct Event {
 
 // All that was recorded so far is queued, and the place behind it marked.
 std::shared_ptr<Marker> mark(c10::DeviceIndex index, bool timed) {
-  LazyDevice& device = LazyDevice::get(static_cast<uint32_t>(index < 0 ? t_current : index));
+  LazyDevice& device = LazyDevice::get(static_cast<uint32_t>(index < 0 ? current_device() : index));
   device.sync(metrics::kMarkStep);
   return device.queue().mark(timed);
 }
@@ -40,7 +38,7 @@ std::shared_ptr<Marker> mark(c10::DeviceIndex index, bool timed) {
 class Guard final : public c10::impl::DeviceGuardImplInterface {
  public:
   c10::DeviceType type() const override { return kLtc; }
-  c10::Device getDevice() const override { return {kLtc, t_current}; }
+  c10::Device getDevice() const override { return {kLtc, current_device()}; }
   c10::Device exchangeDevice(c10::Device device) const override {
     const c10::Device before = getDevice();
     setDevice(device);
@@ -48,7 +46,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   }
   void setDevice(c10::Device device) const override { uncheckedSetDevice(device); }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
-    if (device.has_index()) t_current = device.index();
+    if (device.has_index()) set_current_device(device.index());
   }
   // PyTorch asks at the first backward and makes as many threads, after which a process cannot fork and go on with autograd.
   // A program that does not use the device must see no difference, so this loads no plugin and says 0 until there is one.
@@ -86,7 +84,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
   // The types that the device's buffers may have. What it does not compute in one of them, the CPU does.
   c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
-    LazyDevice& lazy = LazyDevice::get(static_cast<uint32_t>(device.has_index() ? device.index() : t_current));
+    LazyDevice& lazy = LazyDevice::get(static_cast<uint32_t>(device.has_index() ? device.index() : current_device()));
     c10::DeviceCapability capability;
     capability.capability_data.capability_bits = 0;
     for (uint32_t i = 1; i < kDTypeCount; ++i) {
@@ -111,15 +109,19 @@ class Hooks final : public at::PrivateUse1HooksInterface {
       return 0;
     }
   }
-  c10::DeviceIndex getCurrentDevice() const override { return t_current; }
-  void setCurrentDevice(c10::DeviceIndex device) const override { t_current = device; }
-  c10::DeviceIndex exchangeDevice(c10::DeviceIndex device) const override { return std::exchange(t_current, device); }
+  c10::DeviceIndex getCurrentDevice() const override { return current_device(); }
+  void setCurrentDevice(c10::DeviceIndex device) const override { set_current_device(device); }
+  c10::DeviceIndex exchangeDevice(c10::DeviceIndex device) const override {
+    const c10::DeviceIndex before = current_device();
+    set_current_device(device);
+    return before;
+  }
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex device) const override {
-    return device < 0 ? t_current : exchangeDevice(device);
+    return device < 0 ? current_device() : exchangeDevice(device);
   }
   const at::Generator& getDefaultGenerator(c10::DeviceIndex device) const override { return default_generator(device); }
   at::Generator getNewGenerator(c10::DeviceIndex device) const override {
-    return at::make_generator<LazyGenerator>(device < 0 ? t_current : device);
+    return at::make_generator<LazyGenerator>(device < 0 ? current_device() : device);
   }
   bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
   c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
@@ -134,9 +136,5 @@ const bool g_hooks_registered = [] {
 }();
 
 }  // namespace
-
-c10::DeviceIndex current_device() { return t_current; }
-void set_current_device(c10::DeviceIndex device) { t_current = device; }
-c10::DeviceIndex device_count() { return static_cast<c10::DeviceIndex>(LazyDevice::count()); }
 
 }  // namespace ltc
