@@ -7,10 +7,10 @@
 #include "core/base/error.h"
 #include "core/base/log.h"
 #include "core/compile/substitution.h"
-#include "core/ir/verify.h"
 #include "core/decompose/families.h"
 #include "core/decompose/pairs.h"
 #include "core/ir/text.h"
+#include "core/ir/verify.h"
 
 namespace ltc::decompose {
 namespace {

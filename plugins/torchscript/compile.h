@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "fusion/tile_program.h"
-#include "lower.h"
 #include "products.h"
+#include "program.h"
 #include "schema.h"
 #include "threads.h"
 

@@ -5,9 +5,9 @@
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
 
-#include "execute.h"
 #include "image_layout.h"
-#include "lower.h"
+#include "program.h"
+#include "quiet_dispatch.h"
 #include "threads.h"
 
 namespace ltc::torchscript {

@@ -9,8 +9,10 @@
 #include <memory>
 
 #include "image_layout.h"
+#include "operands.h"
 #include "ops.h"
 #include "pool.h"
+#include "quiet_dispatch.h"
 #include "schema.h"
 
 namespace ltc::torchscript {
@@ -41,13 +43,6 @@ c10::IValue scalar_value(ltc_dtype dtype, const ltc_scalar& scalar) {
 std::string describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_type(), tensor.sizes()); }
 
 }  // namespace
-
-bool is_exclusive(const c10::IValue& operand) {
-  if (!operand.isTensor()) return false;
-  const at::Tensor& tensor = operand.toTensor();
-  return tensor.defined() && tensor.use_count() == 1 && tensor.has_storage() && tensor.storage().use_count() == 1 &&
-         tensor.is_non_overlapping_and_dense();
-}
 
 void Executable::run(Crew& crew, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated) {
   scalars_ = scalars;

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string_view>
 
-#include "lower.h"
+#include "program.h"
 
 namespace ltc::torchscript {
 

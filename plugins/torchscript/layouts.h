@@ -1,6 +1,6 @@
 // Chooses how the images of a program lie in memory.
 #pragma once
-#include "lower.h"
+#include "program.h"
 
 namespace ltc::torchscript {
 

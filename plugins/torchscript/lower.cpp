@@ -22,11 +22,6 @@ using torch::jit::Node;
 using torch::jit::Symbol;
 using torch::jit::Value;
 
-Symbol number_kind() {
-  static const Symbol kind = Symbol::fromQualString("ltc_torchscript::number");
-  return kind;
-}
-
 TensorSpec declared(const ltc_type& type) { return {to_torch(type.dtype), {type.sizes, type.sizes + type.rank}}; }
 
 c10::TypePtr scalar_type(ltc_dtype dtype) {
@@ -196,11 +191,6 @@ class Lowering {
 
 }  // namespace
 
-c10::TypePtr tensor_type(const TensorSpec& spec, c10::Device device) {
-  return c10::TensorType::create(spec.dtype, device, c10::VaryingShape<int64_t>(spec.sizes),
-                                 c10::VaryingShape<int64_t>(spec.sizes.size()), std::nullopt);
-}
-
 Program lower(const ltc_graph& graph, c10::Device device) {
   check_extensions(graph.ext);
   Program program = Lowering(graph, device).run();
@@ -233,17 +223,5 @@ void claim(const ltc_graph& graph, c10::Device device, uint32_t* cluster) {
     }
   }
 }
-
-TensorSpec spec_of(const torch::jit::Value& value) {
-  const auto* type = value.type()->castRaw<c10::TensorType>();
-  if (!type || !type->scalarType() || !type->sizes().concrete_sizes()) return {};
-  return {*type->scalarType(), *type->sizes().concrete_sizes()};
-}
-
-const Value* number_source(const Value& value) {
-  return value.node()->kind() == number_kind() ? value.node()->input(0) : nullptr;
-}
-
-std::string to_string(const TensorSpec& spec) { return c10::str(spec.dtype, at::IntArrayRef(spec.sizes)); }
 
 }  // namespace ltc::torchscript

@@ -2,7 +2,7 @@
 #pragma once
 #include <torch/csrc/jit/ir/ir.h>
 
-#include "lower.h"
+#include "program.h"
 
 namespace ltc::torchscript {
 

@@ -1,6 +1,6 @@
 // What makes a program cheaper to run before it is cut into instructions.
 #pragma once
-#include "lower.h"
+#include "program.h"
 
 namespace ltc::torchscript {
 

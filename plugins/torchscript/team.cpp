@@ -5,8 +5,8 @@
 #include <chrono>
 #include <exception>
 
-#include "execute.h"
 #include "pool.h"
+#include "quiet_dispatch.h"
 #include "threads.h"
 
 namespace ltc::torchscript {

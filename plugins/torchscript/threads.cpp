@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "lower.h"
+#include "program.h"
 
 #ifdef _OPENMP
 #include <omp.h>

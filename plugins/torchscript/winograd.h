@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "lower.h"
+#include "program.h"
 
 namespace ltc::torchscript {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include <vector>
 
-#include "../lower.h"
+#include "../program.h"
 #include "tile_program.h"
 
 namespace ltc::torchscript {

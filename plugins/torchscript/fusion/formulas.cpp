@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "../errors.h"
-#include "../lower.h"
+#include "../program.h"
 
 namespace ltc::torchscript {
 namespace {

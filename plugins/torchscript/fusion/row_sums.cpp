@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "../lower.h"
+#include "../program.h"
 #include "kernels/vectors.h"
 
 namespace ltc::torchscript {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "../execute.h"
+#include "../operands.h"
 
 namespace ltc::torchscript {
 namespace {
