@@ -8,7 +8,7 @@
 
 #include "blas.h"
 #include "device/sources.h"
-#include "platform.h"
+#include "libraries.h"
 
 namespace ltc::cuda {
 

@@ -39,11 +39,6 @@ DeviceFacts facts_of(const Libraries& libraries, int ordinal) {
 
 }  // namespace
 
-bool is_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value && *value && std::strcmp(value, "0") != 0;
-}
-
 Platform::Platform(SearchPath path) : path_(std::move(path)) {
   try {
     auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path_), 0, nullptr, nullptr, nullptr, {}});

@@ -10,6 +10,7 @@
 #include "core/ir/text.h"
 #include "device/recipe.h"
 #include "kernels/dtype.h"
+#include "kernels/import.h"
 #include "lowering.h"
 
 namespace ltc::cuda {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/plan.h"
+#include "kernels/planner.h"
 #include "ltc/plugin.h"
 
 namespace ltc::device {

@@ -2,7 +2,8 @@
 #include <algorithm>
 
 #include "device/objects.h"
-#include "kernels/plan.h"
+#include "kernels/import.h"
+#include "kernels/planner.h"
 #include "ltc/precision.h"
 
 namespace ltc::device {

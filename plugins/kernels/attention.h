@@ -5,8 +5,8 @@
 
 #include "dialect.h"
 #include "graph.h"
-#include "products.h"
 #include "render.h"
+#include "strided.h"
 
 namespace ltc::kernels {
 

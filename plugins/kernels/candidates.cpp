@@ -4,6 +4,7 @@
 
 #include "attention.h"
 #include "products.h"
+#include "reads.h"
 #include "scaled_product.h"
 
 namespace ltc::kernels {

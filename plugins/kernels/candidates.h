@@ -2,7 +2,8 @@
 #pragma once
 #include <vector>
 
-#include "fuse.h"
+#include "graph.h"
+#include "options.h"
 
 namespace ltc::kernels {
 

@@ -12,10 +12,6 @@ constexpr std::string_view kSelect = "$0 ? $1 : $2";
 
 }  // namespace
 
-bool reads_other_size(const Graph& graph, const Node& node) {
-  return node.kind == Kind::kBits && bits_of(graph.values[node.in[0]].dtype) != bits_of(graph.values[node.out[0]].dtype);
-}
-
 Ref Emitter::apply(std::string_view formula, ltc_dtype of, ltc_dtype result, std::vector<Ref> args) {
   return builder_.add({.code = Code::kFormula, .dtype = result, .args = std::move(args), .of = of, .formula = formula});
 }

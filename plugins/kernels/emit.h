@@ -6,12 +6,9 @@
 
 #include "graph.h"
 #include "ir.h"
+#include "options.h"
 
 namespace ltc::kernels {
-
-struct Abilities {
-  bool fp64 = true;  // else sums run in F32, and numbers passed by value arrive as F32
-};
 
 // Where kernels report a bad index: a word in memory, which becomes the code of the launch plus the number of the check in its
 // kernel. kNone: nothing is checked.
@@ -68,8 +65,5 @@ class Emitter {
   Faults faults_;
   std::map<std::tuple<ValueId, Coords, Ref>, Ref> known_;
 };
-
-// Whether the node reads the bytes of its operand's buffer as elements of another size.
-bool reads_other_size(const Graph& graph, const Node& node);
 
 }  // namespace ltc::kernels

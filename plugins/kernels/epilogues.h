@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "fuse.h"
 #include "graph.h"
+#include "options.h"
 
 namespace ltc::kernels {
 

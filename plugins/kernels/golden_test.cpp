@@ -9,7 +9,7 @@
 
 #include "core/compile/abi_graph.h"
 #include "core/ir/text.h"
-#include "kernels/plan.h"
+#include "kernels/planner.h"
 #include "kernels/vectors.h"
 
 namespace ltc::kernels {

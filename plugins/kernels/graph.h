@@ -1,4 +1,4 @@
-// A graph of the ABI as the generator works on it: copied, checked against the table of ops, convolutions taken apart.
+// A graph as the generator works on it.
 #pragma once
 #include <optional>
 #include <string>
@@ -60,21 +60,6 @@ struct Graph {
   ValueId add_node(Kind kind, std::vector<ValueId> in, std::vector<Attr> attrs, ltc_dtype dtype, Sizes sizes, uint32_t source);
   bool is_scalar_param(ValueId value) const;
 };
-
-// What a device computes besides what the generator can for all.
-struct Extras {
-  bool attention = false;
-  bool attention_mma = false;   // on tensor cores where they take it
-  bool convolution = false;     // a library's
-  bool scaled_product = false;  // likewise
-};
-
-// Whether a row of the table computes the node as it stands there.
-bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node, const Extras& extras);
-std::vector<bool> scalar_params(const ltc_graph& graph);
-
-// Every node must be one that can be computed. points_by_image: see Options.
-Graph import_graph(const ltc_graph& graph, const Extras& extras, int64_t points_by_image);
 
 std::string op_name(const Node& node);
 // "f32[2,3]".

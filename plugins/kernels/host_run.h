@@ -12,7 +12,7 @@
 #include "conformance/ops/cases.h"
 #include "conformance/ops/reference.h"
 #include "core/ir/graph.h"
-#include "kernels/plan.h"
+#include "kernels/planner.h"
 
 namespace ltc::kernels {
 

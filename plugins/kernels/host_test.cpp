@@ -13,7 +13,7 @@
 #include "core/decompose/decompose.h"
 #include "core/ir/text.h"
 #include "kernels/host_run.h"
-#include "kernels/plan.h"
+#include "kernels/planner.h"
 #include "kernels/windows.h"
 
 namespace ltc::kernels {

@@ -3,7 +3,7 @@
 
 #include "core/compile/abi_graph.h"
 #include "core/ir/text.h"
-#include "kernels/plan.h"
+#include "kernels/planner.h"
 
 namespace ltc::kernels {
 namespace {

@@ -5,14 +5,14 @@
 #include <vector>
 
 #include "attention.h"
-#include "convolution.h"
+#include "emit.h"
 #include "epilogues.h"
 #include "fuse.h"
 #include "graph.h"
+#include "im2col.h"
 #include "ir.h"
 #include "library_convolution.h"
-#include "products.h"
-#include "render.h"
+#include "strided.h"
 
 namespace ltc::kernels {
 
@@ -78,10 +78,5 @@ struct Plan {
   // A value that lies in a buffer and is not of the graph of the ABI.
   ValueId add_work(ltc_dtype dtype, const Sizes& sizes);
 };
-
-Plan make_plan(const ltc_graph& graph, const Options& options);
-
-// The text of a step that is no library's.
-Source render(const Step& step, const Dialect& dialect);
 
 }  // namespace ltc::kernels

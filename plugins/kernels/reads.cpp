@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "convolution.h"
+#include "dtype.h"
+#include "im2col.h"
 
 namespace ltc::kernels {
 namespace {
@@ -180,6 +181,10 @@ Read row_element(const Graph& graph, const Node& node, const Coords& at, const I
     }
   }
   return read;
+}
+
+bool reads_other_size(const Graph& graph, const Node& node) {
+  return node.kind == Kind::kBits && bits_of(graph.values[node.in[0]].dtype) != bits_of(graph.values[node.out[0]].dtype);
 }
 
 }  // namespace ltc::kernels

@@ -32,4 +32,7 @@ int64_t row_length(const Graph& graph, const Node& node);
 // An attribute that names a dim, 0 or more.
 size_t dim_of(const Node& node, std::string_view attr, int64_t otherwise, size_t rank);
 
+// Whether the node reads the bytes of its operand's buffer as elements of another size.
+bool reads_other_size(const Graph& graph, const Node& node);
+
 }  // namespace ltc::kernels

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "graph.h"
-#include "products.h"
+#include "strided.h"
 
 namespace ltc::kernels {
 
