@@ -102,6 +102,7 @@ def test_graph_goes_with_the_last_object(x):
 
 def test_memory_goes(x, metrics):
     y = x + 1
+    gc.collect()
     ltc.sync(wait=True)
     before = torch.ltc.memory_allocated()
     z = torch.zeros(1000, device=LTC) + 1

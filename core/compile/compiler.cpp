@@ -34,6 +34,7 @@ struct Lowered {
   Segment segment;
   std::vector<uint32_t> origin = {};          // by node of the graph that the plugin was given, the node of the segment
   SymbolicPrograms::Code code = {};           // with an executable where that of another program serves
+  bool reused = false;                        // the executable was compiled for another program
   std::vector<int64_t> symbols = {};          // of code for many sizes, their values
   std::optional<SymbolicGraph> general = {};  // all that the code will serve, once it is compiled
 };
@@ -95,7 +96,25 @@ void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) 
   }
 }
 
-// False if the plugin refused a node.
+// False if the plugin refuses it: then all claims of the segment are withdrawn.
+bool compile_segment(Lowered& lowered, Claims& claims, const Target& target) {
+  host::PluginDevice& device = target.device;
+  const auto compiled = [&] { return device.compile(lowered.code.program.get(), static_cast<uint32_t>(target.effort)); };
+  return blaming(lowered.segment.graph, lowered.origin, [&] {
+    try {
+      lowered.code.executable = {compiled(), [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
+      return true;
+    } catch (const Error& refusal) {
+      if (refusal.code() != Code::kUnsupported) throw;
+      log::info("lowered, but not compiled: ", refusal.what());
+      for (const uint32_t node : lowered.segment.nodes)
+        withdraw(claims, node, cat("lowered, but not compiled: ", refusal.what()));
+      return false;
+    }
+  });
+}
+
+// False if the plugin refused a node, or the segment.
 bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
   NarrowedGraph narrowed = narrow(lowered.segment.graph, target.narrowing);
   verify_if_asked(narrowed.graph, "narrowing");
@@ -103,7 +122,8 @@ bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
   if (target.symbolic) lower_symbolic(lowered, narrowed.graph, target);
   if (!code.program && !code.executable) code.program = lower_as_it_is(lowered.segment, narrowed, claims, target);
   lowered.origin = std::move(narrowed.origin);
-  return code.program || code.executable;
+  lowered.reused = code.executable != nullptr;
+  return lowered.reused || (code.program && compile_segment(lowered, claims, target));
 }
 
 // None if the plugin refused a node.
@@ -123,12 +143,6 @@ std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, con
   }
 }
 
-std::shared_ptr<ltc_executable> compile_step(const Step& step, const ltc_program* program, const Target& target) {
-  host::PluginDevice& device = target.device;
-  return {blaming(step, [&] { return device.compile(program, static_cast<uint32_t>(target.effort)); }),
-          [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
-}
-
 // Takes the segment's graph, and leaves how it meets the whole.
 Step build_step(Lowered& lowered, const Claims& claims, const Target& target) {
   Step step{lowered.segment.on_device, std::move(lowered.segment.graph)};
@@ -139,8 +153,7 @@ Step build_step(Lowered& lowered, const Claims& claims, const Target& target) {
     return step;
   }
   step.symbols = std::move(lowered.symbols);
-  step.reused = lowered.code.executable != nullptr;
-  if (!step.reused) lowered.code.executable = compile_step(step, lowered.code.program.get(), target);
+  step.reused = lowered.reused;
   step.executable = lowered.code.executable;
   if (lowered.general) target.symbolic->insert(*std::move(lowered.general), target.precision, std::move(lowered.code));
   return step;

@@ -182,6 +182,7 @@ TEST(Compile, HostStepsSayWhy) {
 
 // The test plugin, but it refuses to compile what `refused_node` says: a node, or LTC_NONE.
 uint32_t refused_node;
+ltc_code refused_code = LTC_INVALID_ARGUMENT;
 const ltc_host_api* refusing_host;
 
 bool enter_refusing(ltc_entry_args* args) {
@@ -191,7 +192,7 @@ bool enter_refusing(ltc_entry_args* args) {
   table = *args->api;
   refusing_host = args->host;
   table.compile = [](ltc_device*, const ltc_compile_args*, ltc_executable**) {
-    return refusing_host->status_create(refusing_host->host, LTC_INVALID_ARGUMENT, refused_node, "not today", 9);
+    return refusing_host->status_create(refusing_host->host, refused_code, refused_node, "not today", 9);
   };
   args->api = &table;
   return true;
@@ -218,6 +219,15 @@ TEST(Compile, ASegmentThatIsRefusedAsAWholeRunsOnTheHost) {
     EXPECT_THAT(sides(*program), ElementsAre(false));
     EXPECT_THAT(program->steps[0].reasons[0], HasSubstr("claimed, but not lowered: [refusing] lower: too many dims"));
   }
+}
+
+TEST(Compile, ASegmentThatIsNotCompiledRunsOnTheHost) {
+  refused_code = LTC_UNSUPPORTED;
+  const auto device = host::Plugin::enter("refusing", enter_refusing)->open_device(0);
+  const auto program = compile(parse(kHostInTheMiddle), *device);
+  refused_code = LTC_INVALID_ARGUMENT;
+  EXPECT_THAT(sides(*program), ElementsAre(false));
+  EXPECT_THAT(program->steps[0].reasons[0], HasSubstr("lowered, but not compiled: [refusing] compile: not today"));
 }
 
 std::string compile_error(std::string_view text, uint32_t node) {

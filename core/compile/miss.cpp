@@ -85,6 +85,8 @@ TypeId geometry_of(const Record& access) {
   return intern_type(type_of(access.type).dtype, find_attr(attrs, "size")->ints, find_attr(attrs, "stride")->ints);
 }
 
+bool same_but_for_sizes(const Type& a, const Type& b) { return a.dtype == b.dtype && a.sizes.size() == b.sizes.size(); }
+
 class Explanation {
  public:
   Explanation(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations, const SeenTrace& then)
@@ -143,7 +145,7 @@ class Explanation {
       const char* verb = now.op == kOpParam ? " is " : " gives ";
       Miss miss =
           make(Miss::kType, value, cat(name_of(now), verb, type_or_none(now.type), " instead of ", type_or_none(then.type)));
-      miss.is_size = now.type != kNoType && then.type != kNoType && type_of(now.type).dtype == type_of(then.type).dtype;
+      miss.is_size = now.type != kNoType && then.type != kNoType && same_but_for_sizes(type_of(now.type), type_of(then.type));
       return miss;
     }
     if (std::ranges::equal(trace_.inputs(now), then_.trace.inputs(then))) return std::nullopt;

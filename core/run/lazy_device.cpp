@@ -269,7 +269,8 @@ const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
     cuts_.learn(step.trace, step.locations, *miss.miss->equal);
   }
   const bool has_new_sizes = miss.miss && miss.miss->is_size && !repays_in_one_run(traced.graph);
-  const bool compiles_quickly = !symbolic_ && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
+  const bool compiles_quickly =
+      !symbolic_ && usual_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
   const bool is_quick = may_be_quick && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
   CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision,
                                              symbolic_ ? &*symbolic_ : nullptr, is_quick ? Effort::kQuick : usual_effort());

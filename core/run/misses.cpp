@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "core/base/log.h"
 
@@ -16,7 +17,8 @@ struct Account {
   std::mutex mutex;
   std::deque<SeenTrace> seen;  // the last ones first
   std::map<Key, MissCount> by_place;
-  std::map<Key, int64_t> times;  // in the life of the process
+  std::map<Key, int64_t> times;  // compiled in full or with little effort
+  std::set<Key> warned;          // for the life of the process
 };
 
 Account& account() {
@@ -69,7 +71,7 @@ void note_miss(ExplainedMiss explained, const Trace& trace, std::span<const Root
   place.difference = miss.difference;
   place.where = location_text(miss.where);
   ++place.count;
-  if (times != kRepeatedMisses) return;
+  if (times != kRepeatedMisses || !account().warned.insert(key).second) return;
   log::warn(text, ", the ", kRepeatedMisses, "th time: ", may_be_quick ? "further ones are optimized when they repeat; " : "",
             advice(miss.kind), " (said once; ltc.metrics.misses() has all)");
 }
@@ -96,6 +98,7 @@ std::string miss_report() {
 void reset_misses() {
   std::lock_guard lock(account().mutex);
   account().by_place.clear();
+  account().times.clear();
 }
 
 }  // namespace ltc

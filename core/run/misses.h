@@ -17,7 +17,7 @@ inline constexpr int64_t kRepeatedMisses = 5;
 // A trace that is not in memory, beside the one of the last ones that it resembles.
 struct ExplainedMiss {
   std::optional<Miss> miss;  // none: it resembles none
-  int64_t earlier = 0;       // misses of its kind at its line in this process, before this one
+  int64_t earlier = 0;       // misses of its kind at its line before this one, since reset_misses()
 };
 ExplainedMiss explain_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations);
 

@@ -63,6 +63,8 @@ const OpRow* find_op(std::string_view name);
 std::string_view formula(const OpRow& row, ltc_dtype dtype);
 
 // Whether such a node only says where elements of another value lie.
-inline bool is_view(Kind kind) { return kind >= Kind::kReshape && kind <= Kind::kStrided && kind != Kind::kPad && kind != Kind::kCat; }
+inline bool is_view(Kind kind) {
+  return kind >= Kind::kReshape && kind <= Kind::kStrided && kind != Kind::kPad && kind != Kind::kCat;
+}
 
 }  // namespace ltc::kernels

@@ -193,8 +193,12 @@ ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_execut
   return guarded(device->plugin->host, [&] {
     check_extensions(args->ext);
     refuse_options(args->option_count, args->options);
-    *executable = args->program->with(
-        args->effort > 0, [&](const Program& program) { return new ltc_executable(program, device->plugin->kernels); });
+    try {
+      *executable = args->program->with(
+          args->effort > 0, [&](const Program& program) { return new ltc_executable(program, device->plugin->kernels); });
+    } catch (const c10::Error& refusal) {  // such as a tensor of more dims than a jit graph has
+      throw Failure(LTC_UNSUPPORTED, refusal.what_without_backtrace());
+    }
   });
 }
 
