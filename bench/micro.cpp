@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/host/registry.h"
 #include "core/host/sized.h"
 #include "core/ir/op.h"
 #include "core/ir/text.h"
-#include "core/run/lazy_device.h"
-#include "core/run/recorder.h"
+#include "core/run/device/lazy_device.h"
+#include "core/run/device/recorder.h"
 
 namespace ltc {
 namespace {

@@ -1,4 +1,4 @@
-"""Sizes and strides of dear ops, which are not asked from the CPU's kernels (core/torch/shape_rules.cpp): those of the kernels."""
+"""Sizes and strides of dear ops, which are not asked from the CPU's kernels (core/torch/dispatch/shape_rules.cpp): those of the kernels."""
 
 import itertools
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <ostream>
 
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/host/library.h"
 #include "core/host/sized.h"
 #include "core/host/status.h"

@@ -8,7 +8,7 @@
 #include "conformance/ops/cases.h"
 #include "conformance/ops/reference.h"
 #include "conformance/ops/register.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/decompose/decompose.h"
 #include "core/ir/text.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "conformance/tiers/abi_fixture.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/ir/text.h"
 
 namespace ltc::conformance {

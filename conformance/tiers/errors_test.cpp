@@ -3,7 +3,7 @@
 
 #include "conformance/kit/fixture.h"
 #include "core/base/utf8.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/host/sized.h"
 #include "core/ir/text.h"
 

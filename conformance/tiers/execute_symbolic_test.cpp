@@ -4,7 +4,7 @@
 #include "conformance/kit/heap.h"
 #include "conformance/ops/reference.h"
 #include "conformance/tiers/execute_fixture.h"
-#include "core/compile/symbolic_graph.h"
+#include "core/compile/lowering/symbolic_graph.h"
 
 namespace ltc::conformance {
 namespace {

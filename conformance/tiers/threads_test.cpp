@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "conformance/kit/fixture.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/host/sized.h"
 #include "core/ir/text.h"
 

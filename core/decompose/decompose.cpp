@@ -6,9 +6,9 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
-#include "core/compile/substitution.h"
-#include "core/decompose/families.h"
-#include "core/decompose/pairs.h"
+#include "core/decompose/rules/families.h"
+#include "core/decompose/rules/pairs.h"
+#include "core/ir/substitution.h"
 #include "core/ir/text.h"
 #include "core/ir/verify.h"
 

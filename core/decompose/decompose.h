@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/decompose/call.h"
+#include "core/decompose/support/call.h"
 
 namespace ltc::decompose {
 

@@ -8,7 +8,7 @@
 #include "core/base/utf8.h"
 #include "core/host/host_api.h"
 #include "core/host/library.h"
-#include "core/host/test_rig.h"
+#include "core/host/testing/test_rig.h"
 
 namespace ltc::host {
 namespace {

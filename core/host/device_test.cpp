@@ -3,7 +3,7 @@
 #include <cmath>
 #include <thread>
 
-#include "core/host/test_rig.h"
+#include "core/host/testing/test_rig.h"
 
 namespace ltc::host {
 namespace {

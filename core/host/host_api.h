@@ -4,7 +4,7 @@
 #include <atomic>
 #include <string>
 
-#include "core/compile/disk_cache.h"
+#include "core/base/disk_cache.h"
 #include "ltc/plugin.h"
 
 namespace ltc::host {

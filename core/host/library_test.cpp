@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/host/test_support.h"
+#include "core/host/testing/test_support.h"
 #include "core/testing/test_plugins.h"
 
 namespace ltc::host {

@@ -3,7 +3,7 @@
 
 #include "core/host/host_api.h"
 #include "core/host/sized.h"
-#include "core/host/test_support.h"
+#include "core/host/testing/test_support.h"
 #include "core/testing/test_plugins.h"
 
 namespace ltc::host {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "core/host/test_support.h"
+#include "core/host/testing/test_support.h"
 #include "core/testing/test_plugins.h"
 
 namespace ltc::host {

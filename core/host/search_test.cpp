@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "core/host/library.h"
-#include "core/host/test_support.h"
+#include "core/host/testing/test_support.h"
 #include "core/testing/test_plugins.h"
 
 namespace ltc::host {

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "core/python/source_lines.h"
-#include "core/torch/current_device.h"
-#include "core/torch/tensor.h"
+#include "core/torch/tensor/current_device.h"
+#include "core/torch/tensor/tensor.h"
 
 namespace py = pybind11;
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "core/run/number_operands.h"
-#include "core/torch/captured_function.h"
+#include "core/run/device/number_operands.h"
+#include "core/torch/capture/captured_function.h"
 
 namespace ltc {
 

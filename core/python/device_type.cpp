@@ -2,7 +2,7 @@
 
 #include <torch/csrc/Device.h>
 
-#include "core/torch/tensor.h"
+#include "core/torch/tensor/tensor.h"
 
 namespace ltc {
 namespace {

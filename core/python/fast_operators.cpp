@@ -4,8 +4,8 @@
 
 #include "core/base/env.h"
 #include "core/python/methods.h"
-#include "core/torch/hot_ops.h"
-#include "core/torch/tensor.h"
+#include "core/torch/dispatch/hot_ops.h"
+#include "core/torch/tensor/tensor.h"
 
 namespace ltc {
 namespace {

@@ -5,7 +5,7 @@
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
 
-#include "core/torch/thread_state.h"
+#include "core/torch/tensor/thread_state.h"
 
 namespace ltc {
 namespace {

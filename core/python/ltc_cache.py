@@ -1,4 +1,4 @@
-"""``ltc cache``: the programs that are kept on disk. Needs no PyTorch; the files are those of core/compile/disk_cache.h.
+"""``ltc cache``: the programs that are kept on disk. Needs no PyTorch; the files are those of core/base/disk_cache.h.
 
 Only regular files are opened that have the names of this cache, and only those are deleted that begin as its files do.
 """

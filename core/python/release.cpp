@@ -4,7 +4,7 @@
 #include <torch/csrc/autograd/variable.h>
 #include <torch/version.h>
 
-#include "core/torch/tensor.h"
+#include "core/torch/tensor/tensor.h"
 
 // PyTorch 2.13's release of an object, of which this one leaves nothing out that a tensor without gradients and hooks needs.
 #if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 13 && !defined(Py_GIL_DISABLED)

@@ -3,8 +3,8 @@
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include "core/torch/backward_engine.h"
-#include "core/torch/tensor.h"
+#include "core/torch/autograd/backward_engine.h"
+#include "core/torch/tensor/tensor.h"
 
 namespace ltc {
 namespace {

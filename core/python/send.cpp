@@ -5,7 +5,7 @@
 
 #include "core/base/env.h"
 #include "core/python/methods.h"
-#include "core/torch/transfer.h"
+#include "core/torch/tensor/transfer.h"
 
 namespace ltc {
 namespace {

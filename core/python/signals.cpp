@@ -3,7 +3,7 @@
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
-#include "core/run/interrupt.h"
+#include "core/run/process/interrupt.h"
 
 namespace ltc {
 namespace {

@@ -13,10 +13,10 @@
 #include <fstream>
 #include <random>
 
-#include "core/compile/abi_graph.h"
-#include "core/compile/compiler.h"
-#include "core/compile/disk_cache.h"
-#include "core/compile/saved_program.h"
+#include "core/base/disk_cache.h"
+#include "core/compile/cache/saved_program.h"
+#include "core/compile/lowering/abi_graph.h"
+#include "core/compile/lowering/compiler.h"
 #include "core/ir/binary.h"
 #include "core/ir/text.h"
 #include "core/testing/test_plugins.h"

@@ -8,12 +8,12 @@
 #include <mutex>
 
 #include "core/base/env.h"
-#include "core/compile/precision.h"
-#include "core/run/fallback_policy.h"
-#include "core/run/fork.h"
-#include "core/torch/assertions.h"
-#include "core/torch/fallback.h"
-#include "core/torch/tensor.h"
+#include "core/compile/lowering/precision.h"
+#include "core/report/fallback_policy.h"
+#include "core/run/process/fork.h"
+#include "core/torch/dispatch/fallback.h"
+#include "core/torch/tensor/assertions.h"
+#include "core/torch/tensor/tensor.h"
 #include "ltc/precision.h"
 
 namespace ltc {

@@ -22,7 +22,7 @@ LTC_API void mark_step();
 // Returns when all that was queued is done.
 LTC_API void wait_device_ops();
 
-// Counters by name (run/metrics.h says which there are), and all of them as text.
+// Counters by name (report/metrics.h says which there are), and all of them as text.
 LTC_API int64_t counter_value(const std::string& name);
 LTC_API std::vector<std::string> counter_names();
 LTC_API std::string metrics_report();

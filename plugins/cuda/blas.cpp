@@ -1,9 +1,9 @@
-#include "blas.h"
+#include "cuda/blas.h"
 
 #include <algorithm>
 #include <type_traits>
 
-#include "kernels/dtype.h"
+#include "kernels/graph/dtype.h"
 
 namespace ltc::cuda {
 namespace {

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <vector>
 
-#include "blas_api.h"
-#include "kernels/plan.h"
-#include "library.h"
-#include "library_call.h"
+#include "cuda/blas_api.h"
+#include "cuda/library.h"
+#include "cuda/library_call.h"
+#include "kernels/plan/plan.h"
 
 namespace ltc::cuda {
 

@@ -6,10 +6,10 @@
 #include <mutex>
 #include <set>
 
-#include "blas.h"
-#include "compiler.h"
+#include "cuda/blas.h"
+#include "cuda/compiler.h"
+#include "cuda/lowering.h"
 #include "device/driver.h"
-#include "lowering.h"
 
 namespace ltc::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "compiler.h"
+#include "cuda/compiler.h"
 
 #include <algorithm>
 #include <memory>

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "library.h"
+#include "cuda/library.h"
 
 #define LTC_NVRTC_FUNCTIONS(X) \
   X(nvrtcGetErrorString)       \

@@ -1,5 +1,5 @@
 // What needs no GPU: finding libraries and saying what is missing, compiling kernels.
-#include "blas.h"
+#include "cuda/blas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,14 +8,14 @@
 #include <fstream>
 #include <set>
 
-#include "compiler.h"
 #include "conformance/ops/cases.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/decompose/decompose.h"
 #include "core/host/plugin.h"
 #include "core/ir/text.h"
-#include "driver_api.h"
-#include "lowering.h"
+#include "cuda/compiler.h"
+#include "cuda/driver_api.h"
+#include "cuda/lowering.h"
 
 namespace ltc::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "dnn.h"
+#include "cuda/dnn.h"
 
 #include <array>
 #include <vector>

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <type_traits>
 
-#include "dnn_api.h"
-#include "kernels/library_convolution.h"
-#include "library.h"
-#include "library_call.h"
+#include "cuda/dnn_api.h"
+#include "cuda/library.h"
+#include "cuda/library_call.h"
+#include "kernels/fuse/library_convolution.h"
 
 namespace ltc::cuda {
 

@@ -1,7 +1,7 @@
-#include "driver.h"
+#include "cuda/driver.h"
 
-#include "lowering.h"
-#include "prepared.h"
+#include "cuda/lowering.h"
+#include "cuda/prepared.h"
 
 namespace ltc::cuda {
 

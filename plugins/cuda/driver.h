@@ -6,9 +6,9 @@
 #include <set>
 #include <vector>
 
-#include "blas.h"
+#include "cuda/blas.h"
+#include "cuda/libraries.h"
 #include "device/sources.h"
-#include "libraries.h"
 
 namespace ltc::cuda {
 

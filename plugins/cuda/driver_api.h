@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "library.h"
+#include "cuda/library.h"
 
 #define LTC_CUDA_FUNCTIONS(X)          \
   X(cuInit)                            \

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "blas.h"
-#include "dnn.h"
-#include "signatures.h"
+#include "cuda/blas.h"
+#include "cuda/dnn.h"
+#include "cuda/signatures.h"
 
 namespace ltc::cuda {
 namespace {

@@ -4,12 +4,12 @@
 #include <cstring>
 #include <memory>
 
-#include "blas.h"
-#include "compiler.h"
+#include "cuda/blas.h"
+#include "cuda/compiler.h"
+#include "cuda/dnn.h"
+#include "cuda/driver_api.h"
+#include "cuda/lowering.h"
 #include "device/driver.h"
-#include "dnn.h"
-#include "driver_api.h"
-#include "lowering.h"
 
 namespace ltc::cuda {
 

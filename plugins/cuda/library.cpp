@@ -1,4 +1,4 @@
-#include "library.h"
+#include "cuda/library.h"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -5,14 +5,14 @@
 #include <cmath>
 #include <cstring>
 
-#include "blas.h"
 #include "conformance/ops/reference.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/decompose/decompose.h"
 #include "core/ir/text.h"
+#include "cuda/blas.h"
+#include "cuda/dnn.h"
+#include "cuda/lowering.h"
 #include "device/recipe.h"
-#include "dnn.h"
-#include "lowering.h"
 
 namespace ltc::cuda {
 namespace {

@@ -1,10 +1,10 @@
-#include "lowering.h"
+#include "cuda/lowering.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
-#include "blas.h"
+#include "cuda/blas.h"
 
 namespace ltc::cuda {
 namespace {

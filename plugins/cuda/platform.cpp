@@ -1,9 +1,9 @@
-#include "platform.h"
+#include "cuda/platform.h"
 
 #include <cstdlib>
 #include <cstring>
 
-#include "driver.h"
+#include "cuda/driver.h"
 
 namespace ltc::cuda {
 namespace {

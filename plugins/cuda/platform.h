@@ -4,8 +4,8 @@
 #include <mutex>
 #include <vector>
 
+#include "cuda/libraries.h"
 #include "device/driver.h"
-#include "libraries.h"
 
 namespace ltc::cuda {
 

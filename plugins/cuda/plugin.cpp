@@ -1,5 +1,5 @@
 // The plugin's entry: what it is called, and how its devices are found.
-#include "platform.h"
+#include "cuda/platform.h"
 
 namespace ltc::cuda {
 namespace {

@@ -1,4 +1,4 @@
-#include "prepared.h"
+#include "cuda/prepared.h"
 
 #include <algorithm>
 #include <cstring>

@@ -5,7 +5,7 @@
 #include <list>
 #include <vector>
 
-#include "driver.h"
+#include "cuda/driver.h"
 
 namespace ltc::cuda {
 

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <cstring>
 
-#include "blas.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/ir/text.h"
+#include "cuda/blas.h"
+#include "cuda/lowering.h"
 #include "device/recipe.h"
-#include "kernels/dtype.h"
-#include "kernels/import.h"
-#include "lowering.h"
+#include "kernels/fuse/import.h"
+#include "kernels/graph/dtype.h"
 
 namespace ltc::cuda {
 namespace {

@@ -1,6 +1,6 @@
-#include "blas_api.h"
-#include "dnn_api.h"
-#include "signatures.h"
+#include "cuda/blas_api.h"
+#include "cuda/dnn_api.h"
+#include "cuda/signatures.h"
 
 namespace ltc::cuda {
 

@@ -3,12 +3,12 @@
 
 #include <cstddef>
 
-#include "signatures.h"
+#include "cuda/signatures.h"
 
 // The lists of names are macros; what stands beside them would be declared twice.
 #define LTC_ONLY_NAMES
-#include "blas_api.h"
-#include "dnn_api.h"
+#include "cuda/blas_api.h"
+#include "cuda/dnn_api.h"
 
 namespace ltc::cuda {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "device/objects.h"
-#include "kernels/dtype.h"
+#include "kernels/graph/dtype.h"
 
 ltc_device::ltc_device(ltc_plugin* owner, std::unique_ptr<ltc::device::Driver> opened)
     : plugin(owner), driver(std::move(opened)), pool(*driver), staging(*driver), faults(*driver) {}

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "kernels/dtype.h"
+#include "kernels/graph/dtype.h"
 
 namespace ltc::device {
 namespace {

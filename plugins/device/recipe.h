@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "kernels/planner.h"
+#include "kernels/plan/planner.h"
 #include "ltc/plugin.h"
 
 namespace ltc::device {
@@ -37,8 +37,8 @@ struct ScalarBinding {
 // What a library computes.
 using LibraryWork = std::variant<kernels::Product, kernels::LibraryConvolution>;
 
-// One kernel to be enqueued, its arguments in the order of kernels/render.h; or what a library computes, from two buffers into a
-// third.
+// One kernel to be enqueued, its arguments in the order of kernels/print/render.h; or what a library computes, from two buffers
+// into a third.
 struct Launch {
   uint32_t source;   // LTC_NONE: a library's
   uint32_t library;  // LTC_NONE: a kernel

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "device/objects.h"
-#include "kernels/import.h"
-#include "kernels/planner.h"
+#include "kernels/fuse/import.h"
+#include "kernels/plan/planner.h"
 #include "ltc/precision.h"
 
 namespace ltc::device {

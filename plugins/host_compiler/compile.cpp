@@ -24,7 +24,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sink.h"
+#include "host_compiler/sink.h"
 
 namespace ltc::host_compiler {
 namespace {

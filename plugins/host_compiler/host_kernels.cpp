@@ -1,4 +1,4 @@
-#include "host_kernels.h"
+#include "host_compiler/host_kernels.h"
 
 #include <dlfcn.h>
 #include <sys/resource.h>

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "host_compiler.h"
+#include "host_compiler/host_compiler.h"
 #include "ltc/plugin.h"
 
 namespace ltc::host_compiler {

@@ -1,5 +1,5 @@
 // Sources through the real compiler: what is compiled runs, what was compiled is found again, what cannot be compiled is said.
-#include "host_kernels.h"
+#include "host_compiler/host_kernels.h"
 
 #include <gtest/gtest.h>
 

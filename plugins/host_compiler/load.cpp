@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "sink.h"
+#include "host_compiler/sink.h"
 
 namespace orc = llvm::orc;
 

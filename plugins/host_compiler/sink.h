@@ -2,7 +2,7 @@
 #pragma once
 #include <string_view>
 
-#include "host_compiler.h"
+#include "host_compiler/host_compiler.h"
 
 namespace ltc::host_compiler {
 

@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "conformance/ops/cases.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/ir/text.h"
-#include "kernels/host_run.h"
+#include "kernels/testing/host_run.h"
 
 namespace ltc::kernels {
 namespace {

@@ -7,10 +7,10 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/ir/text.h"
-#include "kernels/planner.h"
-#include "kernels/vectors.h"
+#include "kernels/plan/planner.h"
+#include "kernels/print/vectors.h"
 
 namespace ltc::kernels {
 namespace {

@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "conformance/ops/cases.h"
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/decompose/decompose.h"
 #include "core/ir/text.h"
-#include "kernels/host_run.h"
-#include "kernels/planner.h"
-#include "kernels/windows.h"
+#include "kernels/plan/planner.h"
+#include "kernels/plan/windows.h"
+#include "kernels/testing/host_run.h"
 
 namespace ltc::kernels {
 namespace {

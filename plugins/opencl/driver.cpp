@@ -1,8 +1,8 @@
-#include "driver.h"
+#include "opencl/driver.h"
 
-#include "errors.h"
-#include "gemm.h"
-#include "prepared.h"
+#include "opencl/errors.h"
+#include "opencl/gemm.h"
+#include "opencl/prepared.h"
 
 namespace ltc::opencl {
 namespace {

@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "device/driver.h"
-#include "handle.h"
-#include "platform.h"
-#include "programs.h"
+#include "opencl/handle.h"
+#include "opencl/platform.h"
+#include "opencl/programs.h"
 
 namespace ltc::opencl {
 

@@ -1,4 +1,4 @@
-#include "errors.h"
+#include "opencl/errors.h"
 
 namespace ltc::opencl {
 namespace {

@@ -1,4 +1,4 @@
-#include "gemm.h"
+#include "opencl/gemm.h"
 
 namespace ltc::opencl {
 namespace {

@@ -1,6 +1,6 @@
 // Matrix products.
 #pragma once
-#include "kernels/plan.h"
+#include "kernels/plan/plan.h"
 
 namespace ltc::opencl {
 

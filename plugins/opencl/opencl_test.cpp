@@ -8,16 +8,16 @@
 #include <optional>
 #include <span>
 
-#include "core/compile/abi_graph.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
 #include "core/host/status.h"
 #include "core/ir/text.h"
 #include "device/pool.h"
-#include "driver.h"
-#include "errors.h"
-#include "kernels/formula.h"
-#include "kernels/op_table.h"
+#include "kernels/graph/op_table.h"
+#include "kernels/print/formula.h"
+#include "opencl/driver.h"
+#include "opencl/errors.h"
 
 namespace ltc::opencl {
 namespace {

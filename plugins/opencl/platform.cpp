@@ -1,4 +1,4 @@
-#include "platform.h"
+#include "opencl/platform.h"
 
 #include <algorithm>
 #include <cctype>

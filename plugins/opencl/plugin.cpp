@@ -1,5 +1,5 @@
 // The plugin's entry: what it is called, and how its devices are found and opened.
-#include "driver.h"
+#include "opencl/driver.h"
 
 namespace ltc::opencl {
 namespace {

@@ -1,8 +1,8 @@
-#include "prepared.h"
+#include "opencl/prepared.h"
 
 #include <algorithm>
 
-#include "errors.h"
+#include "opencl/errors.h"
 
 namespace ltc::opencl {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "driver.h"
+#include "opencl/driver.h"
 
 namespace ltc::opencl {
 

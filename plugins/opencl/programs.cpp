@@ -1,7 +1,7 @@
-#include "programs.h"
+#include "opencl/programs.h"
 
-#include "builtins.h"
-#include "errors.h"
+#include "opencl/builtins.h"
+#include "opencl/errors.h"
 
 namespace ltc::opencl {
 namespace {

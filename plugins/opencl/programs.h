@@ -4,8 +4,8 @@
 #include <string>
 
 #include "device/sources.h"
-#include "handle.h"
-#include "platform.h"
+#include "opencl/handle.h"
+#include "opencl/platform.h"
 
 namespace ltc::opencl {
 

@@ -1,4 +1,4 @@
-#include "compile.h"
+#include "torchscript/compile.h"
 
 #include <ATen/WrapDimUtils.h>
 #include <ATen/core/enum_tag.h>
@@ -10,12 +10,12 @@
 #include <set>
 #include <unordered_set>
 
-#include "convolutions.h"
-#include "errors.h"
-#include "fusion/clusters.h"
-#include "random_layouts.h"
-#include "refusals.h"
-#include "schema.h"
+#include "torchscript/fusion/clusters.h"
+#include "torchscript/graph/errors.h"
+#include "torchscript/graph/schema.h"
+#include "torchscript/ops/convolutions.h"
+#include "torchscript/ops/random_layouts.h"
+#include "torchscript/ops/refusals.h"
 
 namespace ltc::torchscript {
 

@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fusion/tile_program.h"
-#include "products.h"
-#include "program.h"
-#include "schema.h"
-#include "threads.h"
+#include "torchscript/fusion/tile_program.h"
+#include "torchscript/graph/program.h"
+#include "torchscript/graph/schema.h"
+#include "torchscript/ops/products.h"
+#include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
 

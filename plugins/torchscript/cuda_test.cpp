@@ -2,7 +2,7 @@
 // stream no sooner than somebody waits for it. Most is tested by the conformance suite, which runs so too.
 #include <cstdlib>
 
-#include "plugin_test.h"
+#include "torchscript/testing/plugin_test.h"
 
 namespace ltc::testing {
 namespace {

@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
-#include "errors.h"
 #include "host_compiler/host_kernels.h"
 #include "ltc/plugin.h"
-#include "target.h"
-#include "team.h"
+#include "torchscript/graph/errors.h"
+#include "torchscript/graph/target.h"
+#include "torchscript/threads/team.h"
 
 namespace ltc::torchscript {
 

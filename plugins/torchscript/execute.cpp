@@ -1,4 +1,4 @@
-#include "execute.h"
+#include "torchscript/execute.h"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/aminmax.h>
@@ -8,12 +8,12 @@
 #include <cstring>
 #include <memory>
 
-#include "image_layout.h"
-#include "operands.h"
-#include "ops.h"
-#include "pool.h"
-#include "quiet_dispatch.h"
-#include "schema.h"
+#include "torchscript/graph/schema.h"
+#include "torchscript/ops/image_layout.h"
+#include "torchscript/ops/operands.h"
+#include "torchscript/ops/ops.h"
+#include "torchscript/threads/pool.h"
+#include "torchscript/threads/quiet_dispatch.h"
 
 namespace ltc::torchscript {
 namespace {

@@ -1,7 +1,7 @@
 // One run of an executable on behalf of the host.
 #pragma once
-#include "compile.h"
-#include "device.h"
+#include "torchscript/compile.h"
+#include "torchscript/device.h"
 
 namespace ltc::torchscript {
 

@@ -1,4 +1,4 @@
-#include "lower.h"
+#include "torchscript/lower.h"
 
 #include <c10/util/StringUtil.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -7,13 +7,13 @@
 #include <optional>
 #include <string_view>
 
-#include "errors.h"
-#include "fusion/clusters.h"
-#include "layouts.h"
-#include "rewrites.h"
-#include "schema.h"
-#include "types.h"
-#include "winograd.h"
+#include "torchscript/fusion/clusters.h"
+#include "torchscript/graph/errors.h"
+#include "torchscript/graph/schema.h"
+#include "torchscript/graph/types.h"
+#include "torchscript/ops/winograd.h"
+#include "torchscript/rewrites/layouts.h"
+#include "torchscript/rewrites/rewrites.h"
 
 namespace ltc::torchscript {
 namespace {

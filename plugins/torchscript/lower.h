@@ -1,6 +1,6 @@
 // ltc_graph -> torch::jit::Graph.
 #pragma once
-#include "program.h"
+#include "torchscript/graph/program.h"
 
 namespace ltc::torchscript {
 

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <memory>
 
-#include "device.h"
-#include "pool.h"
-#include "types.h"
+#include "torchscript/device.h"
+#include "torchscript/graph/types.h"
+#include "torchscript/threads/pool.h"
 
 namespace ltc::torchscript {
 namespace {

@@ -12,17 +12,17 @@
 #include <thread>
 #include <utility>
 
-#include "device.h"
-#include "errors.h"
-#include "execute.h"
-#include "fusion/clusters.h"
-#include "fusion/primitives.h"
-#include "gemm.h"
-#include "lower.h"
-#include "ops.h"
-#include "pool.h"
-#include "random_layouts.h"
-#include "types.h"
+#include "torchscript/device.h"
+#include "torchscript/execute.h"
+#include "torchscript/fusion/clusters.h"
+#include "torchscript/fusion/primitives.h"
+#include "torchscript/graph/errors.h"
+#include "torchscript/graph/types.h"
+#include "torchscript/lower.h"
+#include "torchscript/ops/gemm.h"
+#include "torchscript/ops/ops.h"
+#include "torchscript/ops/random_layouts.h"
+#include "torchscript/threads/pool.h"
 
 struct ltc_program {
   ltc_program(const ltc_host_api* api, ltc::torchscript::Program lowered) : host(api), program_(std::move(lowered)) {}

@@ -1,13 +1,13 @@
-#include "clusters.h"
+#include "torchscript/fusion/clusters.h"
 
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
 #include <unordered_map>
 
-#include "formulas.h"
-#include "row_steps.h"
-#include "row_sums.h"
+#include "torchscript/fusion/formulas.h"
+#include "torchscript/fusion/row_steps.h"
+#include "torchscript/fusion/row_sums.h"
 
 namespace ltc::torchscript {
 namespace {

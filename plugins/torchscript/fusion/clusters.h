@@ -3,8 +3,8 @@
 #pragma once
 #include <vector>
 
-#include "../program.h"
-#include "tile_program.h"
+#include "torchscript/fusion/tile_program.h"
+#include "torchscript/graph/program.h"
 
 namespace ltc::torchscript {
 

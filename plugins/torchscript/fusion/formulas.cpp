@@ -1,4 +1,4 @@
-#include "formulas.h"
+#include "torchscript/fusion/formulas.h"
 
 #include <c10/util/StringUtil.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -8,8 +8,8 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "../errors.h"
-#include "../program.h"
+#include "torchscript/graph/errors.h"
+#include "torchscript/graph/program.h"
 
 namespace ltc::torchscript {
 namespace {

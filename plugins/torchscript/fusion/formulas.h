@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "primitives.h"
+#include "torchscript/fusion/primitives.h"
 
 namespace ltc::torchscript {
 

@@ -1,8 +1,8 @@
-#include "program_kernels.h"
+#include "torchscript/fusion/program_kernels.h"
 
 #include <algorithm>
 
-#include "kernels/render.h"
+#include "kernels/print/render.h"
 
 namespace ltc::torchscript {
 namespace {

@@ -1,11 +1,11 @@
-#include "row_steps.h"
+#include "torchscript/fusion/row_steps.h"
 
 #include <ATen/WrapDimUtils.h>
 #include <torch/csrc/jit/ir/constants.h>
 
 #include <algorithm>
 
-#include "../graph_editor.h"
+#include "torchscript/graph/graph_editor.h"
 
 namespace ltc::torchscript {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tile_program.h"
+#include "torchscript/fusion/tile_program.h"
 
 namespace ltc::torchscript {
 

@@ -1,4 +1,4 @@
-#include "row_sums.h"
+#include "torchscript/fusion/row_sums.h"
 
 #include <ATen/WrapDimUtilsMulti.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "../program.h"
-#include "kernels/vectors.h"
+#include "kernels/print/vectors.h"
+#include "torchscript/graph/program.h"
 
 namespace ltc::torchscript {
 namespace {

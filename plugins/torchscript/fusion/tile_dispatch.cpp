@@ -1,11 +1,11 @@
 #include <ATen/Version.h>
 
-#include "../attention_kernels.h"
-#include "../image_kernels.h"
-#include "../row_kernels.h"
-#include "../skinny_kernels.h"
-#include "../winograd_kernels.h"
-#include "primitives.h"
+#include "torchscript/fusion/primitives.h"
+#include "torchscript/ops/attention_kernels.h"
+#include "torchscript/ops/image_kernels.h"
+#include "torchscript/ops/row_kernels.h"
+#include "torchscript/ops/skinny_kernels.h"
+#include "torchscript/ops/winograd_kernels.h"
 
 namespace ltc::torchscript {
 

@@ -2,8 +2,8 @@
 // header, compiled for this set, could take the place of the same function elsewhere in the plugin.
 #include <ATen/cpu/vec/vec.h>
 
-#include "kernels/maths.h"
-#include "primitives.h"
+#include "kernels/print/maths.h"
+#include "torchscript/fusion/primitives.h"
 
 namespace ltc::torchscript {
 namespace {

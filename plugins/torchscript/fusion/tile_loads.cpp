@@ -1,4 +1,4 @@
-#include "tile_loads.h"
+#include "torchscript/fusion/tile_loads.h"
 
 #include <algorithm>
 

@@ -4,11 +4,11 @@
 #include <memory>
 #include <numeric>
 
-#include "../philox.h"
-#include "../row_kernels.h"
-#include "../threads.h"
-#include "kernels/vectors.h"
-#include "tile_run.h"
+#include "kernels/print/vectors.h"
+#include "torchscript/fusion/tile_run.h"
+#include "torchscript/ops/philox.h"
+#include "torchscript/ops/row_kernels.h"
+#include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
 namespace {

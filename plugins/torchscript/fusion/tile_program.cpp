@@ -1,11 +1,11 @@
-#include "tile_program.h"
+#include "torchscript/fusion/tile_program.h"
 
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>
 #include <bit>
 
-#include "formulas.h"
+#include "torchscript/fusion/formulas.h"
 
 namespace ltc::torchscript {
 

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "primitives.h"
-#include "program_kernels.h"
+#include "torchscript/fusion/primitives.h"
+#include "torchscript/fusion/program_kernels.h"
 
 namespace ltc::torchscript {
 

@@ -1,10 +1,10 @@
-#include "tile_run.h"
+#include "torchscript/fusion/tile_run.h"
 
 #include <ATen/EmptyTensor.h>
 
 #include <algorithm>
 
-#include "../operands.h"
+#include "torchscript/ops/operands.h"
 
 namespace ltc::torchscript {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "tile_loads.h"
-#include "tile_program.h"
+#include "torchscript/fusion/tile_loads.h"
+#include "torchscript/fusion/tile_program.h"
 
 namespace ltc::torchscript {
 

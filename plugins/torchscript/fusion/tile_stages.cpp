@@ -1,9 +1,9 @@
 // How a tile program's instructions run: those of a stage in turn, one tile after the other, or as one compiled kernel.
 #include <algorithm>
 
-#include "formulas.h"
-#include "kernels/render.h"
-#include "tile_program.h"
+#include "kernels/print/render.h"
+#include "torchscript/fusion/formulas.h"
+#include "torchscript/fusion/tile_program.h"
 
 namespace ltc::torchscript {
 namespace {

@@ -1,0 +1,267 @@
+#include "core/compile/cache/saved_program.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/disk_cache.h"
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/compile/lowering/abi_graph.h"
+#include "core/compile/lowering/blame.h"
+#include "core/compile/lowering/compiler.h"
+#include "core/host/plugin.h"
+#include "core/ir/binary.h"
+
+namespace ltc {
+namespace {
+
+// Tells a library from another build of it that has the same version.
+std::string stamp_of(const std::string& path) {
+  std::error_code error;
+  const auto size = std::filesystem::file_size(path, error);
+  const auto time = std::filesystem::last_write_time(path, error);
+  return error ? "" : cat(size, '@', time.time_since_epoch().count());
+}
+
+std::string core_stamp() {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(&core_stamp), &info) && info.dli_fname ? stamp_of(info.dli_fname) : "";
+}
+
+std::vector<LocationId> places_of(const Graph& graph) {
+  std::vector<LocationId> places;
+  for (const Node& node : graph.nodes) places.push_back(node.location);
+  return places;
+}
+
+void write_step(ByteWriter& out, const Step& step, const std::vector<LocationId>& places, host::PluginDevice& device) {
+  out.number<uint8_t>(step.on_device);
+  write_graph(out, step.graph, &places);
+  for (const auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) out.numbers(*list);
+  out.number<uint64_t>(step.reasons.size());
+  for (const std::string& reason : step.reasons) out.text(reason);
+  out.text(step.executable ? device.save_executable(step.executable.get()).value_or("") : "");
+}
+
+std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevice& device) {
+  return {executable, [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
+}
+
+std::shared_ptr<ltc_executable> lower_again(const Step& step, host::PluginDevice& device, const Narrowing& narrowing,
+                                            uint32_t precision) {
+  const NarrowedGraph narrowed = narrow(step.graph, narrowing);
+  const std::shared_ptr<ltc_program> lowered(device.lower(*AbiGraph(narrowed.graph).get(), precision),
+                                             [&device](ltc_program* gone) { device.destroy_program(gone); });
+  return own(device.compile(lowered.get(), static_cast<uint32_t>(usual_effort())), device);
+}
+
+// A step as it was saved, and the bytes of its executable.
+struct SavedStep {
+  Step step;
+  std::string_view executable;
+};
+
+SavedStep read_step(ByteReader& in, const std::vector<LocationId>& places) {
+  const auto on_device = in.number<uint8_t>();
+  if (on_device > 1) fail(Code::kDataCorrupt, "saved bytes are damaged: a step");
+  Step step{on_device != 0, read_graph(in, &places)};
+  for (auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) *list = in.numbers<uint32_t>();
+  step.reasons.resize(in.length(8));
+  for (std::string& reason : step.reasons) reason = in.text();
+  return {std::move(step), in.text()};
+}
+
+void load_step(Step& step, std::string_view saved, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
+               SymbolicPrograms* symbolic) {
+  if (!saved.empty()) {
+    if (ltc_executable* loaded = device.load_executable(saved.data(), saved.size())) step.executable = own(loaded, device);
+  }
+  if (!step.executable) step.executable = lower_again(step, device, narrowing, precision);
+  if (symbolic)
+    symbolic->insert(SymbolicGraph(Anatomy(narrow(step.graph, narrowing).graph)), precision, {nullptr, step.executable});
+}
+
+// Checks all that running relies on, in the order in which a run goes through the steps.
+class Checker {
+ public:
+  Checker(const Program& program, const Graph& recorded) : program_(program), recorded_(recorded) {}
+
+  void run() {
+    check_ends();
+    filled_.assign(program_.slots.size(), false);
+    std::fill_n(filled_.begin(), program_.input_count, true);
+    next_slot_ = program_.input_count;
+    for (const Step& step : program_.steps) check_step(step);
+    check(next_slot_ == program_.slots.size(), "a slot that nothing fills");
+    for (const uint32_t slot : program_.outputs) check(filled_[slot], "an output that is released");
+  }
+
+ private:
+  void check(bool condition, const char* what) const {
+    if (!condition) fail(Code::kDataCorrupt, "saved bytes are damaged: the steps do not fit together: ", what);
+  }
+
+  // The program takes what was recorded and gives what was asked for.
+  void check_ends() {
+    const Graph& graph = program_.graph;
+    check(graph.params.size() == recorded_.params.size(), "the number of params");
+    for (size_t i = 0; i < graph.params.size(); ++i) {
+      const Param& param = graph.params[i];
+      const TypeId type = graph.types[param.value];
+      check(param.scalar == recorded_.params[i].scalar && type == recorded_.types[recorded_.params[i].value], "a param");
+      if (param.scalar) {
+        scalars_.push_back(type);
+      } else {
+        check(inputs_ < program_.slots.size() && program_.slots[inputs_] == type, "the slot of a param");
+        ++inputs_;
+      }
+    }
+    check(program_.input_count == inputs_ && program_.scalar_count == scalars_.size(), "the number of inputs");
+    check(graph.outputs.size() == recorded_.outputs.size() && program_.outputs.size() == graph.outputs.size(),
+          "the number of outputs");
+    for (size_t i = 0; i < graph.outputs.size(); ++i) {
+      const uint32_t slot = program_.outputs[i];
+      check(slot >= inputs_ && slot < program_.slots.size() && program_.slots[slot] == graph.types[graph.outputs[i]],
+            "the slot of an output");
+      check(same_shape(graph.type(graph.outputs[i]), recorded_.type(recorded_.outputs[i])), "the type of an output");
+      check(std::ranges::count(program_.outputs, slot) == 1, "two outputs of one slot");
+    }
+  }
+
+  void check_step(const Step& step) {
+    const auto read = [&](uint32_t slot) { return slot < filled_.size() && filled_[slot]; };
+    size_t input = 0, scalar = 0;
+    for (const Param& param : step.graph.params) {
+      const TypeId type = step.graph.types[param.value];
+      if (param.scalar) {
+        check(scalar < step.scalars.size() && step.scalars[scalar] < scalars_.size() && scalars_[step.scalars[scalar]] == type,
+              "a number that a step reads");
+        ++scalar;
+      } else {
+        check(input < step.inputs.size() && read(step.inputs[input]) && program_.slots[step.inputs[input]] == type,
+              "a slot that a step reads");
+        ++input;
+      }
+    }
+    check(input == step.inputs.size() && scalar == step.scalars.size(), "what a step reads");
+    check(step.outputs.size() == step.graph.outputs.size(), "what a step makes");
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      const uint32_t slot = step.outputs[i];
+      check(slot == next_slot_ && slot < filled_.size() && program_.slots[slot] == step.graph.types[step.graph.outputs[i]],
+            "a slot that a step fills");
+      filled_[next_slot_++] = true;
+    }
+    for (const uint32_t slot : step.released) {
+      check(read(slot), "a slot that is released");
+      filled_[slot] = false;
+    }
+    const size_t nodes = step.graph.nodes.size();
+    check(std::ranges::all_of(step.origin, [nodes](uint32_t node) { return node < nodes; }), "the origin of a node");
+    check(step.reasons.size() == (step.on_device ? 0 : nodes), "the reasons of a step");
+  }
+
+  const Program& program_;
+  const Graph& recorded_;
+  size_t inputs_ = 0, next_slot_ = 0;
+  std::vector<TypeId> scalars_;
+  std::vector<bool> filled_;
+};
+
+bool serves_many_sizes(const Program& program) {
+  return std::ranges::any_of(program.steps, [](const Step& step) { return !step.symbols.empty(); });
+}
+
+CompiledProgram compiled(std::shared_ptr<const Program> program) {
+  const auto is_new = [](const Step& step) { return step.on_device && !step.reused; };
+  const bool any_new = std::ranges::any_of(program->steps, is_new);
+  const bool any_reused = std::ranges::any_of(program->steps, &Step::reused);
+  const auto is_general = [&](const Step& step) { return is_new(step) && !step.symbols.empty(); };
+  const CompiledProgram::Source source = !any_new && any_reused                            ? CompiledProgram::kReused
+                                         : std::ranges::any_of(program->steps, is_general) ? CompiledProgram::kCompiledForAll
+                                                                                           : CompiledProgram::kCompiled;
+  return {std::move(program), source};
+}
+
+}  // namespace
+
+std::string program_key(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
+  static const std::string core = core_stamp();
+  const host::Plugin& plugin = device.plugin();
+  const host::PluginInfo info = plugin.describe();
+  ByteWriter out;
+  for (const std::string& part : {core, plugin.name(), info.version, info.build_id, stamp_of(plugin.path()),
+                                  device.info().fingerprint, env::get(env::kClaims), env::get(env::kEffort)})
+    out.text(part);
+  for (uint32_t dtype = 1; dtype < kDTypeCount; ++dtype) {
+    out.number(static_cast<uint32_t>(narrowing.kept(static_cast<DType>(dtype))));
+    out.number(static_cast<uint32_t>(narrowing.made(static_cast<DType>(dtype))));
+  }
+  out.number(precision);
+  write_graph(out, graph);
+  return out.take();
+}
+
+std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device) {
+  const std::vector<LocationId> places = places_of(graph);
+  ByteWriter out;
+  write_graph(out, program.graph, &places);
+  out.number<uint64_t>(program.slots.size());
+  for (const TypeId slot : program.slots) write_type(out, slot);
+  out.number<uint64_t>(program.input_count);
+  out.number<uint64_t>(program.scalar_count);
+  out.numbers(program.outputs);
+  out.number<uint64_t>(program.steps.size());
+  for (const Step& step : program.steps) write_step(out, step, places, device);
+  return out.take();
+}
+
+std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
+                                      const Narrowing& narrowing, uint32_t precision, SymbolicPrograms* symbolic) {
+  const std::vector<LocationId> places = places_of(graph);
+  ByteReader in(bytes);
+  auto program = std::make_shared<Program>();
+  program->graph = read_graph(in, &places);
+  program->slots.resize(in.length(20));
+  for (TypeId& slot : program->slots) slot = read_type(in);
+  program->input_count = in.number<uint64_t>();
+  program->scalar_count = in.number<uint64_t>();
+  program->outputs = in.numbers<uint32_t>();
+  std::vector<std::string_view> executables;
+  for (size_t i = 0, steps = in.length(1); i < steps; ++i) {
+    SavedStep saved = read_step(in, places);
+    program->steps.push_back(std::move(saved.step));
+    executables.push_back(saved.executable);
+  }
+  if (!in.at_end()) fail(Code::kDataCorrupt, "saved bytes are damaged: more than a program");
+  Checker(*program, graph).run();
+  for (size_t i = 0; i < executables.size(); ++i) {
+    if (program->steps[i].on_device) load_step(program->steps[i], executables[i], device, narrowing, precision, symbolic);
+  }
+  return program;
+}
+
+CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
+                                SymbolicPrograms* symbolic, Effort effort) {
+  if (effort < usual_effort())
+    return {compile(std::move(graph), device, narrowing, precision, symbolic, effort), CompiledProgram::kQuick};
+  DiskCache* disk = DiskCache::instance();
+  if (!disk || graph.nodes.empty()) return compiled(compile(std::move(graph), device, narrowing, precision, symbolic));
+  const std::string key = program_key(graph, device, narrowing, precision);
+  if (const auto saved = disk->find(key)) {
+    try {
+      auto program = load_program(*saved, graph, device, narrowing, precision, symbolic);
+      program->saved_as = key;
+      return {std::move(program), CompiledProgram::kDisk};
+    } catch (const std::exception& error) {  // a plugin's error too: it is compiled again
+      disk->reject(key, error.what());
+    }
+  }
+  auto program = compile(graph, device, narrowing, precision, symbolic);
+  if (!serves_many_sizes(*program))
+    disk->insert(key, cat(device.plugin().name(), ", ", graph.nodes.size(), " ops"), save_program(*program, graph, device));
+  return compiled(std::move(program));
+}
+
+}  // namespace ltc

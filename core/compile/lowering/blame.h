@@ -1,0 +1,36 @@
+// Errors of a plugin that name the op and the user's line that they are about.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "core/compile/lowering/program.h"
+#include "core/host/status.h"
+
+namespace ltc {
+
+// The error as the user reads it: the line first, then the op, then the words of the plugin and its name; with what the graph
+// holds where the plugin blames no node:
+//   "train.py:31: aten::add.Tensor: <message> [opencl]"
+//   "train.py:20 to train.py:31: a program of 12 ops: <message> [opencl]"
+// `origin`: by node as the plugin counts them, the node of `graph`; empty: they are the same.
+std::string blame_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin = {});
+
+// Does `work`, a call of the plugin about the graph; what it throws gets that message.
+template <typename Work>
+auto blaming(const Graph& graph, std::span<const uint32_t> origin, Work work) {
+  try {
+    return work();
+  } catch (const host::BrokenContract& error) {
+    throw host::BrokenContract(error, blame_text(error, graph, origin));
+  } catch (const Error& error) {
+    throw Error(error.code(), blame_text(error, graph, origin));
+  }
+}
+
+template <typename Work>
+auto blaming(const Step& step, Work work) {
+  return blaming(step.graph, step.origin, std::move(work));
+}
+
+}  // namespace ltc

@@ -1,0 +1,278 @@
+#include "core/compile/lowering/compiler.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+
+#include "core/base/log.h"
+#include "core/compile/lowering/abi_graph.h"
+#include "core/compile/lowering/blame.h"
+#include "core/compile/lowering/claims.h"
+#include "core/compile/lowering/partition.h"
+#include "core/compile/passes/passes.h"
+#include "core/decompose/decompose.h"
+#include "core/host/plugin.h"
+#include "core/ir/text.h"
+
+namespace ltc {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// What a graph is compiled for.
+struct Target {
+  host::PluginDevice& device;
+  const Narrowing& narrowing;
+  uint32_t precision;
+  SymbolicPrograms* symbolic;  // may be null
+  Effort effort;
+};
+
+// A segment with the plugin's form of it, none on the host.
+struct Lowered {
+  Segment segment;
+  std::vector<uint32_t> origin = {};          // by node of the graph that the plugin was given, the node of the segment
+  SymbolicPrograms::Code code = {};           // with an executable where that of another program serves
+  bool reused = false;                        // the executable was compiled for another program
+  std::vector<int64_t> symbols = {};          // of code for many sizes, their values
+  std::optional<SymbolicGraph> general = {};  // all that the code will serve, once it is compiled
+};
+
+std::shared_ptr<ltc_program> lower(const Graph& graph, const Target& target, const ltc_symbolic_sizes* sizes = nullptr) {
+  host::PluginDevice& device = target.device;
+  return {device.lower(*AbiGraph(graph).get(), target.precision, sizes),
+          [&device](ltc_program* gone) { device.destroy_program(gone); }};
+}
+
+// Null if the plugin refuses a node, whose claim is then withdrawn, or the segment: then all of its claims are.
+std::shared_ptr<ltc_program> lower_as_it_is(const Segment& segment, const NarrowedGraph& narrowed, Claims& claims,
+                                            const Target& target) {
+  return blaming(narrowed.graph, {}, [&]() -> std::shared_ptr<ltc_program> {
+    try {
+      return lower(narrowed.graph, target);
+    } catch (const Error& refusal) {
+      if (refusal.code() != Code::kUnsupported) throw;
+      log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
+      const std::string reason = cat("claimed, but not lowered: ", refusal.what());
+      const auto* about_node = dynamic_cast<const host::UnsupportedNode*>(&refusal);
+      if (about_node && about_node->node() < narrowed.origin.size()) {
+        withdraw(claims, segment.nodes[narrowed.origin[about_node->node()]], reason);
+      } else {
+        for (const uint32_t node : segment.nodes) withdraw(claims, node, reason);
+      }
+      return nullptr;
+    }
+  });
+}
+
+// Null if the plugin refuses it.
+std::shared_ptr<ltc_program> lower_for_many_sizes(const Graph& graph, const SymbolicGraph& general, const Target& target) {
+  try {
+    const ltc_symbolic_sizes sizes = general.table();
+    return lower(graph, target, &sizes);
+  } catch (const Error& refusal) {
+    if (refusal.code() != Code::kUnsupported) throw;
+    log::info("not lowered for more than its own sizes: ", blame_text(refusal, graph));
+    return nullptr;
+  }
+}
+
+// Finds code that serves the graph, or lowers it for as many sizes as were seen to be wanted.
+void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) {
+  const Anatomy anatomy(graph);
+  if (auto found = target.symbolic->find(anatomy, target.precision)) {
+    lowered.code = std::move(found->code);
+    lowered.symbols = std::move(found->symbols);
+    return;
+  }
+  lowered.general = target.symbolic->generalise(anatomy, target.precision);
+  if (lowered.general->symbol_count() == 0) return;
+  lowered.code.program = lower_for_many_sizes(graph, *lowered.general, target);
+  if (lowered.code.program) {
+    lowered.symbols = *lowered.general->match(anatomy);
+  } else {
+    lowered.general.emplace(anatomy);
+  }
+}
+
+// False if the plugin refuses it: then all claims of the segment are withdrawn.
+bool compile_segment(Lowered& lowered, Claims& claims, const Target& target) {
+  host::PluginDevice& device = target.device;
+  const auto compiled = [&] { return device.compile(lowered.code.program.get(), static_cast<uint32_t>(target.effort)); };
+  return blaming(lowered.segment.graph, lowered.origin, [&] {
+    try {
+      lowered.code.executable = {compiled(), [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
+      return true;
+    } catch (const Error& refusal) {
+      if (refusal.code() != Code::kUnsupported) throw;
+      log::info("lowered, but not compiled: ", refusal.what());
+      for (const uint32_t node : lowered.segment.nodes)
+        withdraw(claims, node, cat("lowered, but not compiled: ", refusal.what()));
+      return false;
+    }
+  });
+}
+
+// False if the plugin refused a node, or the segment.
+bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
+  NarrowedGraph narrowed = narrow(lowered.segment.graph, target.narrowing);
+  verify_if_asked(narrowed.graph, "narrowing");
+  SymbolicPrograms::Code& code = lowered.code;
+  if (target.symbolic) lower_symbolic(lowered, narrowed.graph, target);
+  if (!code.program && !code.executable) code.program = lower_as_it_is(lowered.segment, narrowed, claims, target);
+  lowered.origin = std::move(narrowed.origin);
+  lowered.reused = code.executable != nullptr;
+  return lowered.reused || (code.program && compile_segment(lowered, claims, target));
+}
+
+// None if the plugin refused a node.
+std::optional<std::vector<Lowered>> try_lower(const Graph& graph, Claims& claims, const Target& target) {
+  std::vector<Lowered> result;
+  for (Segment& segment : partition(graph, claims.clusters)) {
+    verify_if_asked(segment.graph, "partition");
+    result.push_back({std::move(segment)});
+    if (result.back().segment.on_device && !lower_segment(result.back(), claims, target)) return std::nullopt;
+  }
+  return result;
+}
+
+std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, const Target& target) {
+  while (true) {
+    if (auto lowered = try_lower(graph, claims, target)) return *std::move(lowered);
+  }
+}
+
+// Takes the segment's graph, and leaves how it meets the whole.
+Step build_step(Lowered& lowered, const Claims& claims, const Target& target) {
+  Step step{lowered.segment.on_device, std::move(lowered.segment.graph)};
+  step.scalars = lowered.segment.scalars;
+  step.origin = std::move(lowered.origin);
+  if (!step.on_device) {
+    for (const uint32_t node : lowered.segment.nodes) step.reasons.push_back(claims.reasons[node]);
+    return step;
+  }
+  step.symbols = std::move(lowered.symbols);
+  step.reused = lowered.reused;
+  step.executable = lowered.code.executable;
+  if (lowered.general) target.symbolic->insert(*std::move(lowered.general), target.precision, std::move(lowered.code));
+  return step;
+}
+
+// Gives every buffer param and every output of a step a slot, and the steps theirs.
+class SlotPlan {
+ public:
+  explicit SlotPlan(Program& program) : program_(program), slot_of_(program.graph.types.size(), kNone) {
+    for (const Param& param : program.graph.params) {
+      if (param.scalar) {
+        ++program.scalar_count;
+      } else {
+        add(param.value);
+        ++program.input_count;
+      }
+    }
+  }
+
+  void connect(Step& step, const Segment& segment) {
+    for (const ValueId input : segment.inputs) step.inputs.push_back(slot_of_[input]);
+    for (const ValueId output : segment.outputs) step.outputs.push_back(add(output));
+  }
+
+  void finish() {
+    for (const ValueId output : program_.graph.outputs) program_.outputs.push_back(slot_of_[output]);
+    add_releases();
+  }
+
+ private:
+  uint32_t add(ValueId value) {
+    program_.slots.push_back(program_.graph.types[value]);
+    return slot_of_[value] = static_cast<uint32_t>(program_.slots.size() - 1);
+  }
+
+  // What no step reads goes after the first one.
+  void add_releases() {
+    if (program_.steps.empty()) return;
+    std::vector<size_t> last(program_.slots.size(), 0);
+    for (size_t i = 0; i < program_.steps.size(); ++i) {
+      for (const uint32_t slot : program_.steps[i].inputs) last[slot] = i;
+    }
+    std::vector<bool> kept(program_.slots.size(), false);
+    for (const uint32_t slot : program_.outputs) kept[slot] = true;
+    for (uint32_t slot = 0; slot < last.size(); ++slot) {
+      if (!kept[slot]) program_.steps[last[slot]].released.push_back(slot);
+    }
+  }
+
+  Program& program_;
+  std::vector<uint32_t> slot_of_;  // by value of the program's graph
+};
+
+void assemble(Program& program, std::vector<Lowered> lowered, const Claims& claims, const Target& target) {
+  SlotPlan slots(program);
+  for (Lowered& part : lowered) {
+    program.steps.push_back(build_step(part, claims, target));
+    slots.connect(program.steps.back(), part.segment);
+  }
+  slots.finish();
+}
+
+std::string host_ops_text(const Program& program) {
+  std::map<std::string, size_t> counts;
+  for (const Step& step : program.steps) {
+    if (step.on_device) continue;
+    for (const Node& node : step.graph.nodes) ++counts[op_name(node.op)];
+  }
+  std::string text;
+  for (const auto& [op, count] : counts) text += cat(text.empty() ? "; on the host: " : ", ", count, " ", op);
+  return text;
+}
+
+void report(const Program& program, const Target& target, Clock::time_point begin) {
+  if (!log::enabled(log::Level::kInfo)) return;
+  const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+  log::info(program.is_quick ? "compiled with little effort " : "compiled ", program.graph.nodes.size(), " nodes into ",
+            program.steps.size(), " segments in ", ms, " ms", host_ops_text(program));
+  if (!log::enabled(log::Level::kDebug)) return;
+  log::debug(print(program.graph), program_text(program, target.device, target.narrowing, target.precision));
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
+                                       SymbolicPrograms* symbolic, Effort effort) {
+  const auto begin = Clock::now();
+  auto program = std::make_shared<Program>();
+  program->graph = std::move(graph);
+  run_passes(program->graph);
+  Claims claims = ask_claims(program->graph, device, narrowing);
+  const auto clusters_of = [&](const Graph& trial) { return ask_claims(trial, device, narrowing).clusters; };
+  const bool is_partial = std::ranges::find(claims.clusters, 0u) != claims.clusters.end();
+  if (is_partial && device.can_compute() &&
+      decompose::decompose(program->graph, clusters_of, must_stay_wide(program->graph, narrowing))) {
+    run_passes(program->graph);
+    claims = ask_claims(program->graph, device, narrowing);
+  }
+  const Target target{device, narrowing, precision, symbolic, effort};
+  std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, target);
+  program->is_quick = effort < usual_effort();
+  assemble(*program, std::move(lowered), claims, target);
+  report(*program, target, begin);
+  return program;
+}
+
+std::string program_text(const Program& program, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
+  std::string text;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    const Step& step = program.steps[i];
+    std::optional<std::string> own;
+    if (step.on_device) {
+      const auto lowered = lower(narrow(step.graph, narrowing).graph, {device, narrowing, precision, nullptr, usual_effort()});
+      own = device.program_text(lowered.get());
+    }
+    text += cat("step ", i, step.on_device ? " on the device\n" : " on the host\n", own ? *own : print(step.graph));
+    if (!text.ends_with('\n')) text += '\n';
+  }
+  return text;
+}
+
+}  // namespace ltc

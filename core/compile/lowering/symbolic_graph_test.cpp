@@ -1,0 +1,171 @@
+#include "core/compile/lowering/symbolic_graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/compile/lowering/symbolic_programs.h"
+#include "core/ir/text.h"
+
+namespace ltc {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Optional;
+
+// A linear layer of `n` rows whose result is flattened, and divided by its number of elements.
+Graph layer(int64_t n, int64_t width = 3) {
+  return parse(cat("graph(%0: f32[", n, ",5], %1: f32[5,", width, "], %2: f64 scalar) { %3: f32[", n, ",", width,
+                   "] = aten::mm(%0, %1) %4: f32[", width * n, "] = aten::reshape(%3) {shape=[", width * n, "]} %5: f32[",
+                   width * n + 2, "] = aten::constant_pad_nd(%4, %2) {pad=[1,1]} %6: f32[", width * n + 2,
+                   "] = aten::div.Tensor(%5) {other=", width * n, ".0} return %6 }"));
+}
+
+std::optional<SymbolicGraph> learn(const Graph& then, const Graph& now) {
+  return SymbolicGraph::learn(SymbolicGraph(Anatomy(then)), Anatomy(now));
+}
+
+// "2*s0+1"
+std::string formula(const ltc_symbolic_number& number) {
+  return cat(number.attr == LTC_NONE ? "%" : "node ", number.owner, ".", number.element, " = ", number.scale, "*s", number.symbol,
+             "+", number.offset);
+}
+
+std::vector<std::string> formulas(const SymbolicGraph& graph) {
+  std::vector<std::string> texts;
+  for (const auto& number : graph.numbers()) texts.push_back(formula(number));
+  return texts;
+}
+
+TEST(SymbolicGraph, LearnsWhatFollowsTheBatch) {
+  const auto graph = learn(layer(8), layer(16));
+  ASSERT_TRUE(graph);
+  EXPECT_EQ(graph->symbol_count(), 2u);
+  EXPECT_THAT(formulas(*graph), ElementsAre("%0.0 = 1*s0+0", "%3.0 = 1*s0+0", "%4.0 = 3*s0+0", "node 1.0 = 3*s0+0",
+                                            "node 3.0 = 3*s0+0", "%5.0 = 1*s1+0", "%6.0 = 1*s1+0"));
+}
+
+TEST(SymbolicGraph, MatchesEverySizeOfTheSameLaw) {
+  const auto graph = learn(layer(8), layer(16));
+  for (const int64_t n : {0, 1, 2, 8, 1000}) EXPECT_TRUE(graph->match(Anatomy(layer(n)))) << n;
+}
+
+TEST(SymbolicGraph, ComparesEveryNumber) {
+  const auto general = learn(layer(8), layer(16));
+  const Anatomy fits(layer(24));
+  ASSERT_TRUE(general->match(fits));
+  for (size_t i = 0; i < fits.numbers.size(); ++i) {
+    Anatomy changed = fits;
+    ++changed.numbers[i];
+    EXPECT_FALSE(general->match(changed)) << "number " << i;
+  }
+  EXPECT_FALSE(general->match(Anatomy(layer(24, 4))));
+}
+
+TEST(SymbolicGraph, AnotherStructureIsAnotherGraph) {
+  const auto with = [](const std::string& op, const std::string& attrs, const char* dtype = "f32") {
+    return parse(cat("graph(%0: ", dtype, "[4]) { %1: ", dtype, "[4] = ", op, "(%0) {", attrs, "} return %1 }"));
+  };
+  const Graph graph = with("aten::x", "a=1, b=0.5, c=true, d=\"e\"");
+  EXPECT_TRUE(learn(graph, graph));
+  for (const Graph& other : {with("aten::y", "a=1, b=0.5, c=true, d=\"e\""), with("aten::x", "a=1, b=0.25, c=true, d=\"e\""),
+                             with("aten::x", "a=1, b=0.5, c=false, d=\"e\""), with("aten::x", "a=1, b=0.5, c=true, d=\"f\""),
+                             with("aten::x", "a=1.0, b=0.5, c=true, d=\"e\""), with("aten::x", "z=1, b=0.5, c=true, d=\"e\""),
+                             with("aten::x", "a=[1], b=0.5, c=true, d=\"e\""), with("aten::x", "a=1, b=0.5, c=true"),
+                             with("aten::x", "a=1, b=0.5, c=true, d=\"e\"", "i64"),
+                             with("aten::x", "a=1, b=-0.0, c=true, d=\"e\""), with("aten::x", "a=1, b=nan, c=true, d=\"e\"")})
+    EXPECT_FALSE(learn(graph, other)) << print(other);
+}
+
+TEST(SymbolicGraph, ZeroIsNotMinusZero) {
+  const auto with = [](const char* number) {
+    return parse(cat("graph(%0: f32[4]) { %1: f32[4] = aten::x(%0) {a=", number, "} return %1 }"));
+  };
+  EXPECT_FALSE(SymbolicGraph(Anatomy(with("0.0"))).match(Anatomy(with("-0.0"))));
+  EXPECT_TRUE(SymbolicGraph(Anatomy(with("-0.0"))).match(Anatomy(with("-0.0"))));
+  EXPECT_TRUE(SymbolicGraph(Anatomy(with("nan"))).match(Anatomy(with("nan"))));
+}
+
+TEST(SymbolicGraph, SizesOfZeroAndOneTeachNothing) {
+  for (const int64_t n : {0, 1}) {
+    EXPECT_FALSE(learn(layer(n), layer(8)));
+    EXPECT_FALSE(learn(layer(8), layer(n)));
+  }
+}
+
+TEST(SymbolicGraph, ASizeThatFitsByChanceIsComparedAndLearnedAgain) {
+  const auto pair = [](int64_t a, int64_t b) {
+    return parse(cat("graph(%0: f32[", a, "], %1: f32[", b, "]) { %2: f32[", a, "] = aten::neg(%0) %3: f32[", b,
+                     "] = aten::neg(%1) return %2, %3 }"));
+  };
+  const auto one = learn(pair(4, 4), pair(6, 6));
+  EXPECT_EQ(one->symbol_count(), 1u);
+  EXPECT_FALSE(one->match(Anatomy(pair(6, 8))));
+  const auto two = SymbolicGraph::learn(*one, Anatomy(pair(8, 10)));
+  EXPECT_EQ(two->symbol_count(), 2u);
+  EXPECT_THAT(two->match(Anatomy(pair(3, 7))), Optional(ElementsAre(3, 7)));
+}
+
+TEST(SymbolicGraph, NumbersTooLargeForALawAreSymbols) {
+  const auto with = [](int64_t size, int64_t end) {
+    return parse(cat("graph(%0: u8[", size, "]) { %1: u8[", size, "] = aten::slice.Tensor(%0) {end=", end, "} return %1 }"));
+  };
+  const auto graph = learn(with(4, INT64_MIN), with(8, INT64_MAX));
+  EXPECT_EQ(graph->symbol_count(), 2u);
+  EXPECT_TRUE(graph->match(Anatomy(with(5, 7))));
+  const auto doubled = learn(with(4, 8), with(8, 16));
+  EXPECT_FALSE(doubled->match(Anatomy(with(INT64_MAX, -2))));
+}
+
+// ---- what was compiled
+
+std::shared_ptr<ltc_executable> executable(std::shared_ptr<int> alive) {
+  return {std::move(alive), reinterpret_cast<ltc_executable*>(1)};
+}
+
+TEST(SymbolicPrograms, LearnFromTheMostSimilar) {
+  SymbolicPrograms programs(4);
+  programs.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {});
+  programs.insert(SymbolicGraph(Anatomy(layer(8, 7))), 0, {});
+  EXPECT_TRUE(programs.find(Anatomy(layer(8, 3)), 0));
+  EXPECT_FALSE(programs.find(Anatomy(layer(16, 3)), 0));
+  const SymbolicGraph general = programs.generalise(Anatomy(layer(16, 3)), 0);
+  EXPECT_TRUE(general.match(Anatomy(layer(5, 3))));
+  EXPECT_FALSE(general.match(Anatomy(layer(5, 7))));
+}
+
+TEST(SymbolicPrograms, KnowTheirPrecision) {
+  SymbolicPrograms programs(4);
+  programs.insert(SymbolicGraph(Anatomy(layer(8))), 1, {});
+  EXPECT_FALSE(programs.find(Anatomy(layer(8)), 0));
+  EXPECT_EQ(programs.generalise(Anatomy(layer(16)), 0).symbol_count(), 0u);
+  EXPECT_EQ(programs.generalise(Anatomy(layer(16)), 1).symbol_count(), 2u);
+}
+
+TEST(SymbolicPrograms, TheLeastRecentlyUsedLeaves) {
+  SymbolicPrograms programs(2);
+  auto first = std::make_shared<int>(), second = std::make_shared<int>();
+  programs.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {nullptr, executable(first)});
+  programs.insert(SymbolicGraph(Anatomy(layer(8, 5))), 0, {nullptr, executable(second)});
+  EXPECT_TRUE(programs.find(Anatomy(layer(8, 3)), 0));
+  programs.insert(SymbolicGraph(Anatomy(layer(8, 7))), 0, {});
+  EXPECT_EQ(first.use_count(), 2);
+  EXPECT_EQ(second.use_count(), 1);
+}
+
+TEST(SymbolicPrograms, AreBoundedByBytes) {
+  SymbolicPrograms one(2);
+  one.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {});
+  SymbolicPrograms programs(100, 2 * one.bytes());
+  for (const int64_t taps : {3, 5, 7, 9}) programs.insert(SymbolicGraph(Anatomy(layer(8, taps))), 0, {});
+  EXPECT_EQ(programs.bytes(), 2 * one.bytes());
+  EXPECT_FALSE(programs.find(Anatomy(layer(8, 5)), 0));
+  EXPECT_TRUE(programs.find(Anatomy(layer(8, 7)), 0));
+  SymbolicPrograms small(100, 1);
+  small.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {});
+  EXPECT_TRUE(small.find(Anatomy(layer(8, 3)), 0));
+}
+
+}  // namespace
+}  // namespace ltc

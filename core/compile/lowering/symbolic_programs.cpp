@@ -1,0 +1,43 @@
+#include "core/compile/lowering/symbolic_programs.h"
+
+#include <utility>
+
+namespace ltc {
+namespace {
+
+constexpr uint64_t kExecutableShare = 24;  // so many times the graph: as much for each node as the program cache counts
+
+}  // namespace
+
+std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const Anatomy& graph, uint32_t precision) {
+  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
+    if (entry->precision != precision) continue;
+    if (auto symbols = entry->graph.match(graph)) {
+      entries_.splice(entries_.begin(), entries_, entry);
+      return Found{entry->code, *std::move(symbols)};
+    }
+  }
+  return std::nullopt;
+}
+
+SymbolicGraph SymbolicPrograms::generalise(const Anatomy& graph, uint32_t precision) const {
+  std::optional<SymbolicGraph> best;
+  for (const Entry& entry : entries_) {
+    if (entry.precision != precision) continue;
+    auto learned = SymbolicGraph::learn(entry.graph, graph);
+    if (learned && (!best || learned->numbers().size() < best->numbers().size())) best = std::move(learned);
+  }
+  return best ? *std::move(best) : SymbolicGraph(graph);
+}
+
+void SymbolicPrograms::insert(SymbolicGraph graph, uint32_t precision, Code code) {
+  const uint64_t bytes = sizeof(Entry) + (1 + kExecutableShare) * graph.size_bytes();
+  while (!entries_.empty() && (entries_.size() >= capacity_ || bytes_ + bytes > limit_bytes_)) {
+    bytes_ -= entries_.back().bytes;
+    entries_.pop_back();
+  }
+  entries_.push_front({std::move(graph), precision, std::move(code), bytes});
+  bytes_ += bytes;
+}
+
+}  // namespace ltc

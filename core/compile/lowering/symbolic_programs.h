@@ -1,0 +1,55 @@
+// What a plugin that understands symbolic sizes (ltc/symbolic.h) has compiled: found again for graphs of other sizes.
+//
+// Size: at most `capacity` entries, and at most `limit_bytes` by an estimate, but always the newest one. The least recently used
+// leaves first.
+// Threads: guarded by the caller, as the ProgramCache beside it. Gone before the device.
+#pragma once
+
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/compile/lowering/symbolic_graph.h"
+#include "ltc/plugin.h"
+
+namespace ltc {
+
+class SymbolicPrograms {
+ public:
+  struct Code {
+    std::shared_ptr<ltc_program> program;  // null if it was loaded
+    std::shared_ptr<ltc_executable> executable;
+  };
+  struct Found {
+    Code code;
+    std::vector<int64_t> symbols;  // their values; none for code of just these sizes
+  };
+
+  explicit SymbolicPrograms(size_t capacity, uint64_t limit_bytes = uint64_t{256} << 20)
+      : capacity_(capacity), limit_bytes_(limit_bytes) {}
+
+  // Code that computes the graph. `precision`: see precision.h.
+  std::optional<Found> find(const Anatomy& graph, uint32_t precision);
+
+  // The graph as the general one that it shows to be beside the most similar of those compiled before; itself where there is
+  // none.
+  SymbolicGraph generalise(const Anatomy& graph, uint32_t precision) const;
+
+  void insert(SymbolicGraph graph, uint32_t precision, Code code);
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  struct Entry {
+    SymbolicGraph graph;
+    uint32_t precision;
+    Code code;
+    uint64_t bytes;
+  };
+
+  size_t capacity_;
+  uint64_t limit_bytes_, bytes_ = 0;
+  std::list<Entry> entries_;  // most recently used first
+};
+
+}  // namespace ltc

@@ -1,0 +1,273 @@
+#include "core/run/device/capture.h"
+
+#include <algorithm>
+
+#include "core/run/device/recorder.h"
+
+namespace ltc {
+namespace {
+
+// Records of a function that joins the step around it rather than end it: a barrier and a run cost more than to record so many.
+constexpr size_t kShortRecording = 256;
+
+}  // namespace
+
+bool Captured::computes_like(const Captured& other) const {
+  return program == other.program && inputs == other.inputs && outputs == other.outputs && scalar_of == other.scalar_of &&
+         scalars.size() == other.scalars.size() && draws == other.draws && bindings == other.bindings;
+}
+
+Capture::Capture(LazyDevice& device) : CaptureState(device), outer_(t_capture) {
+  if (device.is_eager_) fail(Code::kUnsupported, "nothing is captured with LTC_EAGER=1");
+  tape_.is_capture = true;
+  {
+    std::lock_guard lock(device.mutex_);
+    tape_.epoch = ++device.last_epoch_;
+    device.captures_.push_back(&tape_);
+  }
+  t_capture = this;
+}
+
+Capture::~Capture() { end(); }
+
+void Capture::end() {
+  if (!std::exchange(is_open_, false)) return;
+  t_capture = outer_;
+  std::lock_guard lock(device_.mutex_);
+  std::erase(device_.captures_, &tape_);
+}
+
+void Capture::add_argument(LazyStorage& stand_in, TypeId type) {
+  auto buffer = std::make_shared<Buffer>(device_.queue_, type, /*is_stand_in=*/true);
+  argument_of_.emplace(buffer.get(), static_cast<uint32_t>(stand_ins_.size()));
+  stand_ins_.push_back(&stand_in);
+  Recorder recorder(device_);
+  recorder.bind(stand_in, std::move(buffer), type);
+}
+
+void Capture::note_draw(TypeId type, std::shared_ptr<void> generator) {
+  const auto count = static_cast<uint32_t>(tape_.scalars.size());
+  draws_.push_back({count - 2, count - 1, type, std::move(generator)});
+}
+
+Place Capture::place_of(const BufferRef& buffer) const {
+  if (const auto it = argument_of_.find(buffer.get()); it != argument_of_.end()) return {Place::kArgument, it->second};
+  return {Place::kConstant, 0, buffer};
+}
+
+// Whether what the storage holds was made by this capture. An empty one was never written, and reads as zeros.
+bool Capture::holds_own(const LazyStorage& storage) const {
+  if (storage.is_empty()) return true;
+  return storage.buffer_ ? tape_.readable.contains(storage.buffer_) : storage.epoch_ == tape_.epoch && storage.value_ != kNone;
+}
+
+// False where a storage does not hold what this capture has made.
+bool Capture::bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const {
+  std::vector<LazyStorage*> storages(stand_ins_);
+  storages.insert(storages.end(), results.begin(), results.end());
+  if (!tape_.history.empty()) captured.undo.before.resize(roots.size(), kNone);
+  for (uint32_t i = 0; i < storages.size(); ++i) {
+    const LazyStorage& storage = *storages[i];
+    if (!holds_own(storage)) return false;
+    Place place;
+    if (storage.buffer_) {
+      place = place_of(storage.buffer_);
+    } else if (!storage.is_empty()) {
+      place = {Place::kOutput, static_cast<uint32_t>(std::ranges::find(roots, storage.value_, &Root::value) - roots.begin())};
+      if (storage.before_ != kNone) captured.undo.before[place.index] = storage.before_;
+    }
+    const bool unchanged = i < stand_ins_.size() && place.kind == Place::kArgument && place.index == i;
+    if (!unchanged && place.kind != Place::kNothing) captured.bindings.push_back({i, std::move(place), storage.type_});
+  }
+  return true;
+}
+
+std::shared_ptr<const ShortRecording> Capture::recording(std::span<const Root> roots) const {
+  auto recording = std::make_shared<ShortRecording>(tape_.trace, tape_.locations);
+  for (const BufferRef& input : tape_.inputs) recording->reads.push_back(place_of(input));
+  for (const Root& root : roots) recording->outputs.push_back(root.value);
+  return recording;
+}
+
+Captured Capture::finish(std::span<LazyStorage* const> results) {
+  LongCall call;
+  Captured captured;
+  LazyDevice::Cut step;
+  bool is_own = false;
+  {
+    std::lock_guard lock(device_.mutex_);
+    LazyDevice::collect_roots(tape_, step.roots);
+    is_own = bind_results(captured, results, step.roots);
+  }
+  if (!is_own)
+    refuse(
+        "a result or a written argument holds what the function has not computed itself: a tensor from outside, or "
+        "another thread's");
+  end();
+  metrics::counter(metrics::kCaptures) += 1;
+  metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(tape_.locations.size());
+  captured.draws = std::move(draws_);
+  captured.scalars = std::move(tape_.scalars);
+  for (const Record& record : tape_.trace.records) {
+    if (record.op == kOpScalar) captured.scalar_dtypes.push_back(type_of(record.type).dtype);
+  }
+  if (step.roots.empty()) return captured;
+  for (const Root& root : step.roots) captured.outputs.push_back(tape_.trace.records[root.value].type);
+  if (tape_.trace.records.size() <= kShortRecording) captured.recording = recording(step.roots);
+  step.trace = std::move(tape_.trace);
+  step.locations = std::move(tape_.locations);
+  const auto order = lock_in_slices(device_.submission_);
+  const CachedProgram& found = device_.look_up(step, /*is_kept=*/true);
+  captured.program = found.program;
+  captured.precision = step.precision;
+  captured.step = found.step;
+  captured.scalar_of = found.step->scalars;
+  for (const BufferRef& input : tape_.inputs) captured.inputs.push_back(place_of(input));
+  note_overwritten(captured);
+  return captured;
+}
+
+void Capture::note_overwritten(Captured& captured) {
+  captured.undo.history = std::move(tape_.history);
+  for (Overwritten& overwritten : captured.undo.history) {
+    captured.overwritten.push_back(overwritten.buffer ? place_of(std::exchange(overwritten.buffer, nullptr)) : Place());
+  }
+}
+
+namespace {
+
+BufferRef held_at(const Place& place, std::span<LazyStorage* const> storages, std::span<const BufferRef> outputs) {
+  switch (place.kind) {
+    case Place::kArgument: return storages[place.index]->buffer();
+    case Place::kOutput: return outputs[place.index];
+    case Place::kConstant: return place.constant;
+    case Place::kNothing: break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+// False if an argument is only traced.
+bool LazyDevice::bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run,
+                           std::vector<BufferRef>& bound) {
+  std::lock_guard lock(mutex_);
+  for (const Place& place : captured.inputs) run.inputs.push_back(held_at(place, storages, run.outputs));
+  for (size_t i = 0; i < captured.overwritten.size(); ++i) {
+    run.undo.history[i].buffer = held_at(captured.overwritten[i], storages, run.outputs);
+  }
+  for (const Binding& binding : captured.bindings) bound.push_back(held_at(binding.place, storages, run.outputs));
+  const auto stands_in = [](const BufferRef& buffer) { return buffer && buffer->is_stand_in; };
+  if (std::ranges::any_of(run.inputs, stands_in) || std::ranges::any_of(bound, stands_in))
+    fail(Code::kInvalidArgument, kStandsIn);
+  const auto is_null = [](const BufferRef& buffer) { return !buffer; };
+  if (std::ranges::any_of(run.inputs, is_null) || std::ranges::any_of(bound, is_null)) return false;
+  for (size_t i = 0; i < bound.size(); ++i) {
+    LazyStorage& storage = *storages[captured.bindings[i].storage];
+    unlink(storage);
+    storage.declare(captured.bindings[i].type, type_of(captured.bindings[i].type));
+    std::swap(storage.buffer_, bound[i]);
+  }
+  return true;
+}
+
+namespace {
+
+// Records once more what a capture recorded, with what the call's storages hold in the place of its stand-ins.
+class Replay {
+ public:
+  Replay(Recorder& recorder, const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages)
+      : recorder_(recorder), captured_(captured), recording_(*captured.recording), scalars_(scalars), storages_(storages) {}
+
+  void run() {
+    for (const Record& record : recording_.trace.records) values_.push_back(add(record));
+    std::vector<Held> held;  // all of it before anything is bound: an argument may hold another one's value
+    for (const Binding& binding : captured_.bindings) held.push_back(held_at(binding.place));
+    for (size_t i = 0; i < held.size(); ++i) {
+      const Binding& binding = captured_.bindings[i];
+      LazyStorage& storage = *storages_[binding.storage];
+      held[i].buffer ? recorder_.bind(storage, std::move(held[i].buffer), binding.type)
+                     : recorder_.bind(storage, held[i].value, binding.type);
+    }
+  }
+
+ private:
+  struct Held {
+    ValueId value;
+    BufferRef buffer;
+  };
+
+  ValueId add(const Record& record) {
+    switch (record.op) {
+      case kOpParam: {
+        const Place& place = recording_.reads[next_read_++];
+        return place.kind == Place::kConstant ? recorder_.input(place.constant, record.type)
+                                              : recorder_.read(*storages_[place.index]);
+      }
+      case kOpScalar: return recorder_.scalar(type_of(record.type).dtype, scalars_[next_scalar_++]);
+      case kOpResult: return recorder_.result(values_[record.in[0]], record.in[1], record.type);
+      default: break;
+    }
+    inputs_.clear();
+    for (const ValueId input : recording_.trace.inputs(record)) inputs_.push_back(input == kNone ? kNone : values_[input]);
+    return recorder_.node(record.op, record.type, record.attrs, inputs_, recording_.locations[next_location_++]);
+  }
+
+  Held held_at(const Place& place) {
+    if (place.kind == Place::kConstant) return {kNone, place.constant};
+    if (place.kind == Place::kOutput) return {values_[recording_.outputs[place.index]], nullptr};
+    LazyStorage& argument = *storages_[place.index];
+    return argument.buffer() ? Held{kNone, argument.buffer()} : Held{recorder_.read(argument), nullptr};
+  }
+
+  Recorder& recorder_;
+  const Captured& captured_;
+  const ShortRecording& recording_;
+  const std::span<const Scalar> scalars_;
+  const std::span<LazyStorage* const> storages_;
+  std::vector<ValueId> values_;  // by record: what it is here
+  std::vector<ValueId> inputs_;
+  size_t next_read_ = 0, next_scalar_ = 0, next_location_ = 0;
+};
+
+}  // namespace
+
+// Once in a step, which a loop of calls that nobody ends with a barrier would otherwise make longer and longer.
+bool LazyDevice::replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {
+  if (!captured.recording) return false;
+  Recorder recorder(*this);
+  if (std::exchange(replayed_in_, tape_.epoch) == tape_.epoch) return false;
+  Replay(recorder, captured, scalars, storages).run();
+  return true;
+}
+
+void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {
+  LongCall call;
+  enter();
+  static metrics::Counter& calls = metrics::counter(metrics::kCapturedCalls);
+  calls += 1;
+  while (true) {
+    if (captured.program) queue_.await_room();
+    auto order = lock_in_slices(submission_);
+    Run run{captured.program, {}, {scalars.begin(), scalars.end()}};
+    run.step = captured.step;
+    run.undo = captured.undo;
+    for (const TypeId type : captured.outputs) run.outputs.push_back(std::make_shared<Buffer>(queue_, type));
+    std::vector<BufferRef> bound;
+    if (bind_call(captured, storages, run, bound)) {
+      bound.clear();  // what was there before: the run may hold the last reference now
+      if (!captured.program) return;
+      run.id = ++run_id_;
+      queue_.execute(std::move(run));
+      order.unlock();
+      if (process_is_ending()) [[unlikely]]
+        queue_.drain();
+      return;
+    }
+    order.unlock();
+    if (replay(captured, scalars, storages)) return;
+    sync(metrics::kCallBarrier);
+  }
+}
+
+}  // namespace ltc

@@ -1,0 +1,42 @@
+// What the calling thread is capturing, as far as recording has to know it. capture.h has the rest.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/base/api.h"
+#include "core/run/device/tape.h"
+
+namespace ltc {
+
+class LazyDevice;
+
+inline constexpr const char* kFromCapture =
+    "this tensor was made inside a function that torch.compile or ltc.jit recorded, and has no value outside of it: return it";
+inline constexpr const char* kStandsIn =
+    "this tensor stands for an argument while torch.compile or ltc.jit records a function, and has no value outside of that "
+    "call: "
+    "the function's own thread may use it, before the function returns";
+
+class LTC_API CaptureState {
+ public:
+  LazyDevice& device() const { return device_; }
+  Tape& tape() { return tape_; }
+
+  // Why the capture was refused; empty if it was not.
+  const std::string& refusal() const { return refusal_; }
+  [[noreturn]] void refuse(std::string_view why);
+
+ protected:
+  explicit CaptureState(LazyDevice& device) : device_(device) {}
+  ~CaptureState() = default;
+
+  LazyDevice& device_;
+  Tape tape_;
+  std::string refusal_;
+};
+
+// Null mostly. It is a Capture.
+extern LTC_API LTC_THREAD_LOCAL constinit CaptureState* t_capture;
+
+}  // namespace ltc

@@ -1,0 +1,393 @@
+#include "core/run/device/lazy_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/base/env.h"
+#include "core/base/log.h"
+#include "core/compile/cache/saved_program.h"
+#include "core/compile/lowering/precision.h"
+#include "core/host/registry.h"
+#include "core/ir/text.h"
+#include "core/report/fallback_policy.h"
+#include "core/report/misses.h"
+#include "core/report/timeline.h"
+#include "core/run/device/varying_offsets.h"
+#include "core/run/process/fork.h"
+#include "core/run/process/process_end.h"
+
+namespace ltc {
+
+namespace {
+
+constexpr size_t kRunWindow = 2;          // steps of any length queued or running before a barrier waits
+constexpr size_t kCachedPrograms = 1024;  // per device
+constexpr size_t kSymbolicPrograms = 256;
+constexpr uint32_t kQuickRuns = 8;  // of a program compiled with little effort, before it is optimized
+
+// Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
+constexpr size_t kLongTrace = 1u << 15;
+
+constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
+constexpr std::chrono::seconds kPatienceAtEnd{5};  // with a thread that opens a device
+
+struct Devices {
+  std::timed_mutex mutex;
+  std::vector<std::unique_ptr<LazyDevice>> by_ordinal;
+};
+
+constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program an earlier process has compiled
+
+// Whether the calling thread is opening a device, and holds that mutex: a driver may end the process there.
+LTC_THREAD_LOCAL constinit bool t_opens_device = false;
+
+struct Opening {
+  Opening() { t_opens_device = true; }
+  ~Opening() { t_opens_device = false; }
+};
+
+// Of the main thread. Only drains: the end of that thread need not be the process'.
+struct DrainedAtEnd {
+  ~DrainedAtEnd() {
+    LazyDevice::for_each([](LazyDevice& device) { device.wait(); });
+  }
+};
+
+// Leaked: storages may be destroyed after static objects.
+Devices& devices() {
+  static auto* instance = new Devices();
+  return *instance;
+}
+
+void count_compile(CompiledProgram::Source source) {
+  switch (source) {
+    case CompiledProgram::kDisk: metrics::counter(kDiskHits) += 1; return;
+    case CompiledProgram::kQuick: metrics::counter(metrics::kQuickCompile) += 1; return;
+    case CompiledProgram::kReused: metrics::counter(metrics::kSymbolicReuse) += 1; return;
+    case CompiledProgram::kCompiledForAll: metrics::counter(metrics::kSymbolicCompile) += 1; [[fallthrough]];
+    case CompiledProgram::kCompiled: metrics::counter(metrics::kUncachedCompile) += 1;
+  }
+}
+
+}  // namespace
+
+LazyDevice& LazyDevice::get(uint32_t ordinal) {
+  Devices& all = devices();
+  const auto lock = lock_in_slices(all.mutex);
+  if (ordinal < all.by_ordinal.size() && all.by_ordinal[ordinal]) [[likely]]
+    return *all.by_ordinal[ordinal];
+  refuse_after_fork();
+  const Opening opening;
+  auto& registry = host::Registry::instance();
+  const uint32_t count = registry.device_count();
+  if (ordinal >= count) fail(Code::kInvalidArgument, "there is no device ltc:", ordinal, ": the loaded backends have ", count);
+  watch_forks();
+  all.by_ordinal.resize(count);
+  all.by_ordinal[ordinal] = std::make_unique<LazyDevice>(ordinal, registry.open(ordinal));
+  // Handlers run in the reverse order: before those of whatever the plugin has made until now, which its work may need. What the
+  // work makes itself (oneDNN's table of primitives) goes before; but the objects of the thread that calls exit() go first.
+  std::atexit([] { shut_down(); });
+  if (getpid() == gettid()) thread_local const DrainedAtEnd drained;
+  return *all.by_ordinal[ordinal];
+}
+
+LazyDevice* LazyDevice::find(uint32_t ordinal) {
+  Devices& all = devices();
+  const std::unique_lock lock(all.mutex, std::try_to_lock);
+  return lock && ordinal < all.by_ordinal.size() ? all.by_ordinal[ordinal].get() : nullptr;
+}
+
+uint32_t LazyDevice::count() { return host::Registry::instance().device_count(); }
+
+// None where another thread is opening one for longer than that.
+std::vector<LazyDevice*> LazyDevice::in_use(std::chrono::milliseconds patience) {
+  std::unique_lock lock(devices().mutex, std::defer_lock);
+  for (auto waited = 0 * kWaitSlice; !t_opens_device && !lock.try_lock_for(kWaitSlice); check_interrupt()) {
+    if ((waited += kWaitSlice) > patience) return {};
+  }
+  std::vector<LazyDevice*> open;
+  for (const auto& device : devices().by_ordinal) {
+    if (device) open.push_back(device.get());
+  }
+  return open;
+}
+
+void LazyDevice::for_each(void (*visit)(LazyDevice&)) {
+  for (LazyDevice* device : in_use(kForEver)) visit(*device);
+}
+
+void LazyDevice::rest() {
+  if (forked()) return;
+  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->queue_.rest();
+}
+
+void LazyDevice::shut_down() {
+  if (forked()) return;
+  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->queue_.stop();
+}
+
+LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
+    : ordinal_(ordinal), is_eager_(env::is_set(env::kEager)), queue_(std::move(device), kRunWindow), cache_(kCachedPrograms) {
+  tape_.limit = limit_after(0);
+  if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic_.emplace(kSymbolicPrograms);
+}
+
+void LazyDevice::sync(std::string_view reason) { run(reason, false); }
+
+std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited) {
+  LongCall call;
+  enter();
+  if (tape().is_capture) t_capture->refuse(cat("a value was asked for, or a barrier (", reason, ")"));
+  metrics::counter(reason) += 1;
+  if (has_records()) queue_.await_room();
+  std::vector<BufferRef> outputs = run_step(is_awaited);
+  if (process_is_ending()) [[unlikely]]
+    queue_.drain();  // Python, which the work may need, is about to go
+  return outputs;
+}
+
+bool LazyDevice::has_records() {
+  std::lock_guard lock(mutex_);
+  return !tape_.trace.records.empty();
+}
+
+std::vector<BufferRef> LazyDevice::run_step(bool is_awaited) {
+  const auto order = lock_in_slices(submission_);
+  timeline::Span span("barrier", run_id_ + 1);
+  Cut& step = spare_;
+  cut(step);
+  std::vector<BufferRef> outputs;
+  if (is_eager_) outputs = step.outputs;
+  const CachedProgram* program = nullptr;
+  try {
+    if (!step.roots.empty()) program = &look_up(step);
+  } catch (...) {
+    enqueue_refused(step, std::current_exception());
+    throw;
+  }
+  program ? enqueue(*program, step, is_awaited) : recycle(step);
+  return outputs;
+}
+
+size_t LazyDevice::limit_after(size_t length) const { return is_eager_ ? 0 : std::min(kLongTrace, cuts_.next(length)); }
+
+// The barrier to count; empty if the trace goes on.
+std::string_view LazyDevice::reason_to_end() {
+  std::lock_guard lock(mutex_);
+  for (; tape_.limit < kLongTrace && tape_.limit <= tape_.trace.records.size(); tape_.limit = limit_after(tape_.limit)) {
+    if (cuts_.end_here(tape_.trace, tape_.locations, tape_.limit)) return metrics::kPlannedCut;
+  }
+  return tape_.trace.records.size() >= kLongTrace ? metrics::kTraceLimit : "";
+}
+
+void LazyDevice::end_trace() {
+  if (!is_eager_) {
+    if (const std::string_view reason = reason_to_end(); !reason.empty()) sync(reason);
+    return;
+  }
+  const std::vector<BufferRef> outputs = run(metrics::kEagerBarrier, true);
+  wait();
+  for (const BufferRef& output : outputs) queue_.check(*output);
+}
+
+// Live values, and for each the param it replaces in its storage: that one's buffer may become the value's.
+void LazyDevice::collect_roots(const Tape& tape, std::vector<Root>& roots) {
+  for (size_t value = 0; value < tape.owners.size(); ++value) {
+    const LazyStorage* owner = tape.owners[value];
+    if (!owner) continue;
+    Root root{static_cast<ValueId>(value)};
+    for (; owner && root.replaces == kNone; owner = owner->next_owner_) {
+      if (owner->entry_epoch_ == tape.epoch) root.replaces = owner->entry_;
+    }
+    roots.push_back(root);
+  }
+}
+
+// Ends the trace: each live value gets a buffer, promised to its storages, and recording starts afresh.
+void LazyDevice::cut(Cut& step) {
+  std::lock_guard lock(mutex_);
+  collect_roots(tape_, step.roots);
+  for (const Root& root : step.roots) {
+    step.outputs.push_back(std::make_shared<Buffer>(queue_, tape_.trace.records[root.value].type));
+  }
+  if (!tape_.history.empty()) step.undo.before.resize(step.roots.size(), kNone);
+  for (size_t i = 0; i < step.roots.size(); ++i) promise(step, std::exchange(tape_.owners[step.roots[i].value], nullptr), i);
+  metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(tape_.locations.size());
+  std::swap(step.trace, tape_.trace);
+  std::swap(step.locations, tape_.locations);
+  std::swap(step.inputs, tape_.inputs);
+  std::swap(step.scalars, tape_.scalars);
+  step.undo.history = std::exchange(tape_.history, {});
+  tape_.history.reserve(step.undo.history.size());  // the next step is often like this one
+  tape_.owners.clear();
+  tape_.views.clear();
+  tape_.epoch = ++last_epoch_;
+  cuts_.note_end();
+  tape_.limit = limit_after(0);
+}
+
+// The owners of a root get its buffer, or a copy where they held different values before.
+void LazyDevice::promise(Cut& step, LazyStorage* owner, size_t root) {
+  while (owner) {
+    owner->buffer_ = step.outputs[root];
+    owner->value_ = kNone;
+    if (owner->before_ != kNone) {
+      uint32_t& before = step.undo.before[root];
+      if (before == kNone) {
+        before = owner->before_;
+      } else {
+        step.undo.before.push_back(owner->before_);
+        step.undo.copied_from.push_back(static_cast<uint32_t>(root));
+        step.outputs.push_back(owner->buffer_ = std::make_shared<Buffer>(queue_, step.outputs[root]->type));
+      }
+    }
+    owner = std::exchange(owner->next_owner_, nullptr);
+  }
+}
+
+const CachedProgram& LazyDevice::look_up(Cut& step, bool is_kept) {
+  step.precision = precision_for(queue_.device());
+  const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision);
+  const bool is_due = known && known->program->is_quick && (is_kept || ++known->program->lookups == kQuickRuns);
+  if (known && !is_due) {
+    static metrics::Counter& hits = metrics::counter(metrics::kCachedCompile);
+    hits += 1;
+    return *known;
+  }
+  return compile(step, /*may_be_quick=*/!known && !is_kept);
+}
+
+// What new sizes come again and again for is not likely to come again itself: it is optimized once it does.
+const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
+  timeline::Span span("compile");
+  TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
+  ExplainedMiss miss = explain_miss(step.trace, step.roots, step.locations);
+  if (miss.miss && miss.miss->equal && !symbolic_) {
+    std::lock_guard lock(mutex_);
+    cuts_.learn(step.trace, step.locations, *miss.miss->equal);
+  }
+  const bool has_new_sizes = miss.miss && miss.miss->is_size && !repays_in_one_run(traced.graph);
+  const bool compiles_quickly =
+      !symbolic_ && usual_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
+  const bool is_quick = may_be_quick && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
+  CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision,
+                                             symbolic_ ? &*symbolic_ : nullptr, is_quick ? Effort::kQuick : usual_effort());
+  count_compile(compiled.source);
+  if (miss.miss) note_varying_offsets(miss.miss->offsets);
+  note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);
+  check_fallbacks(*compiled.program);
+  return *cache_.insert({std::move(compiled.program),
+                         std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations,
+                                                                     std::move(traced.buffers), std::move(traced.scalars)})});
+}
+
+void LazyDevice::enqueue(const CachedProgram& program, Cut& step, bool is_awaited) {
+  Run run{program.program, {}, step.scalars, std::move(step.outputs), ++run_id_, is_awaited, program.step, std::move(step.undo)};
+  run.inputs.assign(std::move_iterator(step.inputs.begin()), std::move_iterator(step.inputs.end()));
+  recycle(step);  // before the queue may refuse the run
+  queue_.execute(std::move(run));
+}
+
+// The queue computes the step op by op as far as that is possible. The barrier throws the refusal at once.
+void LazyDevice::enqueue_refused(Cut& step, std::exception_ptr refusal) {
+  auto recorded = std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations});
+  Run run{nullptr, std::move(step.inputs), step.scalars,         std::move(step.outputs), ++run_id_,
+          false,   std::move(recorded),    std::move(step.undo), std::move(refusal)};
+  recycle(step);
+  queue_.execute(std::move(run));
+}
+
+void LazyDevice::recycle(Cut& step) {
+  step.trace.clear();
+  step.locations.clear();
+  step.roots.clear();
+  step.inputs.clear();
+  step.outputs.clear();
+  step.scalars.clear();
+  step.undo = {};
+}
+
+BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
+  if (tape().is_capture) t_capture->refuse("a value was asked for");
+  for (bool synced = false;; synced = true) {
+    BufferRef buffer;
+    {
+      std::lock_guard lock(mutex_);
+      if (storage.is_empty()) return nullptr;
+      buffer = storage.buffer_;
+      if (!buffer && storage.epoch_ != tape_.epoch) fail(Code::kInvalidArgument, kFromCapture);
+    }
+    if (buffer) {
+      if (buffer->is_stand_in) fail(Code::kInvalidArgument, kStandsIn);
+      const auto order = lock_in_slices(submission_);  // another thread may have promised it and not queued its run yet
+      return buffer;
+    }
+    ensure(!synced, "a value is neither traced nor computed after a barrier");
+    run(reason, true);
+  }
+}
+
+void LazyDevice::describe(std::span<LazyStorage* const> storages, std::vector<Held>& held) {
+  std::lock_guard lock(mutex_);
+  ++stamp_;
+  for (uint32_t i = 0; i < storages.size(); ++i) {
+    LazyStorage& storage = *storages[i];
+    if (std::exchange(storage.stamp_, stamp_) != stamp_) storage.stamp_index_ = i;
+    held.push_back({storage.type_, storage.stamp_index_});
+  }
+}
+
+void LazyDevice::wait() {
+  LongCall call;
+  queue_.drain();
+}
+
+std::string LazyDevice::trace_text() {
+  std::lock_guard lock(mutex_);
+  std::vector<Root> roots;
+  collect_roots(tape_, roots);
+  return print(build_graph(tape_.trace, roots, tape_.locations).graph);
+}
+
+Tape& LazyDevice::tape_within_capture() { return &t_capture->device() == this ? t_capture->tape() : tape_; }
+
+Tape* LazyDevice::tape_of(const LazyStorage& storage) {
+  if (storage.epoch_ == tape_.epoch) [[likely]]
+    return &tape_;
+  const auto it = std::ranges::find(captures_, storage.epoch_, &Tape::epoch);
+  return it == captures_.end() ? nullptr : *it;
+}
+
+void LazyDevice::unlink(LazyStorage& storage) {
+  Tape* tape = tape_of(storage);
+  if (!tape || storage.value_ == kNone) return;
+  LazyStorage** place = &tape->owners[storage.value_];
+  while (*place && *place != &storage) place = &(*place)->next_owner_;
+  if (*place) *place = storage.next_owner_;
+  storage.next_owner_ = nullptr;
+  storage.value_ = kNone;
+}
+
+void LazyDevice::forget(LazyStorage& storage) {
+  if (forked()) return;
+  std::lock_guard lock(mutex_);
+  unlink(storage);
+}
+
+bool LazyDevice::forget_record(LazyStorage& storage) {
+  if (forked()) return false;
+  std::lock_guard lock(mutex_);
+  if (storage.buffer_) return false;
+  unlink(storage);
+  return true;
+}
+
+bool LazyStorage::forget_record() { return is_forgotten_ = device_.forget_record(*this); }
+
+LazyStorage::~LazyStorage() {
+  if (!is_forgotten_) device_.forget(*this);
+}
+
+}  // namespace ltc

@@ -1,0 +1,155 @@
+// A device as the program sees it: records ops into a trace, and at a barrier has the trace compiled and queued.
+//
+// Threads: any thread may record and sync. One mutex guards the trace and is held for the recording of one op and for cutting the
+//   trace, never while a program is compiled, run or waited for. A second one keeps barriers in order.
+#pragma once
+
+#include <mutex>
+#include <utility>
+
+#include "core/base/api.h"
+#include "core/base/spin_lock.h"
+#include "core/compile/cache/cache.h"
+#include "core/compile/lowering/symbolic_programs.h"
+#include "core/report/metrics.h"
+#include "core/run/device/capture_state.h"
+#include "core/run/device/planned_cuts.h"
+#include "core/run/device/tape.h"
+#include "core/run/process/fork.h"
+#include "core/run/process/interrupt.h"
+#include "core/run/process/process_end.h"
+#include "core/run/queue/queue.h"
+
+namespace ltc {
+
+class Capture;
+struct Captured;
+
+class LTC_API LazyDevice {
+ public:
+  // The device of that ordinal; the first use of any loads the plugins that LTC_BACKEND names. Throws what that throws, and
+  // Error(kInvalidArgument) with both numbers for an ordinal that no plugin has.
+  static LazyDevice& get(uint32_t ordinal);
+  static LazyDevice* find(uint32_t ordinal);         // null if it is not in use yet, or somebody is just opening one; never waits
+  static uint32_t count();                           // loads the plugins too
+  static void for_each(void (*visit)(LazyDevice&));  // those in use
+  // For the end of the process: rest() drains the queues and ends their threads, which later work begins again; after shut_down()
+  // there is no later work. The latter waits for no device that is just being opened.
+  static void rest();
+  static void shut_down();
+
+  // `ordinal` among this process' devices.
+  LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device);
+
+  uint32_t ordinal() const { return ordinal_; }
+  DeviceQueue& queue() { return queue_; }
+
+  // The barrier: everything that somebody still holds is compiled (or found) and queued; returns before it has run. `reason` is
+  // the counter to count. Throws what compiling throws; the values are then poisoned with the same error and recording goes on
+  // afresh.
+  void sync(std::string_view reason);
+
+  // The storage's value as a buffer, after a barrier if it is only traced. Null for an empty storage.
+  BufferRef computed(LazyStorage& storage, std::string_view reason);
+
+  // To be called when an op was recorded, no recorder being alive: with LTC_EAGER the op runs now, and its error is thrown here.
+  void end_op() {
+    if (is_eager_) [[unlikely]]
+      end_trace();
+  }
+  // The same for an op after which Recorder::is_long(). Without LTC_EAGER: syncs where the trace is to be cut.
+  void end_trace();
+
+  // The declared type of what each storage holds, kNoType of an empty one, and the first that is the same storage.
+  struct Held {
+    TypeId type;
+    uint32_t first;
+    bool operator==(const Held&) const = default;
+  };
+  void describe(std::span<LazyStorage* const> storages, std::vector<Held>& held);
+
+  // Runs a captured function: of `storages`, the first are its arguments, the others its results. Returns before it has run.
+  // Where an argument is only traced, a short function is recorded into that step; a barrier ends the step before any other.
+  void call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
+
+  // Waits until all that was queued is done.
+  void wait();
+
+  // The program that a barrier would run now, as text: for people and tests.
+  std::string trace_text();
+
+ private:
+  friend class Capture;
+  friend class Recorder;
+  friend class LazyStorage;
+
+  struct Cut {
+    Trace trace;
+    std::vector<LocationId> locations;
+    std::vector<Root> roots;
+    std::vector<BufferRef> inputs, outputs;
+    std::vector<Scalar> scalars;
+    Undo undo;
+    uint32_t precision = 0;  // see compile/lowering/precision.h; set when it is looked up
+  };
+
+  // The barrier and its steps; `is_awaited`: its caller waits for the results. With LTC_EAGER, returns what it computes.
+  std::vector<BufferRef> run(std::string_view reason, bool is_awaited);
+  std::vector<BufferRef> run_step(bool is_awaited);
+  bool has_records();
+  static std::vector<LazyDevice*> in_use(std::chrono::milliseconds patience);
+  static void collect_roots(const Tape& tape, std::vector<Root>& roots);
+  void cut(Cut& cut);
+  size_t limit_after(size_t length) const;
+  std::string_view reason_to_end();
+  void promise(Cut& cut, LazyStorage* owners, size_t root);
+  // The program of a step. Where it `is_kept`, for calls that will not look it up again, it has the usual effort.
+  const CachedProgram& look_up(Cut& cut, bool is_kept = false);
+  const CachedProgram& compile(Cut& cut, bool may_be_quick);
+  void enqueue(const CachedProgram& program, Cut& cut, bool is_awaited);
+  void enqueue_refused(Cut& cut, std::exception_ptr refusal);
+  bool replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
+  bool bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run, std::vector<BufferRef>& bound);
+  void recycle(Cut& cut);
+
+  // Every way to record or to wait begins here, with no lock held.
+  static void enter() {
+    if (process_is_ending()) [[unlikely]]
+      stop_this_thread();
+    refuse_after_fork();
+  }
+  // The calling thread's: of its capture on this device, or everybody's.
+  Tape& tape() { return t_capture ? tape_within_capture() : tape_; }
+  Tape& tape_within_capture();
+  Tape* tape_of(const LazyStorage& storage);  // on which the storage's value is; null if it was cut
+  static void link(Tape& tape, LazyStorage& storage, ValueId value) {
+    storage.epoch_ = tape.epoch;
+    storage.value_ = value;
+    storage.next_owner_ = std::exchange(tape.owners[value], &storage);
+  }
+  void unlink(LazyStorage& storage);
+  void forget(LazyStorage& storage);  // it is being destroyed
+  bool forget_record(LazyStorage& storage);
+
+  const uint32_t ordinal_;
+  const bool is_eager_;
+  DeviceQueue queue_;
+
+  // Guards what follows, and the fields of this device's storages. Every op writes it: apart from what the queue's thread looks
+  // at while it stays awake.
+  alignas(kCacheLine) SpinLock mutex_;
+  uint32_t last_epoch_ = 1;
+  Tape tape_{.epoch = 1};
+  std::vector<Tape*> captures_;
+  PlannedCuts cuts_;
+  uint32_t replayed_in_ = 0;  // the last epoch in which a captured function was
+  uint64_t stamp_ = 0;        // of the last describe()
+
+  std::timed_mutex submission_;  // held from cutting a trace to queueing its run; no signal handler runs meanwhile
+  ProgramCache cache_;
+  std::optional<SymbolicPrograms> symbolic_;  // of a plugin that understands it
+  Cut spare_;                                 // keeps its memory from barrier to barrier
+  uint64_t run_id_ = 0;
+};
+
+}  // namespace ltc

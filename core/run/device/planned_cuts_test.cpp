@@ -1,0 +1,106 @@
+#include "core/run/device/planned_cuts.h"
+
+#include "core/run/testing/test_support.h"
+
+namespace ltc {
+namespace {
+
+using namespace ltc::testing;  // NOLINT: the helpers of test_support.h
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+constexpr int kEqualOps = 80;
+
+class PlannedCutsTest : public LazyTest {
+ protected:
+  PlannedCutsTest() {
+    g_place = intern_location(::testing::UnitTest::GetInstance()->current_test_info()->name());  // misses are counted by place
+    set_locator([] { return g_place; });
+  }
+  ~PlannedCutsTest() override { set_locator(nullptr); }
+
+  // Ops on `model`, which is the same size in each step, between ops on what has the size n.
+  void step(LazyStorage& model, int64_t n) {
+    LazyStorage grown(device()), before(device()), after(device());
+    fill(grown, Floats(static_cast<size_t>(n), 2.f));
+    record(before, "aten::add.Tensor", {&grown, &grown});
+    for (int i = 0; i < kEqualOps; ++i) record_and_end(model, "aten::neg", {&model});
+    record_and_end(after, "aten::add.Tensor", {&grown, &grown});
+    sync();
+    EXPECT_THAT(read(before), Each(4.f));
+    EXPECT_THAT(read(after), Each(4.f));
+  }
+
+  // As the front end does after each op.
+  void record_and_end(LazyStorage& result, const char* op, std::vector<LazyStorage*> inputs) {
+    record(result, op, inputs);
+    if (Recorder(device()).is_long()) device().end_trace();
+  }
+
+  static int64_t cuts() { return metrics::counter_value(metrics::kPlannedCut); }
+
+  static inline LocationId g_place;
+};
+
+TEST_F(PlannedCutsTest, WhatIsEqualInEachStepIsCompiledOnce) {
+  open("watched");
+  LazyStorage model(device());
+  fill(model, {1, -3});
+  int64_t n = 1;
+  for (; n <= 12; ++n) step(model, n);
+  const int64_t compiled_before = compiled(), found_before = found(), cuts_before = cuts();
+  for (; n <= 22; ++n) step(model, n);
+  EXPECT_EQ(cuts() - cuts_before, 20);              // before and after the equal part
+  EXPECT_EQ(found() - found_before, 10);            // the equal part
+  EXPECT_EQ(compiled() - compiled_before, 2 * 10);  // an op on either side
+  EXPECT_THAT(read(model), ElementsAre(1, -3));
+}
+
+TEST_F(PlannedCutsTest, StepsOfManySizesThatRepeatAreFound) {
+  open("watched");
+  LazyStorage model(device());
+  fill(model, {1, -3});
+  for (int64_t n = 1; n <= 12; ++n) step(model, n);
+  for (int64_t n = 1; n <= 12; ++n) step(model, n);  // the first ones were not cut the first time
+  const int64_t before = compiled();
+  for (int64_t n = 1; n <= 12; ++n) step(model, n);
+  EXPECT_EQ(compiled(), before);
+}
+
+TEST_F(PlannedCutsTest, AStepThatDiffersEverywhereIsNotCut) {
+  open("watched");
+  for (int64_t n = 1; n <= 10; ++n) {
+    LazyStorage x(device());
+    fill(x, Floats(static_cast<size_t>(n), 1.f));
+    for (int i = 0; i < kEqualOps; ++i) record_and_end(x, "aten::neg", {&x});
+    sync();
+    EXPECT_THAT(read(x), Each(1.f));
+  }
+  EXPECT_EQ(cuts(), 0);
+  EXPECT_EQ(compiled(), 10);
+}
+
+TEST(PlannedCuts, ShortAndSmallPartsAreLeft) {
+  PlannedCuts cuts;
+  Trace trace;
+  for (ValueId i = 0; i < 300; ++i) trace.add_param(kOpParam, kNoType);
+  cuts.learn(trace, {}, {10, 60});
+  cuts.learn(trace, {}, {100, 200});
+  for (int variant = 0; variant < 3; ++variant) {
+    EXPECT_EQ(cuts.next(0), SIZE_MAX);
+    cuts.learn(trace, {}, {100, 260});
+  }
+  EXPECT_EQ(cuts.next(0), 100u);
+  EXPECT_EQ(cuts.next(100), SIZE_MAX);
+  Trace other = trace;
+  other.records[40].op = kOpScalar;
+  EXPECT_FALSE(cuts.end_here(other, {}, 100));
+  EXPECT_TRUE(cuts.end_here(trace, {}, 100));
+  cuts.note_end();
+  EXPECT_FALSE(cuts.end_here(trace, {}, 100));  // not twice in a row
+  cuts.note_end();
+  EXPECT_TRUE(cuts.end_here(trace, {}, 100));
+}
+
+}  // namespace
+}  // namespace ltc

@@ -1,0 +1,122 @@
+#include "core/run/queue/buffer.h"
+
+#include <tuple>
+#include <utility>
+
+#include "core/base/log.h"
+#include "core/compile/lowering/blame.h"
+#include "core/run/process/fork.h"
+#include "core/run/queue/device_memory.h"
+
+namespace ltc {
+
+// What was submitted, and what it holds on to until it is done.
+struct Completion::Work {
+  Work(DeviceMemory& owner, ltc_event* awaited) : memory(owner), event(awaited) {}
+  ~Work() {
+    if (event && !forked()) memory.device().destroy_event(event);
+  }
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  // False when the time ran out. With the first error of what is over.
+  std::pair<bool, std::exception_ptr> wait(uint64_t timeout_ns) const {
+    std::exception_ptr error;
+    const auto is_over = [&](const auto& wait) {
+      try {
+        return wait();
+      } catch (...) {
+        if (!error) error = std::current_exception();
+        return true;
+      }
+    };
+    const auto wait_for_event = [&] { return memory.device().wait(event, timeout_ns); };
+    bool over = true;
+    for (const auto& parent : parents) over = over && is_over([&] { return parent->try_wait(timeout_ns); });
+    over = over && is_over([&] { return step ? blaming(*step, wait_for_event) : wait_for_event(); });
+    return {over, error};
+  }
+
+  DeviceMemory& memory;
+  ltc_event* const event;
+  std::vector<std::shared_ptr<Completion>> parents;
+  std::shared_ptr<const Step> step;
+  HostValue sent;
+};
+
+Completion::Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
+                       std::shared_ptr<const Step> step, bool may_fail)
+    : may_fail_(may_fail) {
+  auto work = std::make_shared<Work>(memory, event);
+  work->parents = std::move(parents);
+  work->step = std::move(step);
+  work_ = std::move(work);
+}
+
+Completion::Completion(DeviceMemory& memory, ltc_event* event, HostValue sent) {
+  if (!event) return;
+  auto work = std::make_shared<Work>(memory, event);
+  work->sent = std::move(sent);
+  work_ = std::move(work);
+}
+
+Completion::~Completion() {
+  if (work_ && work_->sent.data && !forked()) wait_until_over();
+}
+
+bool Completion::try_wait(uint64_t timeout_ns) {
+  std::shared_ptr<const Work> work;
+  std::exception_ptr error;
+  {
+    std::lock_guard lock(mutex_);
+    work = work_;
+    error = error_;
+  }
+  if (work) {
+    bool over = false;
+    std::tie(over, error) = work->wait(timeout_ns);
+    if (!over) return false;
+    std::lock_guard lock(mutex_);
+    error_ = error;
+    work_.reset();
+  }
+  if (error) std::rethrow_exception(error);
+  return true;
+}
+
+void Completion::wait() { try_wait(host::kForever); }
+
+bool Completion::finished() { return try_wait(0); }
+
+bool Completion::is_over() noexcept { return try_wait_quietly(0); }
+
+bool Completion::is_over_within(std::chrono::nanoseconds time) noexcept {
+  return try_wait_quietly(static_cast<uint64_t>(time.count()));
+}
+
+void Completion::wait_until_over() noexcept { try_wait_quietly(host::kForever); }
+
+bool Completion::try_wait_quietly(uint64_t timeout_ns) noexcept {
+  try {
+    return try_wait(timeout_ns);
+  } catch (const std::exception& error) {
+    log::debug("work of the device failed: ", error.what());
+    return true;
+  }
+}
+
+void Buffer::own(ltc_buffer* made) {
+  handle = made;
+  if (made) memory.memory().add(type_of(type).size_bytes());
+}
+
+ltc_buffer* Buffer::disown() {
+  if (handle) memory.memory().remove(type_of(type).size_bytes());
+  return std::exchange(handle, nullptr);
+}
+
+Buffer::~Buffer() {
+  if (handle && !forked()) memory.device().destroy_buffer(disown());
+}
+
+}  // namespace ltc

@@ -1,0 +1,88 @@
+// A value in a device's memory, or on its way there: what a finished barrier leaves in the storages.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "core/host/plugin.h"
+#include "core/run/queue/host_ops.h"
+
+namespace ltc {
+
+class DeviceMemory;
+struct Step;
+
+// Why a run did not compute all that it was to. Shared by what it concerns: the values that were lost, those that were given
+// back as they were before the run, and what was computed from these. Told once at least, to whoever reads one first.
+struct Failure {
+  explicit Failure(std::exception_ptr why) : error(std::move(why)) {}
+  const std::exception_ptr error;
+  std::atomic<bool> is_told{false};
+};
+
+// The end of one submission: done when its own work is and that of all it read from. Any thread may wait, several at once.
+class Completion {
+ public:
+  // Of a run. `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `step`
+  // is what was submitted, for errors. `may_fail`: see below.
+  Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
+             std::shared_ptr<const Step> step, bool may_fail);
+  // Of a transfer. `sent` is what the device reads meanwhile: kept until it is done, so that the destructor waits.
+  Completion(DeviceMemory& memory, ltc_event* event, HostValue sent = {});
+  ~Completion();
+
+  // Returns when the work is done; throws its error, or the first of what it depended on.
+  void wait();
+  bool finished();  // the same without waiting, not for others that wait either
+  // Whether the work is over, well or not. Throws nothing: errors are for who reads the buffers.
+  bool is_over() noexcept;
+  bool is_over_within(std::chrono::nanoseconds time) noexcept;
+  void wait_until_over() noexcept;
+  // Whether a run that reads what this makes waits for it before it consumes inputs: a failure would take them along. A run that
+  // itself consumed inputs has been checked by its plugin, and so has all that it read.
+  bool may_fail() const { return may_fail_; }
+
+ private:
+  struct Work;
+
+  bool try_wait(uint64_t timeout_ns);
+  bool try_wait_quietly(uint64_t timeout_ns) noexcept;
+
+  const bool may_fail_ = false;
+  std::mutex mutex_;                  // never held while waiting
+  std::shared_ptr<const Work> work_;  // null once it is done; whoever waits holds it too
+  std::exception_ptr error_;
+};
+
+// States: promised (no handle, no error: its submission is still queued), unsent (`host` holds its bytes until a submission reads
+// it), submitted (a handle; `completion` while the device may
+// still be writing it), failed (an error, which whoever reads the value gets). One with a handle and a failure holds what its
+// storage held before a run that failed, or what was computed from that.
+//
+// Fields are written by the queue's thread, once, when the submission that makes the value runs; read by later submissions of the
+// same queue. Immutable after that. The destructor gives the handle back to the plugin and runs on any thread.
+struct Buffer {
+  Buffer(DeviceMemory& memory, TypeId type, bool is_stand_in = false) : memory(memory), type(type), is_stand_in(is_stand_in) {}
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void own(ltc_buffer* made);  // this buffer's memory from now on
+  ltc_buffer* disown();        // gone to somebody else, or with a submission
+
+  DeviceMemory& memory;  // of the queue that it came from
+  const TypeId type;
+  const bool is_stand_in;  // of an argument while a function is captured: no submission ever makes it
+  HostValue host;
+  ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the memory
+  std::shared_ptr<Completion> completion;
+  std::exception_ptr error;
+  std::shared_ptr<Failure> failure;
+};
+using BufferRef = std::shared_ptr<Buffer>;
+
+}  // namespace ltc

@@ -1,0 +1,384 @@
+// What the queue's thread does with each submission.
+#include <algorithm>
+#include <bit>
+
+#include "core/base/log.h"
+#include "core/compile/lowering/blame.h"
+#include "core/report/fallback_policy.h"
+#include "core/report/metrics.h"
+#include "core/report/timeline.h"
+#include "core/run/queue/convert.h"
+#include "core/run/queue/copy_out.h"
+#include "core/run/queue/queue.h"
+#include "core/run/queue/recovery.h"
+#include "ltc/symbolic.h"
+
+namespace ltc {
+namespace {
+
+// The type as the C ABI has it: a view on the interned one.
+ltc_type abi_type(TypeId id) {
+  const Type& type = type_of(id);
+  ltc_type result{};
+  result.struct_size = LTC_SIZE_TO(ltc_type, sizes);
+  result.dtype = static_cast<ltc_dtype>(type.dtype);
+  result.rank = static_cast<uint32_t>(type.sizes.size());
+  static constexpr int64_t kNoSizes[] = {0};
+  result.sizes = type.sizes.empty() ? kNoSizes : type.sizes.data();  // never null, as the ABI has it
+  return result;
+}
+
+ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, TypeId kept) {
+  ltc_transfer_args args{};
+  args.struct_size = LTC_SIZE_TO(ltc_transfer_args, source_offset_bytes);
+  args.direction = direction;
+  args.buffer = buffer;
+  args.size_bytes = type_of(kept).size_bytes();
+  return args;
+}
+
+constexpr size_t kSendingBytes = 256 << 20;  // of host memory that a device still reads
+
+}  // namespace
+
+void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
+  const HostValue sent = convert(value, narrowing_.kept(value.type));
+  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, nullptr, sent.type);
+  args.from = sent.data.get();
+  static metrics::Counter& counter = metrics::counter(metrics::kBytesToDevice);
+  fill(buffer, sent.type, args, counter, sent);
+  if (!buffer.completion) return;
+  sending_.emplace_back(buffer.completion, args.size_bytes);
+  sending_bytes_ += args.size_bytes;
+  limit_sending(kSendingBytes);
+}
+
+// Does `work`. Where the device has no memory for it, does it once more when all that was submitted is over.
+template <typename Work>
+auto DeviceQueue::with_memory(Work work) {
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != Code::kResourceExhausted) throw;
+    log::info("the device has no memory left, once more when it is idle: ", error.what());
+  }
+  op_programs_ = {};
+  limit_pending(0);
+  limit_sending(0);
+  return work();
+}
+
+void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metrics::Counter& counter, HostValue sent) {
+  Buffer made(*this, buffer.type);  // gives the handle back if the transfer is refused
+  made.own(with_memory([&] { return device_->create_buffer(abi_type(kept)); }));
+  args.buffer = made.handle;
+  if (args.size_bytes > 0) {
+    if (ltc_event* event = device_->transfer(args)) {
+      newest_ = buffer.completion = std::make_shared<Completion>(*this, event, std::move(sent));
+    }
+    counter += static_cast<int64_t>(args.size_bytes);
+  }
+  std::swap(buffer.handle, made.handle);
+}
+
+void DeviceQueue::tell(const Buffer& buffer) {
+  if (buffer.failure && (!buffer.failure->is_told.exchange(true) || buffer.error)) {
+    std::rethrow_exception(buffer.failure->error);
+  }
+  if (buffer.error) std::rethrow_exception(buffer.error);
+}
+
+// Throws the buffer's error; sends its bytes if nobody has read them yet.
+void DeviceQueue::require(Buffer& buffer) {
+  if (buffer.error) std::rethrow_exception(buffer.error);
+  if (!buffer.handle && buffer.host.data) run_upload(std::exchange(buffer.host, {}), buffer);
+  if (buffer.error) std::rethrow_exception(buffer.error);
+  ensure(buffer.handle != nullptr, "a buffer is read before the submission that makes it");
+}
+
+void DeviceQueue::check(const Buffer& buffer) {
+  try {
+    tell(buffer);
+    if (buffer.completion) buffer.completion->wait();
+  } catch (...) {
+    throw_to_reader(std::current_exception());
+  }
+}
+
+void DeviceQueue::CopyOut::begin() {
+  is_begun = true;
+  const TypeId kept = queue.narrowing_.kept(buffer->type);
+  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer->handle, kept);
+  if (args.size_bytes == 0) return;
+  if (kept != buffer->type) received = allocate_host_value(kept);
+  args.to = received.data ? received.data.get() : to;
+  ltc_event* event = queue.device_->transfer(args);
+  if (event) copied = std::make_shared<Completion>(queue, event, HostValue{kept, received.data ? received.data : memory});
+}
+
+template <typename IsOver>
+bool DeviceQueue::CopyOut::advance(IsOver is_over) {
+  if (!is_begun) {
+    queue.require(*buffer);
+    if (Completion* made = buffer->completion.get()) {
+      if (!is_over(*made)) return false;
+      made->wait();  // throws the error of the run that made it
+    }
+    begin();
+  }
+  if (copied) {
+    if (!is_over(*copied)) return false;
+    copied->wait();
+  }
+  if (received.data) convert_elements(received, type_of(buffer->type).dtype, to);
+  const size_t size_bytes = type_of(queue.narrowing_.kept(buffer->type)).size_bytes();
+  metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(size_bytes);
+  return true;
+}
+
+void DeviceQueue::CopyOut::finish() {
+  advance([](Completion&) { return true; });
+}
+
+bool DeviceQueue::CopyOut::finish_soon() {
+  return advance([](Completion& work) {
+    stay_awake(kAwaitResult, [&] { return work.is_over(); });
+    return work.is_over();
+  });
+}
+
+void DeviceQueue::run_upload(const HostValue& value, Buffer& buffer) {
+  timeline::Span span("upload");
+  try {
+    copy_in(value, buffer);
+  } catch (...) {
+    buffer.error = std::current_exception();
+  }
+}
+
+void DeviceQueue::run_fetch(const Buffer& source, Buffer& buffer) {
+  timeline::Span span("fetch");
+  if (source.completion) source.completion->wait();  // there is no order between devices
+  const TypeId kept = narrowing_.kept(buffer.type);
+  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, kept);
+  args.source = source.handle;
+  fill(buffer, kept, args, metrics::counter(metrics::kBytesBetweenDevices));
+  if (buffer.completion) buffer.completion->wait();  // until when the source must not go
+}
+
+void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
+  timeline::Span span("resize");
+  require(source);
+  const TypeId kept = narrowing_.kept(buffer.type);
+  ltc_transfer_args zeros = transfer_args(LTC_TO_DEVICE, nullptr, kept), copied = transfer_args(LTC_ON_DEVICE, nullptr, kept);
+  copied.size_bytes = std::min(zeros.size_bytes, type_of(narrowing_.kept(source.type)).size_bytes());
+  copied.source = source.handle;
+  zeros.offset_bytes = copied.size_bytes;
+  zeros.size_bytes -= copied.size_bytes;
+  const std::vector<std::byte> bytes(zeros.size_bytes);
+  zeros.from = bytes.data();
+  Buffer made(*this, buffer.type);  // gives the handle back if something fails
+  made.own(with_memory([&] { return device_->create_buffer(abi_type(kept)); }));
+  for (ltc_transfer_args* args : {&copied, &zeros}) {
+    args->buffer = made.handle;
+    if (args->size_bytes > 0) Completion(*this, device_->transfer(*args)).wait();
+  }
+  buffer.completion = source.completion;  // a run that failed made no more of this than of its source
+  std::swap(buffer.handle, made.handle);
+}
+
+void DeviceQueue::run_program(Run& run) {
+  timeline::Span span("execute", run.id);
+  const auto begin = timeline::now_ns();
+  try {
+    if (run.refusal) std::rethrow_exception(run.refusal);
+    run_steps(run);
+    run.program->note_run(static_cast<int64_t>(timeline::now_ns() - begin));
+  } catch (...) {
+    if (run.program && run.program->typical_ns == INT64_MAX) run.program->failed_at_first = true;
+    recover(run, std::current_exception());
+  }
+  run.inputs.clear();
+  static metrics::Counter& runs = metrics::counter(metrics::kRuns);
+  runs += 1;
+}
+
+void DeviceQueue::run_steps(const Run& run) {
+  const Program& program = *run.program;
+  std::vector<BufferRef> slots(program.slots.size());
+  for (size_t i = 0; i < program.outputs.size(); ++i) slots[program.outputs[i]] = run.outputs[i];
+  std::shared_ptr<Failure> failure;  // an input's of which nobody knows yet
+  for (size_t i = 0; i < program.input_count; ++i) {
+    slots[i] = run.input(i);
+    require(*slots[i]);
+    if (slots[i]->failure && !slots[i]->failure->is_told) failure = slots[i]->failure;
+  }
+  bool has_consumed = false;
+  for (const Step& step : program.steps) {
+    if (step.on_device) {
+      has_consumed |= run_device_step(step, slots, run);
+    } else {
+      run_host_step(step, slots, run);
+    }
+    for (const uint32_t slot : step.released) slots[slot].reset();
+  }
+  const std::vector<uint32_t>& copies = run.undo.copied_from;
+  for (size_t i = 0; i < copies.size(); ++i) copy_buffer(*run.outputs[copies[i]], *run.outputs[program.outputs.size() + i]);
+  if (failure) {
+    for (const BufferRef& output : run.outputs) output->failure = failure;
+  }
+  if (!has_consumed && !run.undo.history.empty()) settle(run);
+}
+
+// Waits for a run that can still be repeated and that writes storages. A run that consumes inputs is the steady state of a
+// training loop and is not waited for.
+void DeviceQueue::settle(const Run& run) {
+  std::exception_ptr error;
+  for (const BufferRef& output : run.outputs) {
+    try {
+      if (output->completion) output->completion->wait();
+    } catch (...) {
+      if (!error) error = std::current_exception();
+      device_->destroy_buffer(output->disown());
+      output->completion = nullptr;
+    }
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+// Outputs that the run did not make are computed op by op, or fail.
+void DeviceQueue::recover(Run& run, std::exception_ptr error) {
+  if (run.step) {
+    Recovery(*this, run, error).run();
+    return;
+  }
+  for (const BufferRef& output : run.outputs) {
+    if (!output->handle) output->error = error;
+  }
+}
+
+void DeviceQueue::copy_buffer(Buffer& source, Buffer& buffer) {
+  require(source);
+  const TypeId kept = narrowing_.kept(buffer.type);
+  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, kept);
+  args.source = source.handle;
+  fill(buffer, kept, args, metrics::counter(metrics::kBytesOnDevice));
+  if (buffer.completion) buffer.completion->wait();
+  buffer.completion = source.completion;  // a run that failed made no more of this than of its source
+}
+
+bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+  std::vector<ltc_buffer*> inputs;
+  std::vector<uint8_t> donate;
+  inputs.reserve(step.inputs.size());
+  donate.reserve(step.inputs.size());
+  std::vector<std::shared_ptr<Completion>> parents;
+  size_t buffer_index = 0;
+  for (const Param& param : step.graph.params) {
+    if (param.scalar) continue;
+    const BufferRef& buffer = slots[step.inputs[buffer_index++]];
+    require(*buffer);
+    inputs.push_back(buffer->handle);
+    // Nobody but this run knows the buffer any more, as its input and in its slot, so nobody can come to know it: an output may
+    // have it.
+    donate.push_back(param.alias_output != kNone && buffer.use_count() == 2);
+    if (buffer->completion && !buffer->completion->finished()) parents.push_back(buffer->completion);
+  }
+  const bool consumes = std::ranges::find(donate, 1) != donate.end();
+  if (consumes) {
+    for (const auto& parent : parents) {
+      if (parent->may_fail()) parent->wait();
+    }
+  }
+  std::vector<ltc_scalar> scalars;
+  scalars.reserve(step.scalars.size());
+  static_assert(sizeof(ltc_scalar) == sizeof(Scalar));
+  for (const uint32_t index : step.scalars) scalars.push_back(std::bit_cast<ltc_scalar>(run.scalar(index)));
+
+  ltc_execute_args args{};
+  args.struct_size = LTC_SIZE_TO(ltc_execute_args, run_id);
+  args.executable = step.executable.get();
+  args.input_count = inputs.size();
+  args.inputs = inputs.data();
+  args.donate = donate.data();
+  args.scalar_count = scalars.size();
+  args.scalars = scalars.data();
+  args.output_count = step.outputs.size();
+  args.run_id = run.id;
+  const ltc_symbol_values symbols{{sizeof symbols, LTC_EXTENSION_SYMBOLIC, 1, nullptr}, step.symbols.size(), step.symbols.data()};
+  if (!step.symbols.empty()) args.ext = &symbols.head;
+  std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
+  const auto forget_donated = [&] {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (donate[i]) slots[step.inputs[i]]->disown();
+    }
+  };
+  ltc_event* event = nullptr;
+  try {
+    event = blaming(step, [&] { return with_memory([&] { return device_->execute(args, outputs.data()); }); });
+  } catch (const host::BrokenContract&) {
+    forget_donated();  // perhaps gone: a leak is better than a double free
+    throw;
+  }
+  forget_donated();  // gone with the submission
+
+  if (event) is_asynchronous_ = true;
+  std::shared_ptr<Completion> completion;
+  if (event || !parents.empty()) {
+    const std::shared_ptr<const Step> submitted(run.program, &step);
+    completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted, !consumes);
+    pending_.push_back(newest_ = completion);
+    limit_pending(pending_limit_);
+    limit_sending(kSendingBytes);
+  }
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    BufferRef& slot = slots[step.outputs[i]];
+    if (!slot) slot = std::make_shared<Buffer>(*this, step.graph.types[step.graph.outputs[i]]);
+    slot->own(outputs[i]);
+    slot->completion = completion;
+  }
+  return consumes;
+}
+
+// Whether to submit the run now takes a wait for the device; the queue's thread waits, as no signal ends a wait in a plugin.
+bool DeviceQueue::would_wait(const Run& run) {
+  if (!is_asynchronous_) return false;
+  return run.program->steps.size() > 1 || (pending_.size() >= pending_limit_ && !pending_.front()->is_over());
+}
+
+// Waits until the device has at most so many runs before it.
+void DeviceQueue::limit_pending(size_t at_most) {
+  for (; pending_.size() > at_most; pending_.pop_front()) pending_.front()->wait_until_over();
+}
+
+// Forgets what was sent, and waits until no more than so many bytes are on their way.
+void DeviceQueue::limit_sending(size_t at_most_bytes) {
+  while (!sending_.empty()) {
+    const auto& [completion, bytes] = sending_.front();
+    if (sending_bytes_ > at_most_bytes) completion->wait_until_over();
+    if (!completion->is_over()) return;
+    sending_bytes_ -= bytes;
+    sending_.pop_front();
+  }
+}
+
+void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+  std::vector<HostValue> inputs;
+  for (const uint32_t slot : step.inputs) {
+    const HostValue& input = inputs.emplace_back(allocate_host_value(slots[slot]->type));
+    CopyOut(*this, slots[slot], input.data.get(), input.data).finish();
+  }
+  std::vector<Scalar> scalars;
+  for (const uint32_t index : step.scalars) scalars.push_back(run.scalar(index));
+  const std::vector<HostValue> outputs = host_runner()(step.graph, inputs, scalars);
+  ensure(outputs.size() == step.outputs.size(), "the host runner gave ", outputs.size(), " outputs for ", step.outputs.size());
+  metrics::counter(metrics::kHostOps) += static_cast<int64_t>(step.graph.nodes.size());
+  count_host_step(step.graph);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    BufferRef& slot = slots[step.outputs[i]];
+    if (!slot) slot = std::make_shared<Buffer>(*this, outputs[i].type);
+    copy_in(outputs[i], *slot);
+  }
+}
+
+}  // namespace ltc

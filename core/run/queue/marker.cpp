@@ -1,0 +1,58 @@
+#include "core/run/queue/marker.h"
+
+#include <optional>
+
+#include "core/report/timeline.h"
+#include "core/run/process/fork.h"
+#include "core/run/process/interrupt.h"
+#include "core/run/process/process_end.h"
+#include "core/run/queue/buffer.h"
+#include "core/run/queue/pace.h"
+
+namespace ltc {
+
+void Marker::arrive(std::shared_ptr<Completion> newest) {
+  std::lock_guard lock(mutex_);
+  newest_ = std::move(newest);
+  time_ns_ = timeline::now_ns();
+}
+
+void Marker::announce() {
+  std::lock_guard lock(mutex_);
+  is_passed_ = true;
+  passed_.notify_all();
+}
+
+bool Marker::reached() {
+  refuse_after_fork();
+  std::lock_guard lock(mutex_);
+  if (!is_passed_) return false;
+  if (newest_ && newest_->is_over()) newest_ = nullptr;
+  return !newest_;
+}
+
+void Marker::wait() {
+  LongCall call;
+  refuse_after_fork();
+  std::shared_ptr<Completion> newest;
+  {
+    std::optional<host::Waiting> waiting;
+    if (!is_passed_) {
+      waiting.emplace(device_);
+      stay_awake(kAwaitResult, [&] { return is_passed_.load(); });
+    }
+    std::unique_lock lock(mutex_);
+    wait_in_slices(passed_, lock, [&] { return is_passed_.load(); });
+    newest = newest_;
+  }
+  if (!newest) return;
+  stay_awake(kAwaitResult, [&] { return newest->is_over(); });
+  while (!newest->is_over_within(kWaitSlice)) check_interrupt();
+}
+
+uint64_t Marker::time_ns() {
+  std::lock_guard lock(mutex_);
+  return time_ns_;
+}
+
+}  // namespace ltc

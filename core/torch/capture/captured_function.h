@@ -1,0 +1,84 @@
+// A captured function with the tensors that it takes and gives: what torch.compile and ltc.jit call.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <vector>
+
+#include "core/run/device/capture.h"
+#include "core/torch/tensor/tensor_geometry.h"
+
+namespace ltc {
+
+// The tensors of one call, all on the device: those of the CPU are sent there.
+struct LTC_API TensorArguments {
+  LazyDevice& device;
+  std::vector<at::Tensor> tensors;
+  std::vector<LazyStorage*> storages;  // of each tensor
+  std::vector<LazyDevice::Held> held;
+  std::vector<bool> sent;  // which came from the CPU
+
+  TensorArguments(LazyDevice& device, std::vector<at::Tensor> tensors);
+};
+
+// Immutable; any thread may call it.
+class LTC_API CapturedFunction {
+ public:
+  bool fits(const TensorArguments& arguments) const;
+  // With these scalars, as many as `captured()` has, in place of those that were captured.
+  std::vector<at::Tensor> call(const TensorArguments& arguments, std::vector<Scalar> scalars) const;
+
+  const Captured& captured() const { return captured_; }
+  // Whether they are one function but for the values of their scalars.
+  bool computes_like(const CapturedFunction& other) const;
+
+ private:
+  friend class FunctionCapture;
+
+  struct Argument {
+    TensorGeometry geometry;
+    LazyDevice::Held held;
+    bool operator==(const Argument&) const = default;
+  };
+  struct Result {
+    enum Kind : uint8_t { kArgument, kViewOfArgument, kOwn } kind;
+    uint32_t index;  // of the argument, or of the new storage
+    TensorGeometry geometry;
+    bool operator==(const Result&) const = default;
+  };
+  std::vector<at::Tensor> run(const TensorArguments& arguments, std::span<const Scalar> scalars) const;
+
+  Captured captured_;
+  std::vector<Argument> arguments_;
+  std::vector<uint32_t> distinct_;    // arguments with a storage that none before has
+  std::vector<uint32_t> written_;     // arguments whose storage is written
+  std::vector<size_t> new_storages_;  // their sizes in bytes
+  std::vector<Result> results_;
+};
+
+// While it lives, what the calling thread does with the stand-ins is recorded.
+class LTC_API FunctionCapture {
+ public:
+  explicit FunctionCapture(TensorArguments arguments);
+  ~FunctionCapture();
+
+  const std::vector<at::Tensor>& stand_ins() const { return stand_ins_; }
+  const std::string& refusal() const { return capture_.refusal(); }
+
+  // The function, and what its first call gives. Throws if a result cannot be given again.
+  std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> finish(const std::vector<at::Tensor>& results);
+
+ private:
+  void check_stand_ins();
+  uint32_t own_storage(const at::Tensor& result);
+
+  TensorArguments arguments_;
+  std::vector<c10::Storage> storages_;  // of the stand-ins, which the function may put over others; outlive the capture
+  Capture capture_;
+  std::vector<at::Tensor> stand_ins_;
+  std::vector<LazyStorage*> result_storages_;
+  std::shared_ptr<CapturedFunction> function_ = std::make_shared<CapturedFunction>();
+};
+
+}  // namespace ltc

@@ -1,0 +1,81 @@
+// The boxed recorder for all ops, those of other libraries included.
+#include <torch/library.h>
+
+#include <algorithm>
+
+#include "core/torch/dispatch/record.h"
+#include "core/torch/dispatch/sparse_fallback.h"
+#include "core/torch/tensor/tensor.h"
+
+namespace ltc {
+namespace {
+
+bool is_view(const c10::FunctionSchema& schema) {
+  for (const c10::Argument& arg : schema.arguments()) {
+    if (arg.alias_info() && !arg.alias_info()->isWrite()) return true;
+  }
+  return false;
+}
+
+// Their composite kernels ask for a tensor of the CPU or of CUDA, or tell the output from the operand by the address of its
+// handle.
+constexpr std::string_view kWithoutComposite[] = {"aten::mode.values", "aten::conj_physical_", "aten::addr_"};
+
+// Ops with a kernel of their own (the files before this one in the build: static objects are made in link order) are left alone.
+// An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table
+// wants whole has a composite kernel too, and where the CPU has a kernel beside it, the two differ in rounding, or in speed. All
+// others come through the fallback below.
+bool needs_own_kernel(const c10::OperatorHandle& op) {
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || is_view(op.schema())) return false;
+  if (op.hasTag(at::Tag::inplace_view)) return false;  // changes what the tensor looks at, computes nothing
+  if (op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutogradNonFunctional)) return true;
+  const bool has_composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd) ||
+                             op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if (has_composite && op.hasKernelForDispatchKey(c10::DispatchKey::CPU)) return true;
+  const std::string name = toString(op.operator_name());
+  if (std::ranges::find(kWithoutComposite, name) != std::end(kWithoutComposite)) return true;
+  const OpRow* row = find_op_row(name);
+  return row && row->flags & kKeepWhole;
+}
+
+const std::vector<c10::OperatorHandle>& own_ops() {
+  static const auto ops = [] {
+    std::vector<c10::OperatorHandle> result;
+    auto& dispatcher = c10::Dispatcher::singleton();
+    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+      const auto op = name.name.starts_with("aten::") ? dispatcher.findSchema(name) : std::nullopt;
+      if (op) result.push_back(*op);
+    }
+    return result;
+  }();
+  return ops;
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  for (const c10::OperatorHandle& op : own_ops()) {
+    if (!needs_own_kernel(op)) continue;
+    m.impl(toString(op.operator_name()).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedKernel>(op)));
+  }
+}
+
+// Sparse tensors: what no file before this one has a kernel for, the CPU runs. PyTorch's composite kernels come before the
+// fallback, and those of the CPU for sparse tensors come before the composite ones.
+void add_host_steps(torch::Library& m, c10::DispatchKey on_device, c10::DispatchKey on_cpu) {
+  for (const c10::OperatorHandle& op : own_ops()) {
+    if (!op.hasKernelForDispatchKey(on_cpu) || op.hasKernelForDispatchKey(on_device)) continue;
+    m.impl(toString(op.operator_name()).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>());
+  }
+}
+TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
+  add_host_steps(m, c10::DispatchKey::SparsePrivateUse1, c10::DispatchKey::SparseCPU);
+}
+TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
+  add_host_steps(m, c10::DispatchKey::SparseCsrPrivateUse1, c10::DispatchKey::SparseCsrCPU);
+}
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>()); }
+TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>()); }
+
+TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&record_any>()); }
+
+}  // namespace
+}  // namespace ltc

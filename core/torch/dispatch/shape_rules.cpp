@@ -1,0 +1,378 @@
+#include "core/torch/dispatch/shape_rules.h"
+
+#include <ATen/OpMathType.h>
+#include <ATen/native/ConvUtils.h>
+#include <ATen/ops/from_blob.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/base/log.h"
+#include "core/torch/tensor/why.h"
+
+namespace ltc {
+namespace {
+
+using Types = std::vector<TypeId>;
+using Rule = std::optional<Types> (*)(const c10::IValue* args);
+
+// Null for one that is not given.
+const at::Tensor* tensor(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() ? &value.toTensor() : nullptr;
+}
+
+// Whether those of the arguments that are given have the type of `of`.
+bool same_type(const at::Tensor& of, std::initializer_list<const at::Tensor*> others) {
+  return std::ranges::all_of(others, [&](const at::Tensor* other) { return !other || other->scalar_type() == of.scalar_type(); });
+}
+
+TypeId dense_type(const at::Tensor& of, c10::IntArrayRef sizes, c10::MemoryFormat format = c10::MemoryFormat::Contiguous) {
+  const std::vector<int64_t> strides = format == c10::MemoryFormat::ChannelsLast     ? c10::get_channels_last_strides_2d(sizes)
+                                       : format == c10::MemoryFormat::ChannelsLast3d ? c10::get_channels_last_strides_3d(sizes)
+                                                                                     : contiguous_strides(as_span(sizes));
+  return intern_type(to_dtype(of.scalar_type()), as_span(sizes), as_span(strides));
+}
+
+// ---- convolutions
+
+// One of the lists of a convolution: a number for each dim of the picture, or one for all.
+std::vector<int64_t> each_dim(const c10::IValue& list, int64_t dims) {
+  std::vector<int64_t> result = list.toIntVector();
+  if (result.size() == 1) result.resize(static_cast<size_t>(dims), result[0]);
+  return result;
+}
+
+std::vector<c10::SymInt> symbolic(const c10::IValue& list) {
+  const std::vector<int64_t> plain = list.toIntVector();
+  return {plain.begin(), plain.end()};
+}
+
+// The geometry of a convolution that oneDNN computes: its results are dense, in one format that PyTorch chooses.
+struct OneDnnConvolution {
+  std::vector<int64_t> output_sizes;
+  c10::MemoryFormat format;
+};
+
+// `args`: stride, padding, dilation, transposed, output_padding, groups. Empty where another kernel computes it.
+std::optional<OneDnnConvolution> by_onednn(const at::Tensor& input, const at::Tensor& weight, const at::Tensor* bias,
+                                           const c10::IValue* args, at::OptionalSymIntArrayRef bias_sizes) {
+  const int64_t dims = input.dim() - 2;
+  const auto stride = each_dim(args[0], dims), padding = each_dim(args[1], dims), dilation = each_dim(args[2], dims);
+  const auto any_below = [](const std::vector<int64_t>& list, int64_t bound) { return std::ranges::min(list) < bound; };
+  if ((dims != 2 && dims != 3) || weight.dim() != input.dim() || args[3].toBool()) return std::nullopt;
+  if (any_below(stride, 1) || any_below(padding, 0) || any_below(dilation, 1)) return std::nullopt;
+  // Over no memory: only geometries are looked at.
+  alignas(64) static char nothing[64];
+  const auto stand_in = [](const at::Tensor& of) {
+    return at::from_blob(nothing, of.sizes(), of.strides(), of.options().device(at::kCPU));
+  };
+  const at::Tensor x = stand_in(input), w = stand_in(weight);
+  const std::optional<at::Tensor> b = bias ? std::optional(stand_in(*bias)) : std::nullopt;
+  const auto backend = at::native::select_conv_backend(x, w, b, symbolic(args[0]), symbolic(args[1]), symbolic(args[2]), false,
+                                                       symbolic(args[4]), args[5].toInt(), bias_sizes);
+  if (backend != at::native::ConvBackend::Mkldnn) return std::nullopt;
+  return OneDnnConvolution{at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation),
+                           at::native::_determine_backend_memory_format(x, w, backend)};
+}
+
+// (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+std::optional<Types> convolution(const c10::IValue* args) {
+  const at::Tensor &input = args[0].toTensor(), &weight = args[1].toTensor();
+  const at::Tensor* bias = tensor(args[2]);
+  if (!same_type(input, {&weight, bias})) return std::nullopt;
+  const auto found = by_onednn(input, weight, bias, args + 3, std::nullopt);
+  if (!found) return std::nullopt;
+  return Types{dense_type(input, found->output_sizes, found->format)};
+}
+
+// (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
+std::optional<Types> convolution_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor(), &weight = args[2].toTensor();
+  if (!same_type(input, {&gradient, &weight})) return std::nullopt;
+  const std::vector<c10::SymInt> bias_sizes = args[3].isNone() ? std::vector<c10::SymInt>() : symbolic(args[3]);
+  const auto found =
+      by_onednn(input, weight, nullptr, args + 4, args[3].isNone() ? std::nullopt : at::OptionalSymIntArrayRef(bias_sizes));
+  if (!found || gradient.sizes() != found->output_sizes) return std::nullopt;
+  const auto mask = args[10].toBoolList();
+  return Types{mask[0] ? dense_type(input, input.sizes(), found->format) : kNoType,
+               mask[1] || mask[2] ? dense_type(weight, weight.sizes(), found->format) : kNoType,  // the kernel gives both
+               mask[2] ? dense_type(weight, {weight.size(0)}) : kNoType};
+}
+
+// ---- element-wise, and batch norm
+
+// Row-major, and in no other format as well: kernels may take a picture of one channel for channels-last.
+bool is_plainly_contiguous(const at::Tensor& tensor) {
+  return tensor.numel() > 0 && std::ranges::equal(tensor.strides(), contiguous_strides(as_span(tensor.sizes()))) &&
+         tensor.suggest_memory_format() == c10::MemoryFormat::Contiguous;
+}
+
+bool is_vector_of(const at::Tensor* tensor, int64_t size) {
+  return !tensor || (tensor->dim() == 1 && tensor->size(0) == size && tensor->is_contiguous());
+}
+
+// (self)
+std::optional<Types> relu(const c10::IValue* args) {
+  const at::Tensor& self = args[0].toTensor();
+  if (!self.is_floating_point() || !is_plainly_contiguous(self)) return std::nullopt;
+  return Types{dense_type(self, self.sizes())};
+}
+
+// Whether it is training on a plain input, with all else of its type: what mixed types give is for PyTorch to say.
+bool is_usual_batch_norm(const at::Tensor& input, std::initializer_list<const at::Tensor*> by_channel, bool training) {
+  return training && input.dim() > 1 && input.is_floating_point() && is_plainly_contiguous(input) &&
+         same_type(input, by_channel) &&
+         std::ranges::all_of(by_channel, [&](const at::Tensor* one) { return is_vector_of(one, input.size(1)); });
+}
+
+// (input, weight, bias, running_mean, running_var, training, momentum, eps)
+std::optional<Types> batch_norm(const c10::IValue* args) {
+  const at::Tensor& input = args[0].toTensor();
+  const auto by_channel = {tensor(args[1]), tensor(args[2]), tensor(args[3]), tensor(args[4])};
+  if (!is_usual_batch_norm(input, by_channel, args[5].toBool())) return std::nullopt;
+  const TypeId channels = dense_type(input, {input.size(1)});
+  return Types{dense_type(input, input.sizes()), channels, channels, channels, channels};
+}
+
+// (grad_out, input, weight, running_mean, running_var, save_mean, save_invstd, train, eps, output_mask)
+std::optional<Types> batch_norm_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
+  const auto by_channel = {tensor(args[2]), tensor(args[3]), tensor(args[4]), tensor(args[5]), tensor(args[6])};
+  if (!is_usual_batch_norm(input, by_channel, args[7].toBool()) || !same_type(input, {&gradient})) return std::nullopt;
+  if (gradient.sizes() != input.sizes() || !is_plainly_contiguous(gradient)) return std::nullopt;
+  const auto mask = args[9].toBoolList();
+  const TypeId channels = dense_type(input, {input.size(1)});
+  return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? channels : kNoType, mask[2] ? channels : kNoType};
+}
+
+// ---- layer norm
+
+// The dims that are normalized, and parameters of just these: the rest is for PyTorch to say.
+bool is_usual_layer_norm(const at::Tensor& input, const c10::IValue& normalized_shape,
+                         std::initializer_list<const at::Tensor*> parameters) {
+  const std::vector<int64_t> normalized = normalized_shape.toIntVector();
+  const auto of = [&](const at::Tensor* one) { return !one || (one->sizes().vec() == normalized && one->is_contiguous()); };
+  return input.is_floating_point() && is_plainly_contiguous(input) && same_type(input, parameters) && !normalized.empty() &&
+         static_cast<int64_t>(normalized.size()) <= input.dim() &&
+         std::ranges::equal(input.sizes().slice(input.dim() - normalized.size()), normalized) &&
+         std::ranges::all_of(parameters, of);
+}
+
+// (input, normalized_shape, weight, bias, eps)
+std::optional<Types> layer_norm(const c10::IValue* args) {
+  const at::Tensor& input = args[0].toTensor();
+  if (!is_usual_layer_norm(input, args[1], {tensor(args[2]), tensor(args[3])})) return std::nullopt;
+  std::vector<int64_t> rows = input.sizes().vec();
+  std::fill(rows.end() - static_cast<int64_t>(args[1].toListRef().size()), rows.end(), 1);
+  const TypeId statistics = dense_type(input, rows);
+  return Types{dense_type(input, input.sizes()), statistics, statistics};
+}
+
+// (grad_out, input, normalized_shape, mean, rstd, weight, bias, output_mask)
+std::optional<Types> layer_norm_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
+  const at::Tensor *weight = tensor(args[5]), *bias = tensor(args[6]);
+  const auto mask = args[7].toBoolList();
+  if (!is_usual_layer_norm(input, args[2], {weight, bias}) || (mask[1] && !weight) || (mask[2] && !bias)) return std::nullopt;
+  if (gradient.sizes() != input.sizes() || !same_type(input, {&gradient, tensor(args[3]), tensor(args[4])})) return std::nullopt;
+  return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? dense_type(*weight, weight->sizes()) : kNoType,
+               mask[2] ? dense_type(*bias, bias->sizes()) : kNoType};
+}
+
+// ---- group norm
+
+// Whether the numbers of images, channels and places are those of a plain input, with all else of its type.
+bool is_usual_group_norm(const at::Tensor& input, const c10::IValue* counts, std::initializer_list<const at::Tensor*> others) {
+  return input.dim() > 1 && input.is_floating_point() && is_plainly_contiguous(input) && same_type(input, others) &&
+         input.size(0) == counts[0].toInt() && input.size(1) == counts[1].toInt() &&
+         input.numel() / (input.size(0) * input.size(1)) == counts[2].toInt() && counts[3].toInt() > 0 &&
+         input.size(1) % counts[3].toInt() == 0;
+}
+
+// (input, weight, bias, images, channels, places, groups, eps)
+std::optional<Types> group_norm(const c10::IValue* args) {
+  const at::Tensor& input = args[0].toTensor();
+  const at::Tensor *weight = tensor(args[1]), *bias = tensor(args[2]);
+  if (!is_usual_group_norm(input, args + 3, {weight, bias})) return std::nullopt;
+  if (!is_vector_of(weight, input.size(1)) || !is_vector_of(bias, input.size(1))) return std::nullopt;
+  const TypeId statistics = dense_type(input, {input.size(0), args[6].toInt()});
+  return Types{dense_type(input, input.sizes()), statistics, statistics};
+}
+
+// (grad_out, input, mean, rstd, weight, images, channels, places, groups, output_mask)
+std::optional<Types> group_norm_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
+  const at::Tensor *mean = tensor(args[2]), *rstd = tensor(args[3]), *weight = tensor(args[4]);
+  const auto mask = args[9].toBoolList();
+  if (!is_usual_group_norm(input, args + 5, {&gradient, mean, rstd, weight})) return std::nullopt;
+  if (!is_plainly_contiguous(gradient) || gradient.sizes() != input.sizes() || !is_vector_of(weight, input.size(1)))
+    return std::nullopt;
+  const std::vector<int64_t> of_groups = {input.size(0), args[8].toInt()};
+  if (!mean || !rstd || mean->sizes() != of_groups || rstd->sizes() != of_groups) return std::nullopt;
+  if ((mask[1] || mask[2]) && !weight) return std::nullopt;
+  const TypeId channels = dense_type(input, {input.size(1)});
+  return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? channels : kNoType, mask[2] ? channels : kNoType};
+}
+
+// ---- look-ups
+
+// (weight, indices, padding_idx, ...)
+std::optional<Types> embedding(const c10::IValue* args) {
+  const at::Tensor &weight = args[0].toTensor(), &indices = args[1].toTensor();
+  if (weight.dim() != 2 || (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt)) return std::nullopt;
+  std::vector<int64_t> sizes = indices.sizes().vec();
+  sizes.push_back(weight.size(1));
+  return Types{dense_type(weight, sizes)};
+}
+
+// (grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
+std::optional<Types> embedding_backward(const c10::IValue* args) {
+  const at::Tensor& gradient = args[0].toTensor();
+  const at::Tensor& indices = args[1].toTensor();
+  if (!gradient.is_floating_point() || gradient.dim() != indices.dim() + 1 ||
+      gradient.sizes().slice(0, indices.dim()) != indices.sizes()) {
+    return std::nullopt;
+  }
+  if (indices.scalar_type() != at::kLong && indices.scalar_type() != at::kInt) return std::nullopt;
+  return Types{dense_type(gradient, {args[2].toInt(), gradient.size(-1)})};
+}
+
+// (self, dim, index)
+std::optional<Types> index_select(const c10::IValue* args) {
+  const at::Tensor &self = args[0].toTensor(), &index = args[2].toTensor();
+  const int64_t dim = args[1].toInt() < 0 ? args[1].toInt() + self.dim() : args[1].toInt();
+  if (self.numel() == 0 || index.dim() != 1 || dim < 0 || dim >= self.dim()) return std::nullopt;
+  if (index.scalar_type() != at::kLong && index.scalar_type() != at::kInt) return std::nullopt;
+  std::vector<int64_t> sizes = self.sizes().vec();
+  sizes[static_cast<size_t>(dim)] = index.size(0);
+  return Types{dense_type(self, sizes)};
+}
+
+// ---- gradients of pieces
+
+// (grad_output, input_sizes, ...): zeros of these sizes, with the gradient in them.
+std::optional<Types> piece_backward(const c10::IValue* args) {
+  return Types{dense_type(args[0].toTensor(), args[1].toIntVector())};
+}
+
+// ---- attention
+
+// Of (batch, heads, positions, size of a head) each, for which the fused kernel has no complaint. `options`: dropout_p,
+// is_causal, attn_mask.
+bool is_usual_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const c10::IValue* options) {
+  const auto fits = [&](const at::Tensor& one) {
+    return one.dim() == 4 && one.size(0) == query.size(0) && one.size(1) == query.size(1) && one.size(3) == query.size(3) &&
+           one.stride(3) == 1 && one.numel() > 0;
+  };
+  const at::Tensor* mask = tensor(options[2]);
+  const bool mask_fits = !mask || mask->sizes() == c10::IntArrayRef{query.size(2), key.size(2)} ||
+                         mask->sizes() == c10::IntArrayRef{query.size(0), query.size(1), query.size(2), key.size(2)};
+  return options[0].toDouble() == 0 && query.is_floating_point() && same_type(query, {&key, &value, mask}) && fits(query) &&
+         fits(key) && fits(value) && key.size(2) == value.size(2) && mask_fits;
+}
+
+// As the kernels make (batch, positions, heads, ...) and give it with both in the middle swapped.
+TypeId swapped_type(const at::Tensor& of, c10::ScalarType dtype, size_t rank) {
+  std::vector<int64_t> sizes = of.sizes().slice(0, rank).vec(), swapped = sizes;
+  std::swap(swapped[1], swapped[2]);
+  std::vector<int64_t> strides = contiguous_strides(swapped);
+  std::swap(strides[1], strides[2]);
+  return intern_type(to_dtype(dtype), sizes, strides);
+}
+
+// (query, key, value, dropout_p, is_causal, attn_mask, scale)
+std::optional<Types> attention(const c10::IValue* args) {
+  const at::Tensor& query = args[0].toTensor();
+  if (!is_usual_attention(query, args[1].toTensor(), args[2].toTensor(), args + 3)) return std::nullopt;
+  if (!query.is_non_overlapping_and_dense()) return std::nullopt;
+  return Types{intern_type(to_dtype(query.scalar_type()), as_span(query.sizes()), as_span(query.strides())),
+               swapped_type(query, at::toOpMathType(query.scalar_type()), 3)};
+}
+
+// (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale)
+std::optional<Types> attention_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &query = args[1].toTensor();
+  if (!is_usual_attention(query, args[2].toTensor(), args[3].toTensor(), args + 6)) return std::nullopt;
+  if (gradient.sizes() != query.sizes() || !same_type(query, {&gradient, &args[4].toTensor()})) return std::nullopt;
+  Types types;
+  for (int i = 1; i <= 3; ++i) types.push_back(swapped_type(args[i].toTensor(), query.scalar_type(), 4));
+  return types;
+}
+
+// ---- optimizers' steps
+
+TypeId type_as_given(const at::Tensor& tensor) {
+  if (!tensor.is_non_overlapping_and_dense()) return dense_type(tensor, tensor.sizes());
+  return intern_type(to_dtype(tensor.scalar_type()), as_span(tensor.sizes()), as_span(tensor.strides()));
+}
+
+// (parameters, gradients, lists of state, ...): all that is written. A list is empty, or as the first one.
+template <int kLists>
+std::optional<Types> written_lists(const c10::IValue* args) {
+  const std::vector<at::Tensor> parameters = args[0].toTensorVector();
+  Types types;
+  for (int list = 0; list < kLists; ++list) {
+    const std::vector<at::Tensor> tensors = args[list].toTensorVector();
+    if (!tensors.empty() && tensors.size() != parameters.size()) return std::nullopt;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].sizes() != parameters[i].sizes() || !same_type(parameters[i], {&tensors[i]})) return std::nullopt;
+      types.push_back(type_as_given(tensors[i]));
+    }
+  }
+  return types;
+}
+
+// This overload declares that it writes the steps too.
+std::optional<Types> adagrad(const c10::IValue* args) {
+  std::optional<Types> types = written_lists<3>(args);
+  const std::vector<at::Tensor> steps = args[3].toTensorVector();
+  if (!types || steps.size() * 3 != types->size()) return std::nullopt;
+  for (const at::Tensor& step : steps) types->push_back(type_as_given(step));
+  return types;
+}
+
+const std::unordered_map<std::string, Rule>& rules() {
+  static const std::unordered_map<std::string, Rule> rules = {
+      {"aten::convolution", convolution},
+      {"aten::convolution_backward", convolution_backward},
+      {"aten::relu", relu},
+      {"aten::_native_batch_norm_legit_functional", batch_norm},
+      {"aten::native_batch_norm_backward", batch_norm_backward},
+      {"aten::native_layer_norm", layer_norm},
+      {"aten::native_layer_norm_backward", layer_norm_backward},
+      {"aten::native_group_norm", group_norm},
+      {"aten::native_group_norm_backward", group_norm_backward},
+      {"aten::embedding", embedding},
+      {"aten::embedding_dense_backward", embedding_backward},
+      {"aten::index_select", index_select},
+      {"aten::select_backward", piece_backward},
+      {"aten::slice_backward", piece_backward},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
+      {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
+      {"aten::_fused_adam_", written_lists<5>},
+      {"aten::_fused_adam_.tensor_lr", written_lists<5>},
+      {"aten::_fused_adamw_", written_lists<5>},
+      {"aten::_fused_adamw_.tensor_lr", written_lists<5>},
+      {"aten::_fused_sgd_", written_lists<3>},
+      {"aten::_fused_sgd_.tensor_lr", written_lists<3>},
+      {"aten::_fused_adagrad_", adagrad},
+      {"aten::_fused_adagrad_.tensor_lr", written_lists<3>},
+  };
+  return rules;
+}
+
+}  // namespace
+
+std::optional<Types> apply_shape_rule(const OpEntry& entry, const c10::IValue* args) {
+  const c10::OperatorName& name = entry.recorded->operator_name();
+  const auto rule = rules().find(toString(name));
+  if (rule == rules().end()) return std::nullopt;
+  try {
+    return rule->second(args);
+  } catch (const std::exception& error) {  // the kernel will say it better
+    log::debug("the shape rule of ", name, " has no answer: ", why(error));
+    return std::nullopt;
+  }
+}
+
+}  // namespace ltc

@@ -1,0 +1,27 @@
+// Convolutions of 3 x 3 taps with fewer multiplications than they have (winograd_kernels.h).
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <array>
+#include <optional>
+#include <tuple>
+
+#include "torchscript/graph/program.h"
+
+namespace ltc::torchscript {
+
+// Turns those convolutions of F32 that it suits into the operators below, and their gradients. Those read and write images
+// channels-last.
+void choose_winograd(Program& program);
+
+// As aten::convolution and aten::convolution_backward, of what choose_winograd chose. Results do not depend on the number of
+// threads. What depends on an infinite operand may be NaN.
+at::Tensor winograd_convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                                at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
+                                at::IntArrayRef output_padding, int64_t groups);
+std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_convolution_backward(
+    const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight, at::OptionalIntArrayRef bias_sizes,
+    at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,
+    int64_t groups, std::array<bool, 3> output_mask);
+
+}  // namespace ltc::torchscript
