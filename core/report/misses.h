@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/api.h"
-#include "core/compile/cache/saved_program.h"
+#include "core/compile/build_program.h"
 #include "core/report/miss.h"
 
 namespace ltc {

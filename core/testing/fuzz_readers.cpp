@@ -78,7 +78,7 @@ void read_binary(std::string_view bytes) {
 }
 
 void read_program(std::string_view bytes) {
-  const auto program = load_program(bytes, recorded(), device(), {});
+  const auto program = load_program(bytes, recorded(), device());
   use(program->graph);
   for (const Step& step : program->steps) use(step.graph);
 }

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "core/base/disk_cache.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/lowering/abi_graph.h"
 #include "core/compile/lowering/blame.h"
-#include "core/compile/lowering/compiler.h"
+#include "core/compile/lowering/effort.h"
+#include "core/compile/lowering/symbolic_programs.h"
 #include "core/host/plugin.h"
 #include "core/ir/binary.h"
 
@@ -49,10 +49,10 @@ std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevi
   return {executable, [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
 }
 
-std::shared_ptr<ltc_executable> lower_again(const Step& step, host::PluginDevice& device, const Narrowing& narrowing,
-                                            uint32_t precision) {
-  const NarrowedGraph narrowed = narrow(step.graph, narrowing);
-  const std::shared_ptr<ltc_program> lowered(device.lower(*AbiGraph(narrowed.graph).get(), precision),
+std::shared_ptr<ltc_executable> lower_again(const Step& step, const CompileTarget& target) {
+  host::PluginDevice& device = target.device;
+  const NarrowedGraph narrowed = narrow(step.graph, target.narrowing);
+  const std::shared_ptr<ltc_program> lowered(device.lower(*AbiGraph(narrowed.graph).get(), target.precision),
                                              [&device](ltc_program* gone) { device.destroy_program(gone); });
   return own(device.compile(lowered.get(), static_cast<uint32_t>(usual_effort())), device);
 }
@@ -73,14 +73,15 @@ SavedStep read_step(ByteReader& in, const std::vector<LocationId>& places) {
   return {std::move(step), in.text()};
 }
 
-void load_step(Step& step, std::string_view saved, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
-               SymbolicPrograms* symbolic) {
+void load_step(Step& step, std::string_view saved, const CompileTarget& target) {
+  host::PluginDevice& device = target.device;
   if (!saved.empty()) {
     if (ltc_executable* loaded = device.load_executable(saved.data(), saved.size())) step.executable = own(loaded, device);
   }
-  if (!step.executable) step.executable = lower_again(step, device, narrowing, precision);
-  if (symbolic)
-    symbolic->insert(SymbolicGraph(Anatomy(narrow(step.graph, narrowing).graph)), precision, {nullptr, step.executable});
+  if (!step.executable) step.executable = lower_again(step, target);
+  if (!target.symbolic) return;
+  const SymbolicGraph graph(Anatomy(narrow(step.graph, target.narrowing).graph));
+  target.symbolic->insert(graph, target.precision, {nullptr, step.executable});
 }
 
 // Checks all that running relies on, in the order in which a run goes through the steps.
@@ -169,24 +170,11 @@ class Checker {
   std::vector<bool> filled_;
 };
 
-bool serves_many_sizes(const Program& program) {
-  return std::ranges::any_of(program.steps, [](const Step& step) { return !step.symbols.empty(); });
-}
-
-CompiledProgram compiled(std::shared_ptr<const Program> program) {
-  const auto is_new = [](const Step& step) { return step.on_device && !step.reused; };
-  const bool any_new = std::ranges::any_of(program->steps, is_new);
-  const bool any_reused = std::ranges::any_of(program->steps, &Step::reused);
-  const auto is_general = [&](const Step& step) { return is_new(step) && !step.symbols.empty(); };
-  const CompiledProgram::Source source = !any_new && any_reused                            ? CompiledProgram::kReused
-                                         : std::ranges::any_of(program->steps, is_general) ? CompiledProgram::kCompiledForAll
-                                                                                           : CompiledProgram::kCompiled;
-  return {std::move(program), source};
-}
-
 }  // namespace
 
-std::string program_key(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
+std::string program_key(const Graph& graph, const CompileTarget& target) {
+  host::PluginDevice& device = target.device;
+  const Narrowing& narrowing = target.narrowing;
   static const std::string core = core_stamp();
   const host::Plugin& plugin = device.plugin();
   const host::PluginInfo info = plugin.describe();
@@ -198,7 +186,7 @@ std::string program_key(const Graph& graph, host::PluginDevice& device, const Na
     out.number(static_cast<uint32_t>(narrowing.kept(static_cast<DType>(dtype))));
     out.number(static_cast<uint32_t>(narrowing.made(static_cast<DType>(dtype))));
   }
-  out.number(precision);
+  out.number(target.precision);
   write_graph(out, graph);
   return out.take();
 }
@@ -217,8 +205,7 @@ std::string save_program(const Program& program, const Graph& graph, host::Plugi
   return out.take();
 }
 
-std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph, host::PluginDevice& device,
-                                      const Narrowing& narrowing, uint32_t precision, SymbolicPrograms* symbolic) {
+std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph, const CompileTarget& target) {
   const std::vector<LocationId> places = places_of(graph);
   ByteReader in(bytes);
   auto program = std::make_shared<Program>();
@@ -237,31 +224,9 @@ std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph
   if (!in.at_end()) fail(Code::kDataCorrupt, "saved bytes are damaged: more than a program");
   Checker(*program, graph).run();
   for (size_t i = 0; i < executables.size(); ++i) {
-    if (program->steps[i].on_device) load_step(program->steps[i], executables[i], device, narrowing, precision, symbolic);
+    if (program->steps[i].on_device) load_step(program->steps[i], executables[i], target);
   }
   return program;
-}
-
-CompiledProgram load_or_compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
-                                SymbolicPrograms* symbolic, Effort effort) {
-  if (effort < usual_effort())
-    return {compile(std::move(graph), device, narrowing, precision, symbolic, effort), CompiledProgram::kQuick};
-  DiskCache* disk = DiskCache::instance();
-  if (!disk || graph.nodes.empty()) return compiled(compile(std::move(graph), device, narrowing, precision, symbolic));
-  const std::string key = program_key(graph, device, narrowing, precision);
-  if (const auto saved = disk->find(key)) {
-    try {
-      auto program = load_program(*saved, graph, device, narrowing, precision, symbolic);
-      program->saved_as = key;
-      return {std::move(program), CompiledProgram::kDisk};
-    } catch (const std::exception& error) {  // a plugin's error too: it is compiled again
-      disk->reject(key, error.what());
-    }
-  }
-  auto program = compile(graph, device, narrowing, precision, symbolic);
-  if (!serves_many_sizes(*program))
-    disk->insert(key, cat(device.plugin().name(), ", ", graph.nodes.size(), " ops"), save_program(*program, graph, device));
-  return compiled(std::move(program));
 }
 
 }  // namespace ltc

@@ -134,7 +134,7 @@ TEST(SavedProgram, LoadsAsItWasCompiled) {
   const Graph graph = parse(kText);
   const auto compiled = compile(graph, *device);
   const std::string bytes = save_program(*compiled, graph, *device);
-  const auto loaded = load_program(bytes, graph, *device, {});
+  const auto loaded = load_program(bytes, graph, *device);
   EXPECT_TRUE(same(loaded->graph, compiled->graph));
   EXPECT_EQ(loaded->slots, compiled->slots);
   EXPECT_EQ(loaded->outputs, compiled->outputs);
@@ -159,7 +159,7 @@ TEST(SavedProgram, HasThePlacesOfTheProgramThatLoadsIt) {
   const std::string bytes = save_program(*compile(graph, *device), graph, *device);
   Graph moved = graph;
   for (size_t i = 0; i < 3; ++i) moved.nodes[i].location = intern_location("b.py:" + std::to_string(i));
-  const auto loaded = load_program(bytes, moved, *device, {});
+  const auto loaded = load_program(bytes, moved, *device);
   EXPECT_EQ(location_text(loaded->graph.nodes[0].location), "b.py:0");
   EXPECT_EQ(loaded->graph.nodes.back().location, kNoLocation);
 }
@@ -169,7 +169,7 @@ TEST(SavedProgram, TruncatedBytesAreRefused) {
   const Graph graph = parse(kText);
   const std::string bytes = save_program(*compile(graph, *device), graph, *device);
   for (size_t size = 0; size < bytes.size(); size += 7)
-    EXPECT_THROW(load_program(std::string_view(bytes).substr(0, size), graph, *device, {}), Error) << size;
+    EXPECT_THROW(load_program(std::string_view(bytes).substr(0, size), graph, *device), Error) << size;
 }
 
 TEST(SavedProgram, StepsThatDoNotFitTogetherAreRefused) {
@@ -204,13 +204,13 @@ TEST(SavedProgram, StepsThatDoNotFitTogetherAreRefused) {
       {"reasons of a device step", [](Program& program) { program.steps[0].reasons.push_back("x"); }},
   };
   for (const auto& [what, change] : changes) {
-    const auto program = std::const_pointer_cast<Program>(load_program(bytes, graph, *device, {}));
+    const auto program = std::const_pointer_cast<Program>(load_program(bytes, graph, *device));
     change(*program);
-    EXPECT_THROW(load_program(save_program(*program, graph, *device), graph, *device, {}), Error) << what;
+    EXPECT_THROW(load_program(save_program(*program, graph, *device), graph, *device), Error) << what;
   }
-  EXPECT_THROW(load_program(bytes + "x", graph, *device, {}), Error);
+  EXPECT_THROW(load_program(bytes + "x", graph, *device), Error);
   const Graph wider = parse("graph(%0: f32[2], %1: f32[2]) { %2: f32[2] = aten::neg(%0) return %2 }");
-  EXPECT_THROW(load_program(bytes, wider, *device, {}), Error);
+  EXPECT_THROW(load_program(bytes, wider, *device), Error);
 }
 
 TEST(SavedProgram, TheKeyTellsGraphsDevicesAndNarrowingApart) {
@@ -218,11 +218,11 @@ TEST(SavedProgram, TheKeyTellsGraphsDevicesAndNarrowingApart) {
   const Graph graph = parse(kText);
   Graph other = graph;
   other.params[0].alias_output = kNone;
-  const std::string key = program_key(graph, *device, {});
-  EXPECT_EQ(program_key(graph, *open(), {}), key);
-  EXPECT_NE(program_key(other, *device, {}), key);
-  EXPECT_NE(program_key(graph, *device, Narrowing(~uint64_t{0}, Narrowing::Bf16::kYes)), key);
-  EXPECT_NE(program_key(graph, *device, {}, 1), key);
+  const std::string key = program_key(graph, *device);
+  EXPECT_EQ(program_key(graph, *open()), key);
+  EXPECT_NE(program_key(other, *device), key);
+  EXPECT_NE(program_key(graph, {*device, Narrowing(~uint64_t{0}, Narrowing::Bf16::kYes)}), key);
+  EXPECT_NE(program_key(graph, {*device, {}, 1}), key);
 }
 
 // Also where the plugin cannot save its executables, as this one, and lowers once more.
@@ -236,9 +236,9 @@ TEST(SavedProgram, WhatMayBeRoundedReachesThePlugin) {
   };
   EXPECT_THAT(said([&] { compile(graph, *device); }), HasSubstr("may round: 0\n"));
   std::shared_ptr<const Program> rounded;
-  EXPECT_THAT(said([&] { rounded = compile(graph, *device, {}, 5); }), HasSubstr("may round: 5\n"));
+  EXPECT_THAT(said([&] { rounded = compile(graph, {*device, {}, 5}); }), HasSubstr("may round: 5\n"));
   const std::string saved = save_program(*rounded, graph, *device);
-  EXPECT_THAT(said([&] { load_program(saved, graph, *device, {}, 5); }), HasSubstr("may round: 5\n"));
+  EXPECT_THAT(said([&] { load_program(saved, graph, {*device, {}, 5}); }), HasSubstr("may round: 5\n"));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "core/compile/lowering/blame.h"
 #include "core/compile/lowering/claims.h"
 #include "core/compile/lowering/partition.h"
+#include "core/compile/lowering/symbolic_programs.h"
 #include "core/compile/passes/passes.h"
 #include "core/decompose/decompose.h"
 #include "core/host/plugin.h"
@@ -20,12 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What a graph is compiled for.
-struct Target {
-  host::PluginDevice& device;
-  const Narrowing& narrowing;
-  uint32_t precision;
-  SymbolicPrograms* symbolic;  // may be null
+struct Target : CompileTarget {
   Effort effort;
 };
 
@@ -233,14 +229,16 @@ void report(const Program& program, const Target& target, Clock::time_point begi
   log::info(program.is_quick ? "compiled with little effort " : "compiled ", program.graph.nodes.size(), " nodes into ",
             program.steps.size(), " segments in ", ms, " ms", host_ops_text(program));
   if (!log::enabled(log::Level::kDebug)) return;
-  log::debug(print(program.graph), program_text(program, target.device, target.narrowing, target.precision));
+  log::debug(print(program.graph), program_text(program, target));
 }
 
 }  // namespace
 
-std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision,
-                                       SymbolicPrograms* symbolic, Effort effort) {
+std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile_target, Effort effort) {
   const auto begin = Clock::now();
+  const Target target{compile_target, effort};
+  host::PluginDevice& device = target.device;
+  const Narrowing& narrowing = target.narrowing;
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
   run_passes(program->graph);
@@ -252,7 +250,6 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, 
     run_passes(program->graph);
     claims = ask_claims(program->graph, device, narrowing);
   }
-  const Target target{device, narrowing, precision, symbolic, effort};
   std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, target);
   program->is_quick = effort < usual_effort();
   assemble(*program, std::move(lowered), claims, target);
@@ -260,14 +257,14 @@ std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, 
   return program;
 }
 
-std::string program_text(const Program& program, host::PluginDevice& device, const Narrowing& narrowing, uint32_t precision) {
+std::string program_text(const Program& program, const CompileTarget& target) {
   std::string text;
   for (size_t i = 0; i < program.steps.size(); ++i) {
     const Step& step = program.steps[i];
     std::optional<std::string> own;
     if (step.on_device) {
-      const auto lowered = lower(narrow(step.graph, narrowing).graph, {device, narrowing, precision, nullptr, usual_effort()});
-      own = device.program_text(lowered.get());
+      const auto lowered = lower(narrow(step.graph, target.narrowing).graph, {target, usual_effort()});
+      own = target.device.program_text(lowered.get());
     }
     text += cat("step ", i, step.on_device ? " on the device\n" : " on the host\n", own ? *own : print(step.graph));
     if (!text.ends_with('\n')) text += '\n';

@@ -1,25 +1,21 @@
-// From a recorded graph to what runs.
+// From a graph to a program, by a plugin.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/compile/lowering/effort.h"
-#include "core/compile/lowering/narrowing.h"
 #include "core/compile/lowering/program.h"
-#include "core/compile/lowering/symbolic_programs.h"
+#include "core/compile/lowering/target.h"
 
 namespace ltc {
 
-// Passes, claims, partition, lowering, compiling. What the plugin does not claim, or refuses when it is lowered, becomes host
-// steps; a plugin that cannot compute gets one host step. The plugin's part is narrowed, the types in the program are not.
-// `device` outlives the program; `precision`: see precision.h; `symbolic`, for a plugin that understands it: what was compiled
-// before, and will be found again. Throws what the plugin throws, but for the refusal of a single node.
-std::shared_ptr<const Program> compile(Graph graph, host::PluginDevice& device, const Narrowing& narrowing = {},
-                                       uint32_t precision = 0, SymbolicPrograms* symbolic = nullptr,
-                                       Effort effort = usual_effort());
+// Passes, claims, decompositions, partition, lowering, compiling. What the plugin does not claim, or refuses when it is lowered
+// or compiled, becomes host steps; a plugin that cannot compute gets one host step. The plugin's part is narrowed, the types in
+// the program are not. Throws what the plugin throws, but for a refusal (LTC_UNSUPPORTED).
+std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& target, Effort effort = usual_effort());
 
-// The steps for people: the plugin's own text of each where it has one. Lowers them once more. The arguments are compile()'s.
-std::string program_text(const Program& program, host::PluginDevice& device, const Narrowing& narrowing = {},
-                         uint32_t precision = 0);
+// The steps for people: the plugin's own text of each where it has one. Lowers them once more.
+std::string program_text(const Program& program, const CompileTarget& target);
 
 }  // namespace ltc

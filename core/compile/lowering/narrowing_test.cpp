@@ -122,7 +122,7 @@ TEST(Narrowing, ThePluginGetsTheNarrowGraphAndTheProgramKeepsItsTypes) {
     %2: f64[2] = aten::mul.Tensor(%0, %1)
     %3: f64[2] = aten::sin(%2)
     return %3 })"),
-                               *device, narrowing);
+                               {*device, narrowing});
   ASSERT_EQ(program->steps.size(), 2u);
   EXPECT_TRUE(program->steps[0].on_device);  // of f64 the plugin would claim nothing
   EXPECT_FALSE(program->steps[1].on_device);

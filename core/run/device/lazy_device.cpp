@@ -7,7 +7,7 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/compile/cache/saved_program.h"
+#include "core/compile/build_program.h"
 #include "core/compile/lowering/precision.h"
 #include "core/host/registry.h"
 #include "core/ir/text.h"
@@ -272,8 +272,8 @@ const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
   const bool compiles_quickly =
       !symbolic_ && usual_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
   const bool is_quick = may_be_quick && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
-  CompiledProgram compiled = load_or_compile(std::move(traced.graph), queue_.device(), queue_.narrowing(), step.precision,
-                                             symbolic_ ? &*symbolic_ : nullptr, is_quick ? Effort::kQuick : usual_effort());
+  const CompileTarget target{queue_.device(), queue_.narrowing(), step.precision, symbolic_ ? &*symbolic_ : nullptr};
+  CompiledProgram compiled = build_program(std::move(traced.graph), target, is_quick ? Effort::kQuick : usual_effort());
   count_compile(compiled.source);
   if (miss.miss) note_varying_offsets(miss.miss->offsets);
   note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);

@@ -1,0 +1,30 @@
+// The front door of compiling: a program from the disk, or compiled and kept there.
+#pragma once
+
+#include <memory>
+
+#include "core/compile/lowering/effort.h"
+#include "core/compile/lowering/program.h"
+#include "core/compile/lowering/target.h"
+
+namespace ltc {
+
+struct CompiledProgram {
+  enum Source : uint8_t {
+    kCompiled,        // for its own sizes
+    kCompiledForAll,  // for further sizes too (ltc/symbolic.h)
+    kQuick,           // not optimized, for its own sizes
+    kReused,          // all that the plugin runs of it was compiled before, for other sizes
+    kDisk,
+  };
+
+  std::shared_ptr<const Program> program;
+  Source source;
+};
+
+// Looks the graph up on the disk, compiles it where it is not there, and keeps what it compiled. Two kinds are not kept: a
+// program that serves many sizes is compiled once in a process, and one of less than the usual effort costs less than reading it.
+// Throws what compile() throws.
+CompiledProgram build_program(Graph graph, const CompileTarget& target, Effort effort = usual_effort());
+
+}  // namespace ltc

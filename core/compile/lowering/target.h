@@ -1,0 +1,26 @@
+// What a graph is compiled for.
+#pragma once
+
+#include <cstdint>
+
+#include "core/compile/lowering/narrowing.h"
+
+namespace ltc {
+
+namespace host {
+class PluginDevice;
+}
+class SymbolicPrograms;
+
+struct CompileTarget {
+  CompileTarget(host::PluginDevice& device, const Narrowing& narrowing = {}, uint32_t precision = 0,
+                SymbolicPrograms* symbolic = nullptr)
+      : device(device), narrowing(narrowing), precision(precision), symbolic(symbolic) {}
+
+  host::PluginDevice& device;  // outlives the programs
+  Narrowing narrowing;
+  uint32_t precision;          // see precision.h
+  SymbolicPrograms* symbolic;  // what was compiled before and is found again; null for a plugin that does not understand it
+};
+
+}  // namespace ltc
