@@ -11,6 +11,11 @@ endif()
 list(GET ltc_torch_facts 0 LTC_TORCH_DIR)
 list(GET ltc_torch_facts 1 LTC_TORCH_VERSION)
 message(STATUS "torch ${LTC_TORCH_VERSION} in ${LTC_TORCH_DIR}")
+# A C++ extension fits one minor version of PyTorch.
+string(REGEX MATCH "^[0-9]+\\.[0-9]+" LTC_TORCH_MINOR "${LTC_TORCH_VERSION}")
+if(SKBUILD AND NOT "${SKBUILD_PROJECT_VERSION_FULL}" MATCHES "torch${LTC_TORCH_MINOR}$")
+  message(FATAL_ERROR "pyproject.toml names the wheel ${SKBUILD_PROJECT_VERSION_FULL}, but this is PyTorch ${LTC_TORCH_VERSION}")
+endif()
 
 add_library(ltc_torch INTERFACE)
 add_library(ltc::torch ALIAS ltc_torch)

@@ -8,10 +8,11 @@
 #include <mutex>
 
 #include "core/base/env.h"
-#include "core/compile/lowering/precision.h"
 #include "core/report/fallback_policy.h"
+#include "core/run/front_end.h"
 #include "core/run/process/fork.h"
-#include "core/torch/dispatch/fallback.h"
+#include "core/torch/dispatch/host_segment.h"
+#include "core/torch/dispatch/register.h"
 #include "core/torch/tensor/assertions.h"
 #include "core/torch/tensor/tensor.h"
 #include "ltc/precision.h"
@@ -60,10 +61,8 @@ void register_device() {
   std::call_once(once, [] {
     env::check();
     c10::register_privateuse1_backend(kDeviceName);
-    install_host_runner();
-    set_runs_here(&thread_is_plain);
-    set_throw_to_reader(&throw_as_pytorch);
-    set_read_precision(&allowed_precision);
+    register_all_ops();
+    install(FrontEnd{&run_on_host, &thread_is_plain, &throw_as_pytorch, &allowed_precision});
     std::atexit(&shut_down);
   });
 }

@@ -6,6 +6,13 @@ it in the cache, and hands it to the plugin that ``LTC_BACKEND`` names; the plug
 
 import torch
 
+from ._version import TORCH as _BUILT_WITH
+from ._version import __version__
+
+if str(torch.__version__).split(".")[:2] != _BUILT_WITH.split(".")[:2]:
+    raise ImportError(f"ltc {__version__} was built with PyTorch {_BUILT_WITH} and does not run with PyTorch {torch.__version__}: "
+                      f"install the ltc that was built with that one, or PyTorch {'.'.join(_BUILT_WITH.split('.')[:2])}")
+
 from . import _C, metrics, timeline
 from ._buckets import BucketedFunction
 from ._index import index_of as _index
@@ -14,7 +21,6 @@ from ._register import register as _register
 from .checkpoint import load, save
 
 __all__ = ["graph", "jit", "lazy_device", "load", "mark_step", "metrics", "save", "sync", "timeline", "wait_device_ops"]
-__version__ = "0.1.0"
 
 
 def mark_step() -> None:

@@ -12,7 +12,4 @@ namespace ltc {
 // (throws, naming the op).
 void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack, const char* reason);
 
-// Ops of a program that the plugin does not claim: the host runner (run/queue/host_ops.h).
-void install_host_runner();
-
 }  // namespace ltc

@@ -2,7 +2,7 @@
 #include <ATen/ScalarOps.h>
 #include <ATen/ops/from_blob.h>
 
-#include "core/torch/dispatch/fallback.h"
+#include "core/torch/dispatch/host_segment.h"
 #include "core/torch/dispatch/infer.h"
 #include "core/torch/dispatch/map_tensors.h"
 #include "core/torch/tensor/generator.h"
@@ -182,13 +182,11 @@ class HostSegment {
   size_t input_count_ = 0, scalar_count_ = 0;
 };
 
+}  // namespace
+
 std::vector<HostValue> run_on_host(const Graph& graph, std::span<const HostValue> inputs, std::span<const Scalar> scalars) {
   c10::InferenceMode inference;
   return HostSegment(graph, inputs, scalars).run();
 }
-
-}  // namespace
-
-void install_host_runner() { set_host_runner(&run_on_host); }
 
 }  // namespace ltc

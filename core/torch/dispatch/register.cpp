@@ -1,7 +1,9 @@
-// The boxed recorder for all ops, those of other libraries included.
+#include "core/torch/dispatch/register.h"
+
 #include <torch/library.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "core/torch/dispatch/record.h"
 #include "core/torch/dispatch/sparse_fallback.h"
@@ -21,10 +23,9 @@ bool is_view(const c10::FunctionSchema& schema) {
 // handle.
 constexpr std::string_view kWithoutComposite[] = {"aten::mode.values", "aten::conj_physical_", "aten::addr_"};
 
-// Ops with a kernel of their own (the files before this one in the build: static objects are made in link order) are left alone.
-// An op with such a composite kernel would be taken apart into its .out form before a fallback sees it; an op that the table
-// wants whole has a composite kernel too, and where the CPU has a kernel beside it, the two differ in rounding, or in speed. All
-// others come through the fallback below.
+// Ops with a kernel of their own are left alone. An op with such a composite kernel would be taken apart into its .out form
+// before a fallback sees it; an op that the table wants whole has a composite kernel too, and where the CPU has a kernel beside
+// it, the two differ in rounding, or in speed. All others come through the fallback below.
 bool needs_own_kernel(const c10::OperatorHandle& op) {
   if (op.hasKernelForDispatchKey(c10::DispatchKey::PrivateUse1) || is_view(op.schema())) return false;
   if (op.hasTag(at::Tag::inplace_view)) return false;  // changes what the tensor looks at, computes nothing
@@ -51,14 +52,14 @@ const std::vector<c10::OperatorHandle>& own_ops() {
   return ops;
 }
 
-TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+void add_recorders(torch::Library& m) {
   for (const c10::OperatorHandle& op : own_ops()) {
     if (!needs_own_kernel(op)) continue;
     m.impl(toString(op.operator_name()).c_str(), torch::CppFunction::makeFromBoxedFunctor(std::make_unique<BoxedKernel>(op)));
   }
 }
 
-// Sparse tensors: what no file before this one has a kernel for, the CPU runs. PyTorch's composite kernels come before the
+// Sparse tensors: what has no kernel of its own, the CPU runs. PyTorch's composite kernels come before the
 // fallback, and those of the CPU for sparse tensors come before the composite ones.
 void add_host_steps(torch::Library& m, c10::DispatchKey on_device, c10::DispatchKey on_cpu) {
   for (const c10::OperatorHandle& op : own_ops()) {
@@ -66,16 +67,22 @@ void add_host_steps(torch::Library& m, c10::DispatchKey on_device, c10::Dispatch
     m.impl(toString(op.operator_name()).c_str(), torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>());
   }
 }
-TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m) {
-  add_host_steps(m, c10::DispatchKey::SparsePrivateUse1, c10::DispatchKey::SparseCPU);
-}
-TORCH_LIBRARY_IMPL(aten, SparseCsrPrivateUse1, m) {
-  add_host_steps(m, c10::DispatchKey::SparseCsrPrivateUse1, c10::DispatchKey::SparseCsrCPU);
-}
-TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>()); }
-TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>()); }
 
-TORCH_LIBRARY_IMPL(_, PrivateUse1, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&record_any>()); }
+torch::Library& library(const char* ns, c10::DispatchKey key) {
+  static auto* all = new std::deque<torch::Library>();  // registrations last as long as the process
+  return all->emplace_back(torch::Library::IMPL, ns, key, __FILE__, __LINE__);
+}
 
 }  // namespace
+
+void register_all_ops() {
+  using Key = c10::DispatchKey;
+  add_recorders(library("aten", Key::PrivateUse1));
+  add_host_steps(library("aten", Key::SparsePrivateUse1), Key::SparsePrivateUse1, Key::SparseCPU);
+  add_host_steps(library("aten", Key::SparseCsrPrivateUse1), Key::SparseCsrPrivateUse1, Key::SparseCsrCPU);
+  for (const Key key : {Key::SparsePrivateUse1, Key::SparseCsrPrivateUse1})
+    library("_", key).fallback(torch::CppFunction::makeFromBoxedFunction<&run_sparse_on_host>());
+  library("_", Key::PrivateUse1).fallback(torch::CppFunction::makeFromBoxedFunction<&record_any>());
+}
+
 }  // namespace ltc
