@@ -31,8 +31,8 @@ class Narrowing {
   TypeId kept(TypeId type) const;  // warns, once in a process, of double that is computed as single
   bool keeps(DType dtype) const { return kept(dtype) == dtype; }
 
-  // What an op makes that reads nothing narrowed, as a generator of random numbers or a quotient of integers: narrowed only as
-  // far as the device must. It is cast afterwards.
+  // The type that an op computes if it reads no narrowed value, for example a random generator or a quotient of integers. It is
+  // narrowed only if the device lacks the type. A cast to kept(dtype) follows.
   DType made(DType dtype) const { return made_[static_cast<uint32_t>(dtype)]; }
 
  private:
@@ -47,8 +47,8 @@ struct NarrowedGraph {
 };
 NarrowedGraph narrow(const Graph& graph, const Narrowing& narrowing);
 
-// By node: narrowing would change more than the precision of its results, so the host computes it. These reinterpret bytes, or
-// mix bf16 with what does not become it.
+// Per node, whether the host must compute it, because narrowing would change more than the precision of its results. Such nodes
+// reinterpret bytes, or mix bf16 with a type that does not become bf16.
 std::vector<bool> must_stay_wide(const Graph& graph, const Narrowing& narrowing);
 
 }  // namespace ltc

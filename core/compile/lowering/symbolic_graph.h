@@ -25,11 +25,11 @@ class SymbolicGraph {
  public:
   explicit SymbolicGraph(const Anatomy& graph) : structure_(graph.structure), example_(graph.numbers) {}
 
-  // With formulas from the numbers in which the two differ. None if the structures do, or if a size of which one is 0 or 1 does:
-  // that would not tell what broadcasts.
+  // A graph with formulas for the numbers in which the two differ. Returns nothing if the two differ in structure. Returns
+  // nothing if they differ in a size that is 0 or 1 in one of them, since such a size may broadcast.
   static std::optional<SymbolicGraph> learn(const SymbolicGraph& then, const Anatomy& now);
 
-  // The values of the symbols with which this is that graph; every number is compared.
+  // The values of the symbols for which this graph equals `graph`; every number is compared. Returns nothing if there are none.
   std::optional<std::vector<int64_t>> match(const Anatomy& graph) const;
 
   size_t symbol_count() const { return definitions_.size(); }

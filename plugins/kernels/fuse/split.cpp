@@ -9,8 +9,8 @@
 namespace ltc::kernels {
 namespace {
 
-// What a block shares out to a row whose elements, or to one of rows whose firsts, lie side by side (blocks.h), and how many of
-// them a thread should have.
+// Lanes of a block (blocks.h) for one row: if the elements of a row lie side by side, and if the first elements of neighbouring
+// rows do. Then the number of elements that a lane should have.
 constexpr int64_t kLanes = 256, kLanesOfColumns = 8, kElements = 8;
 // Fewer pieces are not worth a second kernel.
 constexpr int64_t kFewestPieces = 4;

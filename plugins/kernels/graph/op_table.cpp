@@ -67,7 +67,7 @@ constexpr OpRow kOps[] = {
     {"aten::full", kFull, "s:T", "fibhq"},
     {"aten::arange.start_step", kArange, ":T", "fi"},
     {"ltc::philox", kPhilox, "ss:T", "fi"},
-    // rows to elements. The sum of floats runs in a wider type, see fold.cpp.
+    // rows to elements. The sum of floats runs in a wider type, U.
     {"aten::sum.dim_IntList", kReduce, "T:T", "fi", "0;$a + $0", "0;(T)((U)$a + (U)$0)"},
     {"aten::prod.dim_int", kReduce, "T:T", "fi", "1;$a * $0", "1;(T)((U64)$a * (U64)$0)"},
     {"aten::amax", kReduce, "T:T", "fib", "LOWEST;$0 > $a || $0 != $0 ? $0 : $a", "LOWEST;$0 > $a ? $0 : $a", "0;(T)($a | $0)"},

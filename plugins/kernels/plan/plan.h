@@ -24,9 +24,10 @@ struct SortKernel {
   bool descending;
 };
 
-// A part of such a sort by blocks (block_sort.h): of the elements the tiles, or where `run` is above 0 the merging of sorted runs
-// of so many. Buffers of the step: the elements, or keys and positions (I32) of runs that lie row behind row; likewise those
-// of the longer runs, or, of the last pass, sorted elements and positions (I64).
+// One pass of a sort by blocks (block_sort.h). With `run` 0 it sorts the tiles of the rows. With `run` above 0 it merges pairs of
+// sorted runs of that many elements. Buffers of the step, in order: the input, then the output. The input of the first pass is
+// the elements; of a merge it is keys and positions (I32) of the runs, row after row. The output is keys and positions (I32) of
+// longer runs; of the last pass it is sorted elements and positions (I64).
 struct SortPass {
   SortKernel of;
   int64_t run;

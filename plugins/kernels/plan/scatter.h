@@ -1,19 +1,21 @@
 // Writes by index.
 //
-// A work item per line of the index walks along it, so two of a line never write at once, and lines never meet. Where lines are
-// few and long, their index is sorted first (block_sort.h), so that what goes to one place lies side by side, as a run: of
-// equals the last is written; what is added is added up by pieces of a line, each as long as there are pieces, then from piece
-// to piece where a run goes on. So a line of n takes O(sqrt n) steps, and each place's elements are added in their order.
+// A work item walks along each line of the index, so two items never write one line, and lines never meet.
+//
+// If lines are few and long, their index is sorted first (block_sort.h). Elements for one place then lie side by side, as a run.
+// A plain scatter writes the last element of a run. A scatter that adds works in two stages. First it adds up each piece of a
+// line; a line of n has about sqrt(n) pieces of sqrt(n) elements. Then it joins the sums of a run that spans several pieces. So a
+// line of n takes O(sqrt n) steps, and the elements of each place are added in their order.
 #pragma once
 #include "kernels/plan/plan.h"
 
 namespace ltc::kernels {
 
-// Gives such scatters, where Options::block_sorts asks for it, the sorted index instead of their own, and behind the source where
-// each element of the index came from.
+// If Options::block_sorts is set, gives scatters of few long lines the sorted index instead of their own, and one more operand:
+// the place that each element of the sorted index came from.
 void sort_scatters(Graph& graph, const Options& options);
 
-// Of a scatter, a scatter that adds, or one by strides.
+// Plans the kernels of a scatter, of a scatter that adds, or of a scatter by strides.
 void plan_scatter(Plan& plan, const Options& options, const Cluster& cluster);
 
 }  // namespace ltc::kernels
