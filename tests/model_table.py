@@ -26,16 +26,16 @@ HEADER = f"""\
 
 Written by `./dev python tests/model_table.py`; change the models in `tests/models/`, not this file.
 
-Each model is small, has random weights and is compared with the same model on the CPU: an evaluation, then {STEPS} training steps on
-fresh batches. Differences are the largest absolute ones: of the evaluation's output, of the first step's gradients, of the losses.
+Each model is small and has random weights. It is compared with the same model on the CPU: one evaluation, then {STEPS} training steps on
+fresh batches. The columns evaluation, gradients and losses give the largest absolute differences. Gradients are those of the first step.
 
-- ops: recorded in one training step.
-- compiles: programs compiled in all; none of them after step {WARM_UP}.
+- ops: number of ops recorded in one training step.
+- compiles: number of programs compiled, none of them after step {WARM_UP}.
 - fallbacks: ops that the CPU ran instead of the plugin, `torchscript`.
-- time: of one training step, as a share of eager's, on one thread; the best of {TIMED_BLOCKS} blocks of {STEPS} steps. At these
-  sizes it is the time to record and to start ops, not to compute.
-- minimal, opencl: the same training on these plugins, which have the minimal opset and nothing else: the largest difference of a loss, as a
-  share of it, and how many ops the CPU ran instead.
+- time: time of one training step as a ratio to eager's, on one thread; the best of {TIMED_BLOCKS} blocks of {STEPS} steps. At these
+  sizes the step records and starts ops; it computes little.
+- minimal, opencl: the same training on these plugins, which claim the minimal opset only. The largest relative difference of a loss,
+  and the number of ops that the CPU ran instead.
 
 ## Training
 
@@ -46,8 +46,8 @@ TRAINING = ("model", "parameters", "ops", "compiles", "fallbacks", "evaluation",
 GENERATION_HEADER = f"""
 ## Generation
 
-Greedy, with the key-value cache, {TOKENS} new tokens; the tokens are the CPU's. Every token makes the cache longer, so its shapes are
-new: the first text compiles one to three programs for each length, as the loop reads values in between, a second one none.
+Greedy, with the key-value cache, {TOKENS} new tokens. The tokens are the CPU's. Every token makes the cache longer, so its shapes are
+new. The first text compiles one to three programs for each length, as the loop reads values in between. A second text compiles none.
 
 """
 GENERATION = ("model", "same tokens", "compiles, first text", "compiles, second text", "fallbacks")
