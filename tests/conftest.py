@@ -29,7 +29,7 @@ def metrics():
     return ltc.metrics
 
 
-LONG = {"test_cuda.py", "test_digits.py", "test_operator_sweep.py", "test_process.py", "test_rules.py"}  # tests of half a minute
+LONG = {"test_cuda.py", "test_digits.py", "test_how_to.py", "test_operator_sweep.py", "test_process.py", "test_rules.py"}  # tests of half a minute
 
 
 def pytest_collection_modifyitems(items):
