@@ -116,7 +116,7 @@ class Explanation {
     return all;
   }
 
-  // What reads a geometry of something that differs is taken for that: after a barrier it would read it there once more.
+  // A read through a geometry of something that differs counts as that: after a barrier it would read that once more.
   std::optional<EqualPart> longest_equal_part() const {
     static const OpId read = intern_op("aten::as_strided");
     const Records now = trace_.records, before = then_.trace.records;

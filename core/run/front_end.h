@@ -1,4 +1,4 @@
-// What a front end gives the core: the calls that run, compile and lower make upward.
+// The functions that a front end gives the core.
 #pragma once
 
 #include "core/compile/lowering/precision.h"

@@ -1,4 +1,4 @@
-// What a graph is compiled for.
+// The target that a graph is compiled for.
 #pragma once
 
 #include <cstdint>

@@ -98,7 +98,7 @@ class LTC_API Capture : public CaptureState {
   bool is_open_ = true;
 };
 
-// What the calling thread is capturing; null mostly.
+// The capture of the calling thread; null mostly.
 inline Capture* current_capture() { return static_cast<Capture*>(t_capture); }
 
 }  // namespace ltc

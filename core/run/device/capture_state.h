@@ -1,4 +1,4 @@
-// What the calling thread is capturing, as far as recording has to know it. capture.h has the rest.
+// The capture of the calling thread, as far as recording has to know it. capture.h has the rest.
 #pragma once
 
 #include <string>
