@@ -30,6 +30,9 @@ struct Record {
 };
 static_assert(sizeof(Record) == 32, "compared and hashed as memory: no padding");
 
+// Not a param, a number, or a further result of a node.
+inline bool is_node(const Record& record) { return record.op > kOpResult; }
+
 struct Trace {
   std::vector<Record> records;
   std::vector<uint32_t> operands;  // of records with more than kInlineOperands

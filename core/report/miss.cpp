@@ -175,8 +175,6 @@ class Explanation {
     return record.op == kOpResult ? record.in[0] : value;
   }
 
-  static bool is_node(const Record& record) { return record.op > kOpResult; }
-
   // A param has no line of its own: it has that of its first reader.
   LocationId location(ValueId value) const {
     value = node_of(value);

@@ -30,8 +30,7 @@ const char* advice(Miss::Kind kind) {
   switch (kind) {
     case Miss::kType:
       return "every new size is a program of its own: keep to a few, by ltc.jit(fn, buckets=...) or by dropping the last, "
-             "smaller "
-             "batch";
+             "smaller batch";
     case Miss::kAttribute: return "this argument is a constant of the program: keep it, or pass it as a tensor";
     case Miss::kOp:
     case Miss::kOperands: return "the steps differ in what they do: end each with ltc.mark_step(), at the same place";

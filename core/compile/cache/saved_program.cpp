@@ -7,9 +7,9 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/compile/lowering/abi_graph.h"
 #include "core/compile/lowering/blame.h"
 #include "core/compile/lowering/effort.h"
+#include "core/compile/lowering/plugin_code.h"
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/host/plugin.h"
 #include "core/ir/binary.h"
@@ -45,18 +45,6 @@ void write_step(ByteWriter& out, const Step& step, const std::vector<LocationId>
   out.text(step.executable ? device.save_executable(step.executable.get()).value_or("") : "");
 }
 
-std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevice& device) {
-  return {executable, [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
-}
-
-std::shared_ptr<ltc_executable> lower_again(const Step& step, const CompileTarget& target) {
-  host::PluginDevice& device = target.device;
-  const NarrowedGraph narrowed = narrow(step.graph, target.narrowing);
-  const std::shared_ptr<ltc_program> lowered(device.lower(*AbiGraph(narrowed.graph).get(), target.precision),
-                                             [&device](ltc_program* gone) { device.destroy_program(gone); });
-  return own(device.compile(lowered.get(), static_cast<uint32_t>(usual_effort())), device);
-}
-
 // A step as it was saved, and the bytes of its executable.
 struct SavedStep {
   Step step;
@@ -78,10 +66,11 @@ void load_step(Step& step, std::string_view saved, const CompileTarget& target) 
   if (!saved.empty()) {
     if (ltc_executable* loaded = device.load_executable(saved.data(), saved.size())) step.executable = own(loaded, device);
   }
-  if (!step.executable) step.executable = lower_again(step, target);
-  if (!target.symbolic) return;
-  const SymbolicGraph graph(Anatomy(narrow(step.graph, target.narrowing).graph));
-  target.symbolic->insert(graph, target.precision, {nullptr, step.executable});
+  if (step.executable && !target.symbolic) return;
+  const NarrowedGraph narrowed = narrow(step.graph, target.narrowing);
+  if (!step.executable) step.executable = compile(*lower(narrowed.graph, target), device, usual_effort());
+  if (target.symbolic)
+    target.symbolic->insert(SymbolicGraph(Anatomy(narrowed.graph)), target.precision, {nullptr, step.executable});
 }
 
 // Checks all that running relies on, in the order in which a run goes through the steps.

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "core/base/log.h"
-#include "core/compile/lowering/abi_graph.h"
 #include "core/compile/lowering/blame.h"
 #include "core/compile/lowering/claims.h"
 #include "core/compile/lowering/partition.h"
+#include "core/compile/lowering/plugin_code.h"
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/compile/passes/passes.h"
 #include "core/decompose/decompose.h"
@@ -34,12 +34,6 @@ struct Lowered {
   std::vector<int64_t> symbols = {};          // of code for many sizes, their values
   std::optional<SymbolicGraph> general = {};  // all that the code will serve, once it is compiled
 };
-
-std::shared_ptr<ltc_program> lower(const Graph& graph, const Target& target, const ltc_symbolic_sizes* sizes = nullptr) {
-  host::PluginDevice& device = target.device;
-  return {device.lower(*AbiGraph(graph).get(), target.precision, sizes),
-          [&device](ltc_program* gone) { device.destroy_program(gone); }};
-}
 
 // Null if the plugin refuses a node, whose claim is then withdrawn, or the segment: then all of its claims are.
 std::shared_ptr<ltc_program> lower_as_it_is(const Segment& segment, const NarrowedGraph& narrowed, Claims& claims,
@@ -94,11 +88,9 @@ void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) 
 
 // False if the plugin refuses it: then all claims of the segment are withdrawn.
 bool compile_segment(Lowered& lowered, Claims& claims, const Target& target) {
-  host::PluginDevice& device = target.device;
-  const auto compiled = [&] { return device.compile(lowered.code.program.get(), static_cast<uint32_t>(target.effort)); };
   return blaming(lowered.segment.graph, lowered.origin, [&] {
     try {
-      lowered.code.executable = {compiled(), [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
+      lowered.code.executable = compile(*lowered.code.program, target.device, target.effort);
       return true;
     } catch (const Error& refusal) {
       if (refusal.code() != Code::kUnsupported) throw;
@@ -263,7 +255,7 @@ std::string program_text(const Program& program, const CompileTarget& target) {
     const Step& step = program.steps[i];
     std::optional<std::string> own;
     if (step.on_device) {
-      const auto lowered = lower(narrow(step.graph, target.narrowing).graph, {target, usual_effort()});
+      const auto lowered = lower(narrow(step.graph, target.narrowing).graph, target);
       own = target.device.program_text(lowered.get());
     }
     text += cat("step ", i, step.on_device ? " on the device\n" : " on the host\n", own ? *own : print(step.graph));

@@ -259,7 +259,7 @@ const CachedProgram& LazyDevice::look_up(Cut& step, bool is_kept) {
   return compile(step, /*may_be_quick=*/!known && !is_kept);
 }
 
-// What new sizes come again and again for is not likely to come again itself: it is optimized once it does.
+// A program of a new size is not likely to come again where new sizes come again and again. It is optimized once it does.
 const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
   timeline::Span span("compile");
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);

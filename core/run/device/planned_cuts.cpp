@@ -11,8 +11,6 @@ constexpr uint32_t kVariants = 3;  // after the first one: one or two may belong
 constexpr size_t kCounted = 1024;  // steps
 constexpr size_t kWorthACut = 64;  // records: some fifty times a barrier's own cost to compile
 
-bool is_node(const Record& record) { return record.op > kOpResult; }
-
 // Where the last op before `end` begins. A recorder may look at the length before it records an op instead of after, and would
 // cut one op too late.
 size_t begin_of_last_op(const Trace& trace, size_t end) {

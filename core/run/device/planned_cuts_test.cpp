@@ -11,14 +11,8 @@ using ::testing::ElementsAre;
 
 constexpr int kEqualOps = 80;
 
-class PlannedCutsTest : public LazyTest {
+class PlannedCutsTest : public PlacedTest {
  protected:
-  PlannedCutsTest() {
-    g_place = intern_location(::testing::UnitTest::GetInstance()->current_test_info()->name());  // misses are counted by place
-    set_locator([] { return g_place; });
-  }
-  ~PlannedCutsTest() override { set_locator(nullptr); }
-
   // Ops on `model`, which is the same size in each step, between ops on what has the size n.
   void step(LazyStorage& model, int64_t n) {
     LazyStorage grown(device()), before(device()), after(device());
@@ -38,8 +32,6 @@ class PlannedCutsTest : public LazyTest {
   }
 
   static int64_t cuts() { return metrics::counter_value(metrics::kPlannedCut); }
-
-  static inline LocationId g_place;
 };
 
 TEST_F(PlannedCutsTest, WhatIsEqualInEachStepIsCompiledOnce) {

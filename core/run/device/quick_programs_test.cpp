@@ -11,31 +11,14 @@ using namespace ltc::testing;  // NOLINT: the helpers of test_support.h
 using ::testing::Each;
 using ::testing::SizeIs;
 
-LocationId g_place;  // of the running test: misses are counted by place
-
-class QuickProgramsTest : public LazyTest {
+class QuickProgramsTest : public PlacedTest {
  protected:
-  QuickProgramsTest() {
-    g_place = intern_location(::testing::UnitTest::GetInstance()->current_test_info()->name());
-    set_locator([] { return g_place; });
-  }
-  ~QuickProgramsTest() override { set_locator(nullptr); }
-
   void open(bool compiles_quickly = true) {
     watch.compiles_quickly = compiles_quickly;
     LazyTest::open("watched");
   }
 
-  void step(int64_t n) {
-    LazyStorage x(device()), y(device());
-    fill(x, Floats(static_cast<size_t>(n), 1.f));
-    record(y, "aten::neg", {&x});
-    record(y, "aten::add.Tensor", {&y, &x});
-    scale(x, 3);
-    record(y, "aten::add.Tensor", {&y, &x});
-    sync();
-    EXPECT_THAT(read(y), Each(3.f));
-  }
+  void step(int64_t n) { EXPECT_THAT(step_of_size(n), Each(3.f)); }
   void steps_of_new_sizes(int64_t count) {
     while (count-- > 0) step(next_size_++);
   }

@@ -12,17 +12,6 @@ using ::testing::HasSubstr;
 
 class SymbolicTest : public LazyTest {
  protected:
-  // -x + x + 3 * x for a vector of n ones, in a step of its own.
-  Floats step(int64_t n) {
-    LazyStorage x(device()), y(device());
-    fill(x, Floats(static_cast<size_t>(n), 1.f));
-    record(y, "aten::neg", {&x});
-    record(y, "aten::add.Tensor", {&y, &x});
-    scale(x, 3);
-    record(y, "aten::add.Tensor", {&y, &x});
-    sync();
-    return read(y);
-  }
   static int64_t general() { return metrics::counter_value(metrics::kSymbolicCompile); }
   static int64_t reused() { return metrics::counter_value(metrics::kSymbolicReuse); }
 };
@@ -30,7 +19,7 @@ class SymbolicTest : public LazyTest {
 TEST_F(SymbolicTest, TwoCompilesServeAllSizes) {
   open("test_symbolic");
   for (const int64_t n : {8, 16, 4, 1, 0, 3, 1000, 4, 8, 16}) {
-    const Floats values = step(n);
+    const Floats values = step_of_size(n);
     EXPECT_EQ(values.size(), static_cast<size_t>(n));
     EXPECT_THAT(values, Each(3.f));
   }
@@ -42,21 +31,21 @@ TEST_F(SymbolicTest, TwoCompilesServeAllSizes) {
 
 TEST_F(SymbolicTest, AnExampleOfOneRowIsNotLearnedFrom) {
   open("test_symbolic");
-  for (const int64_t n : {1, 8, 16, 4}) EXPECT_THAT(step(n), Each(3.f));
+  for (const int64_t n : {1, 8, 16, 4}) EXPECT_THAT(step_of_size(n), Each(3.f));
   EXPECT_EQ(compiled(), 3);
   EXPECT_EQ(reused(), 1);
 }
 
 TEST_F(SymbolicTest, TheMissSaysThatFurtherSizesAreServed) {
   open("test_symbolic");
-  for (const int64_t n : {80, 160, 40}) step(n);  // in no other test: equal steps are no miss
+  for (const int64_t n : {80, 160, 40}) step_of_size(n);  // in no other test: equal steps are no miss
   ASSERT_EQ(misses().size(), 1u);
   EXPECT_THAT(misses()[0].difference, HasSubstr("f32[160] instead of f32[80], now for further sizes too"));
 }
 
 TEST_F(SymbolicTest, APluginThatDoesNotAskCompilesEachSize) {
   open("test");
-  for (const int64_t n : {8, 16, 4, 8}) EXPECT_THAT(step(n), Each(3.f));
+  for (const int64_t n : {8, 16, 4, 8}) EXPECT_THAT(step_of_size(n), Each(3.f));
   EXPECT_EQ(compiled(), 3);
   EXPECT_EQ(general() + reused(), 0);
 }

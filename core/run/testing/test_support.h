@@ -258,6 +258,18 @@ class LazyTest : public RunTest {
     recorder.bind(x, recorder.node(intern_op("aten::mul.Tensor"), recorder.type(x), kNoAttrs, inputs), recorder.type(x));
   }
 
+  // A step of its own: -x + x + 3 * x for a vector of n ones.
+  Floats step_of_size(int64_t n) {
+    LazyStorage x(device()), y(device());
+    fill(x, Floats(static_cast<size_t>(n), 1.f));
+    record(y, "aten::neg", {&x});
+    record(y, "aten::add.Tensor", {&y, &x});
+    scale(x, 3);
+    record(y, "aten::add.Tensor", {&y, &x});
+    sync();
+    return read(y);
+  }
+
   void sync() { device().sync(metrics::kMarkStep); }
   void sync_and_wait() { sync(), device().wait(); }
   Floats read(LazyStorage& storage) { return download(device().queue(), device().computed(storage, metrics::kReadBarrier)); }
@@ -269,6 +281,19 @@ class LazyTest : public RunTest {
 
  private:
   std::unique_ptr<LazyDevice> device_;
+};
+
+// Misses are counted by line in a process: each test has one of its own.
+class PlacedTest : public LazyTest {
+ protected:
+  PlacedTest() {
+    g_place = intern_location(::testing::UnitTest::GetInstance()->current_test_info()->name());
+    set_locator([] { return g_place; });
+  }
+  ~PlacedTest() override { set_locator(nullptr); }
+
+ private:
+  static inline LocationId g_place;
 };
 
 }  // namespace ltc::testing

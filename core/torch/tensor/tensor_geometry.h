@@ -7,7 +7,7 @@
 
 namespace ltc {
 
-// What of a tensor is no part of its storage.
+// The part of a tensor that is not its storage.
 struct TensorGeometry {
   c10::ScalarType dtype;
   std::vector<int64_t> sizes, strides;

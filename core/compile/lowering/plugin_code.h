@@ -1,0 +1,20 @@
+// The plugin's forms of a graph, which give themselves back to the device.
+#pragma once
+
+#include <memory>
+
+#include "core/compile/lowering/effort.h"
+#include "core/compile/lowering/target.h"
+#include "ltc/plugin.h"
+#include "ltc/symbolic.h"
+
+namespace ltc {
+
+// The graph as it is given to the plugin: narrowed. `sizes`: which of its numbers are symbols; null if none is.
+std::shared_ptr<ltc_program> lower(const Graph& graph, const CompileTarget& target, const ltc_symbolic_sizes* sizes = nullptr);
+
+std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::PluginDevice& device, Effort effort);
+
+std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevice& device);
+
+}  // namespace ltc
