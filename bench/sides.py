@@ -21,7 +21,7 @@ class Side:
 SIDES = [
     Side("eager", "PyTorch on the CPU, op by op: what all others are divided by unless --against names another", "cpu"),
     Side("ltc", "device ltc", "ltc"),
-    Side("ltc_fast", "device ltc, operators recorded without PyTorch's dispatcher", "ltc", env={"LTC_FAST_OPERATORS": "1"}),
+    Side("ltc_unpatched", "device ltc, PyTorch left as it is", "ltc", env={"LTC_PATCHES": "none"}),
     Side("ltc_compile", 'device ltc, the model through torch.compile(backend="ltc")', "ltc", {"backend": "ltc"}),
     Side("inductor", "the CPU, the model through torch.compile", "cpu", {}),
     Side("intree_lazy", "PyTorch's own lazy tensors on TorchScript", "lazy"),

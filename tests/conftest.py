@@ -32,6 +32,16 @@ def metrics():
 LONG = {"test_cuda.py", "test_digits.py", "test_how_to.py", "test_operator_sweep.py", "test_process.py", "test_rules.py"}  # tests of half a minute
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "patch(name): the test is about that patch of PyTorch, and is skipped where it is not installed")
+
+
+def pytest_runtest_setup(item):
+    missing = {mark.args[0] for mark in item.iter_markers("patch")} - set(ltc._patches.active())
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+
+
 def pytest_collection_modifyitems(items):
     """Long ones first: none begins when the other processors are about to have nothing left to do."""
     items.sort(key=lambda item: item.path.name not in LONG)

@@ -5,7 +5,7 @@ import pytest
 from comparing import output_of, run_program
 
 USE = "import torch, ltc; print((torch.ones(2, device='ltc') + 1).tolist())"
-FLAGS = ["LTC_EAGER", "LTC_CACHE", "LTC_STACKS", "LTC_FAST_OPERATORS", "LTC_USE_BF16"]
+FLAGS = ["LTC_EAGER", "LTC_CACHE", "LTC_STACKS", "LTC_USE_BF16"]
 
 
 @pytest.mark.parametrize("variable, value, legal", [

@@ -31,13 +31,12 @@ inline constexpr Variable kCacheDir{"LTC_CACHE_DIR", ""};                      /
 inline constexpr Variable kCache{"LTC_CACHE", "1", kFlag};                     // 0: no programs are kept on disk
 inline constexpr Variable kUseBf16{"LTC_USE_BF16", "0", kFlag};                // 1: float and double are computed as bf16
 inline constexpr Variable kEager{"LTC_EAGER", "0", kFlag};                     // 1: every op runs at once
-inline constexpr Variable kFastOperators{"LTC_FAST_OPERATORS", "0", kFlag};    // 1: + - * / skip PyTorch's dispatcher
+inline constexpr Variable kPatches{"LTC_PATCHES", "all"};                      // read by the Python package
 inline constexpr Variable kStacks{"LTC_STACKS", "0", kFlag};                   // 1: messages show whole Python stacks
 inline constexpr Variable kVerify{"LTC_VERIFY", "0", kFlag};                   // 1: graphs are checked while compiling
-inline constexpr Variable kIntegrations{"LTC_INTEGRATIONS", "1", kFlag};       // 0: other libraries are left as they are
 
-inline constexpr Variable kVariables[] = {kBackend, kPluginPath, kLog,           kFallback, kClaims, kCacheDir,     kCache,
-                                          kUseBf16, kEager,      kFastOperators, kStacks,   kVerify, kIntegrations, kEffort};
+inline constexpr Variable kVariables[] = {kBackend, kPluginPath, kLog,     kFallback, kClaims, kCacheDir, kCache,
+                                          kUseBf16, kEager,      kPatches, kStacks,   kVerify, kEffort};
 
 // Those that the plugins of this project read.
 inline constexpr const char* kPluginVariables[] = {

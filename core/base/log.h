@@ -4,14 +4,15 @@
 
 #include <string_view>
 
+#include "core/base/api.h"
 #include "core/base/error.h"
 
 namespace ltc::log {
 
 enum class Level : int { kTrace, kDebug, kInfo, kWarn, kError, kOff };
 
-bool enabled(Level level);
-void write(Level level, std::string_view message);
+LTC_API bool enabled(Level level);
+LTC_API void write(Level level, std::string_view message);
 
 template <typename... Parts>
 void at(Level level, const Parts&... parts) {

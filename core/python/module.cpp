@@ -4,15 +4,11 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include "core/base/env.h"
+#include "core/base/log.h"
 #include "core/ops/op_table.h"
 #include "core/python/captures.h"
-#include "core/python/device_type.h"
-#include "core/python/fast_operators.h"
-#include "core/python/labels.h"
-#include "core/python/release.h"
-#include "core/python/run_backward.h"
-#include "core/python/send.h"
+#include "core/python/patches/native.h"
+#include "core/python/patches/run_backward.h"
 #include "core/python/signals.h"
 #include "core/python/source_lines.h"
 #include "core/report/fallback_policy.h"
@@ -118,6 +114,12 @@ py::object default_generator(int index) {
   return py::reinterpret_steal<py::object>(THPGenerator_Wrap(ltc::default_generator(static_cast<c10::DeviceIndex>(index))));
 }
 
+const ltc::NativePatch& find_patch(std::string_view name) {
+  for (const ltc::NativePatch* patch : ltc::native_patches())
+    if (name == patch->name) return *patch;
+  throw py::key_error(std::string(name));
+}
+
 py::object with_rows(py::handle tensor, int64_t rows) {
   at::Tensor result;
   {
@@ -132,17 +134,14 @@ py::object with_rows(py::handle tensor, int64_t rows) {
 
 PYBIND11_MODULE(_C, m) {
   m.def("register_device", &ltc::register_device);
-  m.def("make_device_type_fast", &ltc::make_device_type_fast);
-  m.def("make_labels_fast", [](py::handle enter, py::handle exit) { ltc::make_labels_fast(enter.ptr(), exit.ptr()); });
-  m.def("make_operators_fast", &ltc::make_operators_fast);
-  m.def("make_releases_fast", &ltc::make_releases_fast);
-  m.def("make_sends_fast", &ltc::make_sends_fast);
+  m.def("install_patch", [](std::string_view name) { return find_patch(name).install(); });
+  m.def("uninstall_patch", [](std::string_view name) { return find_patch(name).uninstall(); });
   m.def("around_run_backward", [](py::handle original) {
     PyObject* const function = ltc::around_run_backward(original.ptr());
     return function ? py::reinterpret_steal<py::object>(function) : throw py::error_already_set();
   });
   m.def("record_source_lines", &ltc::record_source_lines);
-  m.def("adapts_libraries", [] { return ltc::env::is_set(ltc::env::kIntegrations); });
+  m.def("log_info", [](const std::string& text) { ltc::log::info(text); });
   m.def("heed_signals", &ltc::heed_signals);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());

@@ -1,23 +1,16 @@
-#include "core/python/release.h"
-
+// How Python's objects of tensors are released. PyTorch gives up the interpreter's lock around the release of every tensor, since
+// some memory takes long to release. The release of a tensor that is only recorded takes less time than that and keeps the lock.
+// All other tensors go PyTorch's way: of other devices, with memory, hooks or gradients of their own, or shared with C++.
 #include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/autograd/variable.h>
-#include <torch/version.h>
 
+#include "core/python/patches/native.h"
 #include "core/torch/tensor/tensor.h"
 
-// PyTorch 2.13's release of an object, of which this one leaves nothing out that a tensor without gradients and hooks needs.
-#if TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 13 && !defined(Py_GIL_DISABLED)
-#define LTC_KNOWS_RELEASE 1
-#endif
-
 namespace ltc {
-
-#ifdef LTC_KNOWS_RELEASE
-
 namespace {
 
-destructor g_original = nullptr;
+Slot<destructor> g_dealloc;
 
 // Whether the tensor's release ends nothing of autograd's: no gradient, no hooks, no node that only it holds.
 bool is_free_of_autograd(const c10::TensorImpl& tensor) {
@@ -36,26 +29,25 @@ bool is_only_recorded(const THPVariable& object) {
 }
 
 // tp_dealloc of torch.Tensor's base, which those of its subclasses end with.
-void release(PyObject* self) {
+void dealloc(PyObject* self) {
   auto& object = *reinterpret_cast<THPVariable*>(self);
-  if (!is_only_recorded(object)) return g_original(self);
+  if (!is_only_recorded(object)) return g_dealloc.original()(self);
   PyObject_GC_UnTrack(self);
   object.cdata.~Tensor();
   Py_TYPE(self)->tp_free(self);
 }
 
-}  // namespace
-
-void make_releases_fast() {
+bool install_dealloc() {
+#ifdef Py_GIL_DISABLED
+  return false;
+#else
   PyTypeObject* const base = reinterpret_cast<PyTypeObject*>(THPVariableClass)->tp_base;
-  if (g_original || base->tp_basicsize != sizeof(THPVariable)) return;
-  g_original = std::exchange(base->tp_dealloc, &release);
+  return base->tp_basicsize == sizeof(THPVariable) && g_dealloc.install(&base->tp_dealloc, &dealloc);
+#endif
 }
 
-#else
+}  // namespace
 
-void make_releases_fast() {}
-
-#endif
+const NativePatch kDealloc{"dealloc", &install_dealloc, [] { return g_dealloc.uninstall(); }};
 
 }  // namespace ltc

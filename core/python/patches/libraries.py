@@ -1,25 +1,34 @@
 """Libraries that choose a device by a list of those that they know: where that ends on the CPU, they get this one.
 
-Each is adapted when it is imported, or now if it has been. ``LTC_INTEGRATIONS=0`` leaves them as they are.
+Each is adapted when it is imported, or now if it has been.
 """
 
 import functools
 import importlib.abc
 import importlib.util
+import inspect
 import sys
 
 import torch
 
-from . import _C
+from .. import _C
+
+
+_replaced = []  # (owner, name, original), in the order in which they were replaced
 
 
 def install() -> None:
-    for name, adapt in _ADAPTERS.items():
-        if name in sys.modules:
-            adapt(sys.modules[name])
-        else:
-            _Finder.pending[name] = adapt
-    sys.meta_path.insert(0, _Finder())
+    _Finder.pending = dict(_ADAPTERS)
+    for name in [name for name in _ADAPTERS if name in sys.modules]:
+        _Finder.pending.pop(name)(sys.modules[name])
+    sys.meta_path.insert(0, _FINDER)
+
+
+def uninstall() -> None:
+    sys.meta_path.remove(_FINDER)
+    _Finder.pending = {}
+    while _replaced:
+        setattr(*_replaced.pop())
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -42,12 +51,20 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
+_FINDER = _Finder()
+
+
+def _set(owner, name: str, replacement) -> None:
+    _replaced.append((owner, name, inspect.getattr_static(owner, name)))
+    setattr(owner, name, replacement)
+
+
 def _replace(module, name: str, replacement) -> None:
     """Gives ``module`` and whoever imported the name from it the replacement."""
     original = getattr(module, name)
     for other in [module, *sys.modules.values()]:
         if getattr(other, "__dict__", {}).get(name) is original:
-            setattr(other, name, replacement)
+            _set(other, name, replacement)
 
 
 def _adapt_safetensors(module) -> None:
@@ -72,7 +89,7 @@ def _adapt_accelerate(module) -> None:
         device = default_device(self)
         return torch.device("ltc", _C.current_device()) if device.type == "cpu" and torch.ltc.is_available() else device
 
-    module.PartialState.default_device = property(adapted, doc=default_device.__doc__)
+    _set(module.PartialState, "default_device", property(adapted, doc=default_device.__doc__))
 
 
 def _adapt_training_arguments(module) -> None:
@@ -84,8 +101,9 @@ def _adapt_training_arguments(module) -> None:
         device, state = set_up(self), self.distributed_state
         return state.device if device.type == "cpu" and state is not None and state.device.type == "ltc" else device
 
-    arguments._setup_devices = functools.cached_property(_setup_devices)
-    arguments._setup_devices.__set_name__(arguments, "_setup_devices")
+    adapted = functools.cached_property(_setup_devices)
+    adapted.__set_name__(arguments, "_setup_devices")
+    _set(arguments, "_setup_devices", adapted)
 
 
 def _adapt_transformers(module) -> None:

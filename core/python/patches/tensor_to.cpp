@@ -1,16 +1,15 @@
-#include "core/python/send.h"
-
+// tensor.to("ltc"). A small tensor of the CPU, moved to a device of ours with no further argument, is uploaded without PyTorch's
+// dispatcher. Everything else runs PyTorch's method: subclasses, modes, gradients, other memory formats, errors.
 #include <torch/csrc/Device.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include "core/base/env.h"
-#include "core/python/methods.h"
+#include "core/python/patches/native.h"
 #include "core/torch/tensor/transfer.h"
 
 namespace ltc {
 namespace {
 
-vectorcallfunc g_to = nullptr;
+Slot<vectorcallfunc> g_tensor_to;
 
 std::optional<c10::Device> device_of_ours(PyObject* object) {
   if (THPDevice_Check(object)) {
@@ -32,13 +31,12 @@ PyObject* to(PyObject* method, PyObject* const* args, size_t count, PyObject* ke
     }
     if (sent.defined()) return THPVariable_Wrap(std::move(sent));
   }
-  return g_to(method, args, count, keywords);
+  return g_tensor_to.original()(method, args, count, keywords);
 }
 
 }  // namespace
 
-void make_sends_fast() {
-  if (!g_to && !env::is_set(env::kEager)) g_to = replace_method("to", &to);
-}
+const NativePatch kTensorTo{"tensor_to", [] { return g_tensor_to.install(call_of_tensor_method("to"), &to); },
+                            [] { return g_tensor_to.uninstall(); }};
 
 }  // namespace ltc

@@ -1,4 +1,4 @@
-#include "core/python/run_backward.h"
+#include "core/python/patches/run_backward.h"
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>

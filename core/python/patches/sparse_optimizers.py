@@ -11,11 +11,18 @@ import math
 import torch
 from torch.optim import _functional, adagrad
 
+from .replacements import Replacement
 
-def install() -> None:
-    """Let both meet gradients of the device in their own way. All others go PyTorch's."""
-    _functional.sparse_adam = _around_sparse_adam(_functional.sparse_adam)
-    adagrad._single_tensor_adagrad = _around_adagrad(adagrad._single_tensor_adagrad)
+
+def replacements() -> list[Replacement]:
+    """Gradients of the device go the way below, all others PyTorch's."""
+    return [
+        Replacement(_functional, "sparse_adam", _around_sparse_adam,
+                    "params grads exp_avgs exp_avg_sqs state_steps eps beta1 beta2 lr maximize"),
+        Replacement(adagrad, "_single_tensor_adagrad", _around_adagrad,
+                    "params grads state_sums state_steps grad_scale found_inf lr weight_decay lr_decay eps has_sparse_grad maximize "
+                    "differentiable has_complex"),
+    ]  # fmt: skip
 
 
 class _Rows:

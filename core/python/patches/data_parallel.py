@@ -7,17 +7,28 @@ import itertools
 import torch
 from torch.utils._pytree import tree_map_only
 
+from .replacements import Replacement
 
-def install() -> None:
+
+def replacements() -> list[Replacement]:
     """A model on the CPU runs there, as where this device is not known; one on the device runs there, and so do its inputs."""
     module = importlib.import_module("torch.nn.parallel.data_parallel")  # the package has a function of that name
-    name_accelerator, forward = module._get_available_device_type, module.DataParallel.forward
+    return [
+        Replacement(module, "_get_available_device_type", _around_name),
+        Replacement(module.DataParallel, "forward", _around_forward, "self inputs kwargs"),
+    ]
 
+
+def _around_name(name_accelerator):
     @functools.wraps(name_accelerator)
     def _get_available_device_type():
         name = name_accelerator()
         return None if name == "ltc" else name
 
+    return _get_available_device_type
+
+
+def _around_forward(forward):
     @functools.wraps(forward)
     def forward_where_the_model_is(self, *inputs, **kwargs):
         first = next(itertools.chain(self.module.parameters(), self.module.buffers()), None)
@@ -25,5 +36,4 @@ def install() -> None:
             inputs, kwargs = tree_map_only(torch.Tensor, lambda tensor: tensor.to(first.device), (inputs, kwargs))
         return forward(self, *inputs, **kwargs)
 
-    module._get_available_device_type = _get_available_device_type
-    module.DataParallel.forward = forward_where_the_model_is
+    return forward_where_the_model_is
