@@ -14,7 +14,7 @@ root=$PWD state=$PWD/build/gpu carry=$PWD/build/gpu-carry build=$PWD/build/gpu-r
 python=${PYTHON:-python3}
 deadline=$((SECONDS + ${GPU_SECONDS:-570}))
 parts=(plugin conformance sanitizer core torchscript precision activations fp8 peers sweep models times
-  without_{blocks,pieces,sorts,attention,attention_mma,cudnn,cublas,epilogues} with_{activations,tf32})
+  without_{coop_reduce,split_reduce,block_sort,attention,attention_mma,cudnn,cublas,epilogues} with_{activations,tf32})
 
 usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
@@ -84,12 +84,12 @@ times() {
   "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
     --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,topk,embedding,attention,gpt2,resnet18
 }
-# What each way of computing brings: beside the table of `times`, the same without it.
+# What each feature brings: beside the table of `times`, the same without it.
 quick_times() { "$python" "$root/bench/run.py" --quick --against cuda --sides ltc --workloads mlp,mnist4,enc,chain4m,topk,embedding,attention,gpt2,resnet18; }
 without() { LTC_CUDA_WITHOUT=$1 quick_times; }  # WAY
-without_blocks() { without blocks; }
-without_pieces() { without pieces; }
-without_sorts() { without sorts; }
+without_coop_reduce() { without coop_reduce; }
+without_split_reduce() { without split_reduce; }
+without_block_sort() { without block_sort; }
 without_attention() { without attention; }
 without_attention_mma() { without attention_mma; }
 without_cudnn() { without cudnn; }

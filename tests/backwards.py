@@ -10,11 +10,11 @@ from comparing import LTC, assert_same
 CPU = torch.device("cpu")
 
 
-def straight_nodes(function):
+def inlined_nodes(function):
     """How many nodes the core evaluated itself while the function ran."""
-    before = ltc.metrics.counter_value("StraightNodes")
+    before = ltc.metrics.counter_value("InlinedBackwardNodes")
     function()
-    return ltc.metrics.counter_value("StraightNodes") - before
+    return ltc.metrics.counter_value("InlinedBackwardNodes") - before
 
 
 def mlp(device):
@@ -36,7 +36,7 @@ def on_both(run):
     logs = {CPU: [], LTC: []}
     expected = run(CPU, logs[CPU].append)
     found = []
-    count = straight_nodes(lambda: found.append(run(LTC, logs[LTC].append)))
+    count = inlined_nodes(lambda: found.append(run(LTC, logs[LTC].append)))
     assert_same(found[0], expected)
     assert logs[LTC] == logs[CPU]
     return count

@@ -35,7 +35,7 @@ class Cost:
 def fallbacks():
     """The counters of ops that the CPU ran instead of the plugin."""
     names = ltc.metrics.counter_names()
-    return {name: ltc.metrics.counter_value(name) for name in names if name.startswith("aten::") or name == "HostOps"}
+    return {name: ltc.metrics.counter_value(name) for name in names if name.startswith("aten::") or name == "HostStepOps"}
 
 
 def _to_cpu(tree):

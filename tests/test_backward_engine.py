@@ -10,7 +10,7 @@ from torch.autograd.graph import GradientEdge
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import ltc
-from backwards import CPU, error_of, gradients, loss_of, mlp, on_both, square, straight_nodes, within
+from backwards import CPU, error_of, gradients, loss_of, mlp, on_both, square, inlined_nodes, within
 from comparing import LTC, assert_close, assert_same, output_of
 
 
@@ -193,7 +193,7 @@ def test_threads_of_pytorch():
         x = torch.ones(3, device="ltc", requires_grad=True)
         y = (x * x).sum()
         with torch.autograd.set_multithreading_enabled(True): y.backward()
-        print(x.grad.tolist(), ltc.metrics.counter_value("StraightNodes"))
+        print(x.grad.tolist(), ltc.metrics.counter_value("InlinedBackwardNodes"))
     """
     assert output_of(program) == "[2.0, 2.0, 2.0] 0\n"
 

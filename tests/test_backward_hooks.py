@@ -196,7 +196,7 @@ def test_warnings_arrive():
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
             torch.ones(3, device="ltc", requires_grad=True).exp().sum().backward(create_graph=True)
-        print([str(one.message)[:37] for one in seen], ltc.metrics.counter_value("StraightNodes"))
+        print([str(one.message)[:37] for one in seen], ltc.metrics.counter_value("InlinedBackwardNodes"))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             x = torch.ones(3, device="ltc", requires_grad=True)

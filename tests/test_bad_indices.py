@@ -1,4 +1,4 @@
-"""An index that names no place is an error, as on the CPU, on every plugin: it never reads or writes another element."""
+"""An index out of range is an error, as on the CPU, on every plugin: it never reads or writes another element."""
 
 import json
 import math

@@ -11,7 +11,7 @@ FLAGS = ["LTC_EAGER", "LTC_CACHE", "LTC_STACKS", "LTC_USE_BF16"]
 @pytest.mark.parametrize("variable, value, legal", [
     *((flag, "false", "0 or 1") for flag in FLAGS),
     ("LTC_FALLBACK", "ERROR", "allow, warn or error"),
-    ("LTC_CLAIMS", "half:JUNK", "all, minimal or half:N"),
+    ("LTC_CLAIMS", "random:JUNK", "all, minimal or random:SEED"),
     ("LTC_LOG", "loud", "trace, debug, info, warn, error or off"),
 ])
 def test_import_refuses_a_wrong_value(variable, value, legal):

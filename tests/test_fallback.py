@@ -128,7 +128,7 @@ for _ in range(3):
 ltc.wait_device_ops()
 count = ltc.metrics.counter_value
 print(count("MarkStep"), count("ReadBarrier"), count("FallbackBarrier"), count("ProgramRuns"), count("UncachedCompile"))
-print(count("HostOps"), count("aten::sin"), count("aten::exp"))
+print(count("HostStepOps"), count("aten::sin"), count("aten::exp"))
 for one in ltc.metrics.fallbacks():
     print(one["op"], one["count"], one["bytes"], one["where"], one["reason"], sep="|")
 for result, cpu in zip(results, expected):

@@ -50,6 +50,6 @@ def test_element_by_element_nothing_is_tried_on_the_cpu_first(metrics):
     x = torch.arange(6.0).to(LTC)
     torch._foreach_mul_([x], 0.9)
     torch.mul(x, x, out=x)
-    assert ltc.metrics.counter_value("Rehearsals") == 0
+    assert ltc.metrics.counter_value("DryRuns") == 0
     torch.cumsum(x, 0, out=x)
-    assert ltc.metrics.counter_value("Rehearsals") == 1
+    assert ltc.metrics.counter_value("DryRuns") == 1

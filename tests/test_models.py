@@ -65,7 +65,7 @@ def test_generation_with_a_static_cache(metrics):
         options = {"max_new_tokens": tokens, "do_sample": False, "cache_implementation": "static"}
         assert module.generate(ids.to(LTC), **options).tolist() == twin.generate(ids, **options).tolist()
         compiles.append(metrics.counter_value("UncachedCompile") - before)
-    assert metrics.counter_value("PlannedCutBarrier") > 0
+    assert metrics.counter_value("TraceSplitBarrier") > 0
     assert compiles[0] < 24 and compiles[1] < 8 and compiles[2] < 2
     assert fallbacks() == {}
 

@@ -118,7 +118,7 @@ def test_steps(case, metrics):
     train(module, make(name, module, options), LTC, after_step=compiles)
     assert compiles.none_since(SETTLES.get(name, 3)), compiles.after
     assert fallbacks() == []
-    assert ltc.metrics.counter_value("Rehearsals") == 0
+    assert ltc.metrics.counter_value("DryRuns") == 0
     train(expected, make(name, expected, on_cpu(options)), "cpu")
     assert_close(parameters(module), parameters(expected), rtol=1e-4, atol=1e-6)
 

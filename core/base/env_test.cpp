@@ -68,13 +68,14 @@ TEST_F(EnvTest, ChoicesAreExact) {
 }
 
 TEST_F(EnvTest, NumbersAreWholeAndFit) {
-  for (const char* right : {"half:0", "half:18446744073709551615", "all", "minimal"}) {
+  for (const char* right : {"random:0", "random:18446744073709551615", "all", "minimal"}) {
     set(kClaims, right);
     EXPECT_EQ(get(kClaims), right);
   }
-  for (const char* wrong : {"half", "half:", "half:JUNK", "half:1x", "half:-1", "half: 1", "half:99999999999999999999999"}) {
+  for (const char* wrong :
+       {"random", "random:", "random:JUNK", "random:1x", "random:-1", "random: 1", "random:99999999999999999999999"}) {
     set(kClaims, wrong);
-    EXPECT_EQ(refusal(kClaims), cat("LTC_CLAIMS is '", wrong, "'; it may be all, minimal or half:N"));
+    EXPECT_EQ(refusal(kClaims), cat("LTC_CLAIMS is '", wrong, "'; it may be all, minimal or random:SEED"));
   }
 }
 

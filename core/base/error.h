@@ -22,7 +22,7 @@ enum class Code : uint32_t {
   kTimeout,              // did not finish in the time given
   kDataCorrupt,          // a file or a program fails its own checks
   kInternal,             // a defect in the core or the plugin
-  kOutOfRange,           // an element of an index tensor names no place in what it indexes
+  kOutOfRange,           // an element of an index tensor is out of range
 };
 
 const char* code_name(Code code);

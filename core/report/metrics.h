@@ -28,19 +28,19 @@ inline constexpr std::string_view kSymbolicReuse = "SymbolicReuse";      // trac
 inline constexpr std::string_view kMarkStep = "MarkStep";                // barriers asked for by the program
 inline constexpr std::string_view kReadBarrier = "ReadBarrier";          // barriers because a value was read (item, print, cpu)
 inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barriers because an op could not be traced
-inline constexpr std::string_view kPlannedCut = "PlannedCutBarrier";     // barriers around what is equal in each step
+inline constexpr std::string_view kTraceSplit = "TraceSplitBarrier";     // barriers around what is equal in each step
 inline constexpr std::string_view kTraceLimit = "TraceLimitBarrier";     // barriers because the trace grew too long
 inline constexpr std::string_view kEagerBarrier = "EagerBarrier";        // barriers after each op, because of LTC_EAGER
 inline constexpr std::string_view kCallBarrier = "CapturedCallBarrier";  // barriers before a call of what was captured
 inline constexpr std::string_view kCapturedCalls = "CapturedCalls";      // of torch.compile and ltc.jit: nothing was recorded
 inline constexpr std::string_view kCaptures = "Captures";                // functions recorded for that
-inline constexpr std::string_view kStraightNodes = "StraightNodes";      // of backwards: evaluated without PyTorch's guards
+inline constexpr std::string_view kInlinedBackwardNodes =
+    "InlinedBackwardNodes";  // of backwards: evaluated without PyTorch's guards
 inline constexpr std::string_view kOpsRecorded = "OpsRecorded";
-inline constexpr std::string_view kRehearsals =
-    "Rehearsals";  // calls tried on the CPU first, as what they write decides what they do
+inline constexpr std::string_view kDryRuns = "DryRuns";  // calls tried on the CPU first, as what they write decides what they do
 inline constexpr std::string_view kRuns = "ProgramRuns";
 inline constexpr std::string_view kRecoveries = "RecoveredRuns";     // that failed and were repeated op by op
-inline constexpr std::string_view kHostOps = "HostOps";              // nodes that the host ran inside programs
+inline constexpr std::string_view kHostStepOps = "HostStepOps";      // nodes that the host ran inside programs
 inline constexpr std::string_view kFallbackBytes = "FallbackBytes";  // moved to the host and back for ops that it ran
 inline constexpr std::string_view kBytesToDevice = "BytesToDevice";
 inline constexpr std::string_view kBytesFromDevice = "BytesFromDevice";

@@ -89,7 +89,7 @@ class Driver : public device::Driver {
   const device::Facts& facts_;
   const Compiler& compiler_;
   const int capability_;
-  const device::Lowering lowering_ = lowering_for(ways_of({.cudnn = false}, capability_));
+  const device::Lowering lowering_ = lowering_for(features_of({.cudnn = false}, capability_));
   std::mutex lock_;
   std::set<std::string> compiled_;
 };

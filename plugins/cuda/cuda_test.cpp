@@ -65,18 +65,18 @@ TEST(CudaLibraries, folders_of_the_variables_are_searched) {
 }
 
 TEST(CudaWays, are_left_out_by_name) {
-  const Ways ways = ways_without("blocks,cudnn,attention_mma");
-  EXPECT_FALSE(ways.blocks || ways.cudnn || ways.attention_mma);
-  EXPECT_TRUE(ways.pieces && ways.attention && ways.cublas);
-  EXPECT_FALSE(lowering_for(ways).options.extras.attention_mma);
+  const Features features = features_without("coop_reduce,cudnn,attention_mma");
+  EXPECT_FALSE(features.coop_reduce || features.cudnn || features.attention_mma);
+  EXPECT_TRUE(features.split_reduce && features.attention && features.cublas);
+  EXPECT_FALSE(lowering_for(features).options.extras.attention_mma);
   EXPECT_TRUE(lowering_for({}).options.extras.attention_mma);
-  EXPECT_EQ(left_out(ways), "blocks,attention_mma,cudnn");
-  EXPECT_EQ(left_out({}), "");
-  EXPECT_EQ(left_out(ways_without("fp8")), "fp8");
+  EXPECT_EQ(disabled(features), "coop_reduce,attention_mma,cudnn");
+  EXPECT_EQ(disabled({}), "");
+  EXPECT_EQ(disabled(features_without("fp8")), "fp8");
   EXPECT_TRUE(lowering_for({}).options.block_sorts);
-  EXPECT_FALSE(lowering_for(ways_without("sorts")).options.block_sorts);
+  EXPECT_FALSE(lowering_for(features_without("block_sort")).options.block_sorts);
   try {
-    ways_without("blocks,cuda");
+    features_without("coop_reduce,cuda");
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.error().code, ltc_code{LTC_INVALID_ARGUMENT});
@@ -86,12 +86,12 @@ TEST(CudaWays, are_left_out_by_name) {
 
 TEST(CudaWays, of_doubtful_exactness_are_taken_by_name) {
   setenv("LTC_CUDA_WITH", "activations", 1);
-  EXPECT_TRUE(chosen_ways().activations);
-  EXPECT_EQ(left_out(chosen_ways()), " with activations");
-  setenv("LTC_CUDA_WITH", "blocks", 1);
-  EXPECT_THROW(chosen_ways(), Failure);
+  EXPECT_TRUE(chosen_features().activations);
+  EXPECT_EQ(disabled(chosen_features()), " with activations");
+  setenv("LTC_CUDA_WITH", "coop_reduce", 1);
+  EXPECT_THROW(chosen_features(), Failure);
   unsetenv("LTC_CUDA_WITH");
-  EXPECT_FALSE(chosen_ways().activations);
+  EXPECT_FALSE(chosen_features().activations);
 }
 
 // ---- devices
@@ -135,8 +135,8 @@ const Compiler* compiler() {
 
 void add_kernels(const ltc::Graph& graph, std::set<std::string>& kernels) {
   for (const bool blas : {false, true}) {
-    const Ways ways{.cublas = blas, .cudnn = false, .attention_mma = blas};
-    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for(ways).options);
+    const Features features{.cublas = blas, .cudnn = false, .attention_mma = blas};
+    const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering_for(features).options);
     for (const kernels::Step& step : plan.steps) {
       if (!std::holds_alternative<kernels::Product>(step.work)) kernels.insert(render(step, kernels::cuda_dialect()).text);
     }

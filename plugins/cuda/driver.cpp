@@ -86,7 +86,7 @@ Module::~Module() {
 Driver::Driver(const Libraries& libraries, const DeviceFacts& facts)
     : libraries_(libraries),
       facts_(facts),
-      lowering_(lowering_for(ways_of(libraries.ways, facts.capability))),
+      lowering_(lowering_for(features_of(libraries.features, facts.capability))),
       blocks_launches_(is_set("CUDA_LAUNCH_BLOCKING")),
       queue_(libraries.api, facts.id) {
   if (!libraries_.blas) return;

@@ -21,7 +21,7 @@ struct Libraries {
   std::unique_ptr<const Compiler> compiler;
   std::unique_ptr<const BlasApi> blas;  // null: no cuBLASLt, the generated kernels compute products
   std::unique_ptr<const DnnApi> dnn;    // null: no cuDNN, convolutions are products
-  Ways ways = {};                       // of those that were chosen, what the libraries allow
+  Features features = {};               // of those that were chosen, what the libraries allow
 };
 
 // Whether an environment variable is set, and not to 0.

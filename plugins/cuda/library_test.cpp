@@ -147,9 +147,10 @@ constexpr uint64_t kBytes = 256;  // of a workspace
 // is no power of two.
 class OnStubs {
  public:
-  explicit OnStubs(const std::string& text, const Ways& ways = {.activations = true}, bool rounds = false, double divisor = 4)
+  explicit OnStubs(const std::string& text, const Features& features = {.activations = true}, bool rounds = false,
+                   double divisor = 4)
       : graph_(parse(text)), workspace_(kBytes), stream_(reinterpret_cast<CUstream>(&workspace_)) {
-    device::Lowering lowering = lowering_for(ways);
+    device::Lowering lowering = lowering_for(features);
     lowering.options.rounding = {rounds, rounds, rounds, rounds};
     plan_ = kernels::make_plan(*AbiGraph(graph_).get(), lowering.options);
     for (const kernels::Value& value : plan_.graph.values)
@@ -294,7 +295,7 @@ TEST_F(CudaLibraryCalls, what_a_function_reads_is_kept_where_others_want_it) {
 TEST_F(CudaLibraryCalls, functions_are_left_to_kernels_unless_they_are_asked_for) {
   OnStubs stubs(layer(std::string(kRelu) + "return %12 }"), {});
   EXPECT_EQ(std::get<kernels::Product>(stubs.plan().steps.at(0).work).epilogue, (kernels::Epilogue{.bias = true}));
-  OnStubs none(layer("return %9 }"), ways_without("epilogues"));
+  OnStubs none(layer("return %9 }"), features_without("epilogues"));
   EXPECT_EQ(std::get<kernels::Product>(none.plan().steps.at(0).work).epilogue, kernels::Epilogue{});
 }
 

@@ -6,9 +6,9 @@
 
 namespace ltc::cuda {
 
-// The ways of computing that a device takes where it can.
-struct Ways {
-  bool blocks = true, pieces = true, sorts = true, cublas = true, cudnn = true, epilogues = true;
+// What a device may use.
+struct Features {
+  bool coop_reduce = true, split_reduce = true, block_sort = true, cublas = true, cudnn = true, epilogues = true;
   bool attention = true, attention_mma = true;  // in one pass; on tensor cores where they take it
   bool fp8 = true;                              // products of floats of 8 bits, by cuBLASLt
   // Functions after products by cuBLASLt: its relu is not known to keep NaN, nor how exact its gelu is.
@@ -16,16 +16,16 @@ struct Ways {
   bool activations = false;
 };
 // All but those that the text names, separated by commas. Throws INVALID_ARGUMENT for other names.
-Ways ways_without(const std::string& names);
+Features features_without(const std::string& names);
 // The other way round, and what is there besides.
-std::string left_out(const Ways& ways);
+std::string disabled(const Features& features);
 // As LTC_CUDA_WITHOUT and LTC_CUDA_WITH say: for comparing them, and for going around a defect.
-Ways chosen_ways();
+Features chosen_features();
 
 // Those that a device has; capability: 90 for 9.0.
-Ways ways_of(Ways ways, int capability);
+Features features_of(Features features, int capability);
 
 // cublas and cudnn: also whether they are there.
-device::Lowering lowering_for(const Ways& ways);
+device::Lowering lowering_for(const Features& features);
 
 }  // namespace ltc::cuda

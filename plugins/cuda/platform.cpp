@@ -64,14 +64,14 @@ Platform::Platform(SearchPath path) : path_(std::move(path)) {
 std::unique_ptr<device::Driver> Platform::open(size_t ordinal) {
   // Saved executables depend on what computes products and convolutions.
   std::call_once(opened_, [&] {
-    Ways ways = chosen_ways();
-    if (ways.cublas) libraries_->blas = BlasApi::load(path_, libraries_->driver_version / 1000);
-    if (ways.cudnn) libraries_->dnn = DnnApi::load(path_);
-    ways.cublas = libraries_->blas != nullptr;
-    ways.fp8 = ways.fp8 && ways.cublas && libraries_->blas->takes_f8();
-    ways.cudnn = libraries_->dnn != nullptr;
-    libraries_->ways = ways;
-    for (DeviceFacts& facts : devices_) facts.fingerprint += ", without: " + left_out(ways);
+    Features features = chosen_features();
+    if (features.cublas) libraries_->blas = BlasApi::load(path_, libraries_->driver_version / 1000);
+    if (features.cudnn) libraries_->dnn = DnnApi::load(path_);
+    features.cublas = libraries_->blas != nullptr;
+    features.fp8 = features.fp8 && features.cublas && libraries_->blas->takes_f8();
+    features.cudnn = libraries_->dnn != nullptr;
+    libraries_->features = features;
+    for (DeviceFacts& facts : devices_) facts.fingerprint += ", without: " + disabled(features);
   });
   return std::make_unique<Driver>(*libraries_, devices_[ordinal]);
 }

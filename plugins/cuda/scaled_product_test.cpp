@@ -40,20 +40,20 @@ std::string text_of(const Form& form) {
          "}\nreturn %6 }";
 }
 
-bool claims(const std::string& text, const Ways& ways) {
+bool claims(const std::string& text, const Features& features) {
   const ltc::Graph graph = parse(text);
   const AbiGraph abi(graph);
   const ltc_graph& given = *abi.get();
   const auto scalars = kernels::scalar_params(given);
   bool all = true;
   for (size_t i = 0; i < given.node_count; ++i) {
-    const bool taken = kernels::can_compute(given, scalars, *given.nodes[i], lowering_for(ways).options.extras);
+    const bool taken = kernels::can_compute(given, scalars, *given.nodes[i], lowering_for(features).options.extras);
     EXPECT_TRUE(taken || std::string(given.nodes[i]->name.data, given.nodes[i]->name.size) == "aten::_scaled_mm") << text;
     all = all && taken;
   }
   return all;
 }
-bool claims(const Form& form, int capability = 90) { return claims(text_of(form), ways_of({}, capability)); }
+bool claims(const Form& form, int capability = 90) { return claims(text_of(form), features_of({}, capability)); }
 
 TEST(CudaScaledProducts, are_claimed_as_the_library_takes_them) {
   EXPECT_TRUE(claims({}));
@@ -69,8 +69,8 @@ TEST(CudaScaledProducts, are_claimed_as_the_library_takes_them) {
 TEST(CudaScaledProducts, in_other_forms_are_left_to_the_cpu) {
   EXPECT_FALSE(claims({}, 80));
   EXPECT_FALSE(claims({}, 86));
-  EXPECT_FALSE(claims(text_of({}), ways_without("fp8")));
-  EXPECT_FALSE(claims(text_of({}), ways_without("cublas")));
+  EXPECT_FALSE(claims(text_of({}), features_without("fp8")));
+  EXPECT_FALSE(claims(text_of({}), features_without("cublas")));
   EXPECT_FALSE(claims({.a = "f8e5m2[32,48]", .b = "f8e5m2[16,48]"}));
   EXPECT_FALSE(claims({.a = "bf16[32,48]", .b = "bf16[16,48]"}));
   EXPECT_FALSE(claims({.a = "f8e4m3fnuz[32,48]"}));

@@ -69,10 +69,10 @@ HostModule::~HostModule() {
   if (module_) library_->unload(module_);
 }
 
-HostKernels::HostKernels(const ltc_host_api* host, std::string cpu, When when)
+HostKernels::HostKernels(const ltc_host_api* host, std::string cpu, CompileMode mode)
     : host_(host),
       cpu_(std::move(cpu)),
-      when_(when),
+      mode_(mode),
       most_threads_(std::clamp(std::thread::hardware_concurrency(), 1u, kMostThreads)) {}
 
 HostKernels::~HostKernels() {
@@ -102,12 +102,12 @@ void HostKernels::request(std::span<const std::shared_ptr<HostModule>> modules) 
   const auto are = [&](State least) {
     return std::ranges::all_of(modules, [&](const auto& module) { return state(module) >= least; });
   };
-  if (when_ == When::kNever || are(when_ == When::kWait ? State::kDone : State::kRequested)) return;
+  if (mode_ == CompileMode::kOff || are(mode_ == CompileMode::kSync ? State::kDone : State::kRequested)) return;
   std::unique_lock lock(mutex_);
   for (const auto& module : modules) {
     if (state(module) == State::kNew) enqueue(module);
   }
-  if (when_ != When::kWait) return;
+  if (mode_ != CompileMode::kSync) return;
   changed_.wait(lock, [&] { return are(State::kDone); });
   for (const auto& module : modules) {
     if (!module->error_.empty()) throw abi::Failure(LTC_INTERNAL, module->error_);
@@ -129,7 +129,7 @@ void HostKernels::add_thread() {
   } catch (const std::system_error& error) {
     if (!threads_.empty()) return;
     const std::string message = std::string("there is no thread to compile kernels: ") + error.what();
-    if (when_ == When::kWait) throw abi::Failure(LTC_RESOURCE_EXHAUSTED, message);
+    if (mode_ == CompileMode::kSync) throw abi::Failure(LTC_RESOURCE_EXHAUSTED, message);
     log(LTC_LOG_WARN, message);
   }
 }
@@ -137,7 +137,7 @@ void HostKernels::add_thread() {
 // A program whose steps do not wait for kernels goes on beside them: the first thread is no slower than its own, others
 // take what it leaves.
 void HostKernels::work(bool is_first) {
-  if (!is_first && when_ != When::kWait) setpriority(PRIO_PROCESS, 0, kNiceness);  // on Linux that is the thread
+  if (!is_first && mode_ != CompileMode::kSync) setpriority(PRIO_PROCESS, 0, kNiceness);  // on Linux that is the thread
   std::call_once(opened_, [this] { open(); });
   std::unique_lock lock(mutex_);
   while (true) {

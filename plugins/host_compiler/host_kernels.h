@@ -48,24 +48,24 @@ class HostModule {
   std::string error_;
 };
 
-enum class When : uint8_t {
-  kBackground,  // no caller waits; what cannot be compiled is logged
-  kWait,        // request() returns when the kernels are there; it throws if they cannot be compiled
-  kNever,
+enum class CompileMode : uint8_t {
+  kAsync,  // no caller waits; what cannot be compiled is logged
+  kSync,   // request() returns when the kernels are there; it throws if they cannot be compiled
+  kOff,
 };
 
 // Compiles on threads of its own, in the order of the requests, and keeps the results in the host's cache.
 class HostKernels {
  public:
   // `cpu` as in ltc_hc_describe. The host must outlive this.
-  HostKernels(const ltc_host_api* host, std::string cpu, When when);
+  HostKernels(const ltc_host_api* host, std::string cpu, CompileMode mode);
   ~HostKernels();  // waits for the compilations that run
 
   // One per source, however often it is asked for. `source`: program_text() of so many kernels, ltc_kernel_0 and so on.
   std::shared_ptr<HostModule> module(const std::string& source, size_t kernels);
   // Cheap after the first time.
   void request(std::span<const std::shared_ptr<HostModule>> modules);
-  bool waits() const { return when_ == When::kWait; }
+  bool is_sync() const { return mode_ == CompileMode::kSync; }
   // So many modules are compiled at a time.
   size_t most_threads() const { return most_threads_; }
 
@@ -81,7 +81,7 @@ class HostKernels {
 
   const ltc_host_api* const host_;
   const std::string cpu_;
-  const When when_;
+  const CompileMode mode_;
   const size_t most_threads_;
   std::once_flag opened_;
   const Library* library_ = nullptr;  // once it is opened; null: there is none

@@ -63,7 +63,7 @@ void request(HostKernels& kernels, const std::shared_ptr<HostModule>& module) { 
 
 TEST(HostKernels, a_kernel_is_compiled_and_runs) {
   Host host;
-  HostKernels kernels(&host.api, "native", When::kWait);
+  HostKernels kernels(&host.api, "native", CompileMode::kSync);
   const auto module = kernels.module(kDoubles, 1);
   EXPECT_EQ(module->function(0), nullptr);  // nobody asked yet
   request(kernels, module);
@@ -74,7 +74,7 @@ TEST(HostKernels, a_kernel_is_compiled_and_runs) {
 
 TEST(HostKernels, nobody_waits_in_the_background) {
   Host host;
-  HostKernels kernels(&host.api, "native", When::kBackground);
+  HostKernels kernels(&host.api, "native", CompileMode::kAsync);
   const auto module = kernels.module(kDoubles, 1);
   request(kernels, module);
   while (!module->function(0)) std::this_thread::yield();  // the test's time limit ends it
@@ -83,7 +83,7 @@ TEST(HostKernels, nobody_waits_in_the_background) {
 
 TEST(HostKernels, never_means_never) {
   Host host;
-  HostKernels kernels(&host.api, "native", When::kNever);
+  HostKernels kernels(&host.api, "native", CompileMode::kOff);
   const auto module = kernels.module(kDoubles, 1);
   request(kernels, module);
   EXPECT_EQ(module->function(0), nullptr);
@@ -92,7 +92,7 @@ TEST(HostKernels, never_means_never) {
 TEST(HostKernels, objects_are_kept_by_source_and_machine) {
   Host host;
   for (const char* cpu : {"native", "native", "x86-64"}) {
-    HostKernels kernels(&host.api, cpu, When::kWait);
+    HostKernels kernels(&host.api, cpu, CompileMode::kSync);
     const auto module = kernels.module(kDoubles, 1);
     request(kernels, module);
     EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
@@ -105,7 +105,7 @@ TEST(HostKernels, objects_are_kept_by_source_and_machine) {
 TEST(HostKernels, a_foreign_object_is_an_error_and_no_crash) {
   Host host;
   const auto run = [&] {
-    HostKernels kernels(&host.api, "native", When::kWait);
+    HostKernels kernels(&host.api, "native", CompileMode::kSync);
     request(kernels, kernels.module(kDoubles, 1));
   };
   run();
@@ -115,7 +115,7 @@ TEST(HostKernels, a_foreign_object_is_an_error_and_no_crash) {
 
 TEST(HostKernels, what_does_not_compile_is_said_with_the_line) {
   Host host;
-  HostKernels kernels(&host.api, "native", When::kWait);
+  HostKernels kernels(&host.api, "native", CompileMode::kSync);
   const auto module = kernels.module("extern \"C\" void ltc_kernel_0(void* const*, long, long) { no_such_thing(); }", 1);
   EXPECT_THROW(request(kernels, module), abi::Failure);
   EXPECT_EQ(module->function(0), nullptr);
@@ -128,7 +128,7 @@ TEST(HostKernels, what_does_not_compile_is_said_with_the_line) {
 
 TEST(HostKernels, kernels_of_one_source_are_ready_together) {
   Host host;
-  HostKernels kernels(&host.api, "native", When::kWait);
+  HostKernels kernels(&host.api, "native", CompileMode::kSync);
   std::string halves = kDoubles;
   halves.replace(halves.find("_0"), 2, "_1").replace(halves.find("*= 2"), 4, "/= 2");
   const auto module = kernels.module(kDoubles + halves, 2);
@@ -144,7 +144,7 @@ TEST(HostKernels, kernels_of_one_source_are_ready_together) {
 // A function that is called often is not copied to each place; what it does is the same.
 TEST(HostKernels, large_functions_that_are_called_often_stay_functions) {
   Host host;
-  HostKernels kernels(&host.api, "native", When::kWait);
+  HostKernels kernels(&host.api, "native", CompileMode::kSync);
   std::string steps, calls;
   for (int i = 0; i < 50; ++i) steps += "x = x * x - " + std::to_string(i) + ".5f;";
   for (int i = 0; i < 10; ++i) calls += "x[i] = f(x[i]);";
@@ -160,14 +160,14 @@ TEST(HostKernels, large_functions_that_are_called_often_stay_functions) {
 }
 
 TEST(HostKernels, modules_asked_for_together_are_compiled_by_several_threads) {
-  for (const When when : {When::kWait, When::kBackground}) {
+  for (const CompileMode mode : {CompileMode::kSync, CompileMode::kAsync}) {
     Host host;
-    HostKernels kernels(&host.api, "native", when);
+    HostKernels kernels(&host.api, "native", mode);
     std::vector<std::shared_ptr<HostModule>> modules;
     for (int i = 0; i < 12; ++i) modules.push_back(kernels.module("// " + std::to_string(i) + kDoubles, 1));
     kernels.request(modules);
     for (const auto& module : modules) {
-      while (when == When::kBackground && !module->function(0)) std::this_thread::yield();
+      while (mode == CompileMode::kAsync && !module->function(0)) std::this_thread::yield();
       EXPECT_EQ(run(*module), (std::vector<float>{1, 4, 6}));
     }
     EXPECT_EQ(host.cache.size(), modules.size());
@@ -176,7 +176,7 @@ TEST(HostKernels, modules_asked_for_together_are_compiled_by_several_threads) {
 
 TEST(HostKernels, one_of_several_that_does_not_compile_does_not_keep_the_others) {
   Host host;
-  HostKernels kernels(&host.api, "native", When::kWait);
+  HostKernels kernels(&host.api, "native", CompileMode::kSync);
   const std::shared_ptr<HostModule> modules[] = {kernels.module("no source", 1), kernels.module(kDoubles, 1)};
   EXPECT_THROW(kernels.request(modules), abi::Failure);
   EXPECT_EQ(run(*modules[1]), (std::vector<float>{1, 4, 6}));
@@ -185,7 +185,7 @@ TEST(HostKernels, one_of_several_that_does_not_compile_does_not_keep_the_others)
 TEST(HostKernels, without_a_thread_nobody_waits_for_ever) {
   using testing::threads_left;
   Host host;
-  HostKernels waiting(&host.api, "native", When::kWait), background(&host.api, "native", When::kBackground);
+  HostKernels waiting(&host.api, "native", CompileMode::kSync), background(&host.api, "native", CompileMode::kAsync);
   const auto module = waiting.module(kDoubles, 1), later = background.module(kDoubles, 1);
   threads_left = 0;
   EXPECT_THROW(request(waiting, module), abi::Failure);
@@ -200,7 +200,7 @@ TEST(HostKernels, without_a_thread_nobody_waits_for_ever) {
 
 TEST(HostKernels, many_threads_ask_for_many_kernels) {
   Host host;
-  HostKernels kernels(&host.api, "native", When::kWait);
+  HostKernels kernels(&host.api, "native", CompileMode::kSync);
   std::vector<std::thread> threads;
   std::atomic<int> right = 0;
   for (int t = 0; t < 4; ++t) {

@@ -1,4 +1,4 @@
-// Kernels report an index that names no place, and nothing else.
+// Kernels report an index out of range, and nothing else.
 #include <gtest/gtest.h>
 
 #include "conformance/ops/cases.h"

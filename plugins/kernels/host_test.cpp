@@ -381,7 +381,7 @@ TEST(CudaDialect, scatters_by_sorted_indices_agree_with_the_reference) {
   check_graphs(kScatterCases, options);
 }
 
-// What an index says that names no place is not written; here it goes to a row more, which is then cut off.
+// An element whose index is out of range is not written; here it goes to a row more, which is then cut off.
 TEST(CudaDialect, sorted_indices_outside_of_the_result_write_nothing) {
   constexpr const char* kGraph = R"(graph(%0: f32[5,3], %1: i64[200,3], %2: f32[200,3]) {
     %3: f32[5,3] = aten::scatter_add(%0, %1, %2) {dim=0}

@@ -52,14 +52,14 @@ struct ltc_executable {
 namespace ltc::torchscript {
 namespace {
 
-// LTC_TS_KERNELS: background (default), wait or off.
-host_compiler::When when_to_compile() {
+// LTC_TS_KERNELS: async (default), sync or off.
+host_compiler::CompileMode compile_mode() {
   const char* const text = std::getenv("LTC_TS_KERNELS");
   const std::string_view value = text ? text : "";
-  if (value == "wait") return host_compiler::When::kWait;
-  if (value == "off") return host_compiler::When::kNever;
-  if (value.empty() || value == "background") return host_compiler::When::kBackground;
-  throw Failure(LTC_INVALID_ARGUMENT, "LTC_TS_KERNELS is \"" + std::string(value) + "\", not background, wait or off");
+  if (value == "sync") return host_compiler::CompileMode::kSync;
+  if (value == "off") return host_compiler::CompileMode::kOff;
+  if (value.empty() || value == "async") return host_compiler::CompileMode::kAsync;
+  throw Failure(LTC_INVALID_ARGUMENT, "LTC_TS_KERNELS is '" + std::string(value) + "'; it may be async, sync or off");
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ host_compiler::When when_to_compile() {
 ltc_plugin::ltc_plugin(const ltc_host_api* api)
     : host(api),
       devices(ltc::torchscript::wanted_devices()),
-      kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::when_to_compile()),
+      kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::compile_mode()),
       team(api) {
   ltc::torchscript::check_gemm_choice();
   ltc::torchscript::layouts_seed();

@@ -13,19 +13,19 @@ struct step {
   struct attr attrs[MAX_ATTRS];
 };
 
-/* A size, or an element of an attribute, that follows a symbol. */
-struct follower {
+/* A size, or an element of an attribute, that is a formula of a symbol. */
+struct symbolic_number {
   ltc_symbolic_number number;
   size_t slot; /* which of the step's attributes, which are in the order of its row */
 };
 
-/* All that it points to, but for is_number and followers, lies in one piece of memory. One with sizes shares with the general one
- * what does not depend on them. */
+/* All that it points to, but for is_number and symbolic_numbers, lies in one piece of memory. One with sizes shares with the
+ * general one what does not depend on them. */
 struct plan {
   atomic_int references;
   struct plan* general; /* NULL where it stands for itself */
-  size_t symbol_count, follower_count;
-  struct follower* followers;
+  size_t symbol_count, symbolic_number_count;
+  struct symbolic_number* symbolic_numbers;
   size_t value_count, step_count, param_count, output_count;
   struct array* values;
   struct step* steps;
@@ -45,7 +45,7 @@ void plan_release(struct plan* plan) {
     plan_release(plan->general);
   } else {
     free(plan->is_number);
-    free(plan->followers);
+    free(plan->symbolic_numbers);
   }
   free(plan);
 }
@@ -217,29 +217,29 @@ static size_t slot_of(const struct op* op, const ltc_node* node, const ltc_attr*
   return MAX_ATTRS;
 }
 
-static void read_followers(struct plan* plan, const ltc_graph* graph, const ltc_symbolic_sizes* sizes) {
+static void read_symbolic_numbers(struct plan* plan, const ltc_graph* graph, const ltc_symbolic_sizes* sizes) {
   plan->symbol_count = sizes->symbol_count;
   for (size_t i = 0; i < sizes->number_count; ++i) {
     const ltc_symbolic_number number = sizes->numbers[i];
     const ltc_node* node = number.attr == LTC_NONE ? NULL : graph->nodes[number.owner];
     const size_t slot = node ? slot_of(plan->steps[number.owner].op, node, node->attrs[number.attr]) : 0;
-    if (slot < MAX_ATTRS) plan->followers[plan->follower_count++] = (struct follower){number, slot};
+    if (slot < MAX_ATTRS) plan->symbolic_numbers[plan->symbolic_number_count++] = (struct symbolic_number){number, slot};
   }
 }
 
 struct plan* plan_create(const ltc_graph* graph, const ltc_symbolic_sizes* sizes) {
   char* memory = calloc(1, plan_bytes(graph));
   bool* is_number = find_numbers(graph);
-  struct follower* followers = calloc((sizes ? sizes->number_count : 0) + 1, sizeof *followers);
-  if (!memory || !is_number || !followers) {
+  struct symbolic_number* symbolic_numbers = calloc((sizes ? sizes->number_count : 0) + 1, sizeof *symbolic_numbers);
+  if (!memory || !is_number || !symbolic_numbers) {
     free(memory);
     free(is_number);
-    free(followers);
+    free(symbolic_numbers);
     return NULL;
   }
   struct plan* plan = take(&memory, sizeof *plan);
   *plan = (struct plan){.references = 1,
-                        .followers = followers,
+                        .symbolic_numbers = symbolic_numbers,
                         .value_count = graph->value_count,
                         .step_count = graph->node_count,
                         .param_count = graph->param_count,
@@ -262,7 +262,7 @@ struct plan* plan_create(const ltc_graph* graph, const ltc_symbolic_sizes* sizes
   plan->outputs = take_ids(&memory, graph->outputs, graph->output_count, graph->output_count);
   plan->params = take(&memory, graph->param_count * sizeof *plan->params);
   for (size_t i = 0; i < graph->param_count; ++i) plan->params[i] = graph->params[i]->value;
-  if (sizes) read_followers(plan, graph, sizes);
+  if (sizes) read_symbolic_numbers(plan, graph, sizes);
   for (size_t i = 0; i < graph->param_count; ++i) plan->last_step[plan->params[i]] = LTC_NONE;
   for (size_t i = 0; i < graph->output_count; ++i) plan->last_step[plan->outputs[i]] = LTC_NONE;
   return plan;
@@ -274,21 +274,21 @@ static void* take_copy(char** memory, const void* from, size_t bytes) { return m
 
 static size_t sized_bytes(const struct plan* plan) {
   size_t bytes = sizeof *plan + plan->value_count * sizeof *plan->values + plan->step_count * sizeof *plan->steps;
-  for (size_t i = 0; i < plan->follower_count; ++i) {
-    const struct follower* follower = &plan->followers[i];
-    if (follower->number.attr == LTC_NONE) continue;
-    bytes += plan->steps[follower->number.owner].attrs[follower->slot].count * sizeof(union number);
+  for (size_t i = 0; i < plan->symbolic_number_count; ++i) {
+    const struct symbolic_number* symbolic = &plan->symbolic_numbers[i];
+    if (symbolic->number.attr == LTC_NONE) continue;
+    bytes += plan->steps[symbolic->number.owner].attrs[symbolic->slot].count * sizeof(union number);
   }
   return bytes;
 }
 
 /* An attribute's elements are the general plan's until the first of them changes. */
-static void set_element(struct plan* plan, const struct follower* follower, int64_t value, char** memory) {
-  const size_t step = follower->number.owner;
-  struct attr* attr = &plan->steps[step].attrs[follower->slot];
-  if (attr->values == plan->general->steps[step].attrs[follower->slot].values)
+static void set_element(struct plan* plan, const struct symbolic_number* symbolic, int64_t value, char** memory) {
+  const size_t step = symbolic->number.owner;
+  struct attr* attr = &plan->steps[step].attrs[symbolic->slot];
+  if (attr->values == plan->general->steps[step].attrs[symbolic->slot].values)
     attr->values = take_copy(memory, attr->values, attr->count * sizeof *attr->values);
-  union number* element = &attr->values[follower->number.element];
+  union number* element = &attr->values[symbolic->number.element];
   if (attr->kind == LTC_ATTR_FLOAT || attr->kind == LTC_ATTR_FLOATS) {
     element->f = (double)value;
   } else {
@@ -311,13 +311,13 @@ struct plan* plan_with_sizes(struct plan* plan, const int64_t* symbols) {
   sized->general = plan_retain(plan);
   sized->values = take_copy(&memory, plan->values, plan->value_count * sizeof *plan->values);
   sized->steps = take_copy(&memory, plan->steps, plan->step_count * sizeof *plan->steps);
-  for (size_t i = 0; i < plan->follower_count; ++i) {
-    const ltc_symbolic_number number = plan->followers[i].number;
+  for (size_t i = 0; i < plan->symbolic_number_count; ++i) {
+    const ltc_symbolic_number number = plan->symbolic_numbers[i].number;
     const int64_t value = number.scale * symbols[number.symbol] + number.offset;
     if (number.attr == LTC_NONE) {
       set_size(&sized->values[number.owner], number.element, value);
     } else {
-      set_element(sized, &plan->followers[i], value, &memory);
+      set_element(sized, &plan->symbolic_numbers[i], value, &memory);
     }
   }
   return sized;

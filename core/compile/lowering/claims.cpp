@@ -17,14 +17,14 @@ namespace {
 // What LTC_CLAIMS leaves.
 struct Restriction {
   bool none = true;
-  std::optional<uint64_t> half_seed = {};  // empty: the minimal opset alone
+  std::optional<uint64_t> random_seed = {};  // empty: the minimal opset alone
 
   bool allows(const Graph& graph, const Node& node) const {
     if (none || decompose::is_minimal(graph, node)) return true;
-    if (!half_seed) return false;
+    if (!random_seed) return false;
     std::string_view name = op_name(node.op);  // a backward goes with its forward: they share what only they understand
     if (name.ends_with("_backward")) name.remove_suffix(std::string_view("_backward").size());
-    return hash_bytes(*half_seed, name.data(), name.size()) % 2 == 0;
+    return hash_bytes(*random_seed, name.data(), name.size()) % 2 == 0;
   }
 };
 
@@ -32,7 +32,7 @@ Restriction read_restriction() {
   const std::string text = env::get(env::kClaims);
   if (text == "all") return {};
   if (text == "minimal") return {false};
-  uint64_t seed = 0;  // after "half:"
+  uint64_t seed = 0;  // after "random:"
   std::from_chars(text.data() + text.find(':') + 1, text.data() + text.size(), seed);
   return {false, seed};
 }

@@ -19,7 +19,7 @@ struct Claims {
 // A node is claimed if all that narrowing makes of it is.
 //
 // LTC_CLAIMS, for tests of plugins and of decompositions, leaves only a part of it: `minimal`, the minimal opset in canonical
-// form; `half:N`, of the other ops a random half. Throws Error(kInvalidArgument) for a value other than these and `all`.
+// form; `random:SEED`, of the other ops a random half. Throws Error(kInvalidArgument) for a value other than these and `all`.
 Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing);
 
 // The node, and whatever must not be parted from it, goes to the host.

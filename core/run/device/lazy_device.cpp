@@ -171,13 +171,13 @@ std::vector<BufferRef> LazyDevice::run_step(bool is_awaited) {
   return outputs;
 }
 
-size_t LazyDevice::limit_after(size_t length) const { return is_eager_ ? 0 : std::min(kLongTrace, cuts_.next(length)); }
+size_t LazyDevice::limit_after(size_t length) const { return is_eager_ ? 0 : std::min(kLongTrace, splits_.next(length)); }
 
 // The barrier to count; empty if the trace goes on.
 std::string_view LazyDevice::reason_to_end() {
   std::lock_guard lock(mutex_);
   for (; tape_.limit < kLongTrace && tape_.limit <= tape_.trace.records.size(); tape_.limit = limit_after(tape_.limit)) {
-    if (cuts_.end_here(tape_.trace, tape_.locations, tape_.limit)) return metrics::kPlannedCut;
+    if (splits_.end_here(tape_.trace, tape_.locations, tape_.limit)) return metrics::kTraceSplit;
   }
   return tape_.trace.records.size() >= kLongTrace ? metrics::kTraceLimit : "";
 }
@@ -224,7 +224,7 @@ void LazyDevice::cut(Cut& step) {
   tape_.owners.clear();
   tape_.views.clear();
   tape_.epoch = ++last_epoch_;
-  cuts_.note_end();
+  splits_.note_end();
   tape_.limit = limit_after(0);
 }
 
@@ -266,7 +266,7 @@ const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
   ExplainedMiss miss = explain_miss(step.trace, step.roots, step.locations);
   if (miss.miss && miss.miss->equal && !symbolic_) {
     std::lock_guard lock(mutex_);
-    cuts_.learn(step.trace, step.locations, *miss.miss->equal);
+    splits_.learn(step.trace, step.locations, *miss.miss->equal);
   }
   const bool has_new_sizes = miss.miss && miss.miss->is_size && !repays_in_one_run(traced.graph);
   const bool compiles_quickly =

@@ -13,8 +13,8 @@
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/report/metrics.h"
 #include "core/run/device/capture_state.h"
-#include "core/run/device/planned_cuts.h"
 #include "core/run/device/tape.h"
+#include "core/run/device/trace_splits.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/interrupt.h"
 #include "core/run/process/process_end.h"
@@ -141,7 +141,7 @@ class LTC_API LazyDevice {
   uint32_t last_epoch_ = 1;
   Tape tape_{.epoch = 1};
   std::vector<Tape*> captures_;
-  PlannedCuts cuts_;
+  TraceSplits splits_;
   uint32_t replayed_in_ = 0;  // the last epoch in which a captured function was
   uint64_t stamp_ = 0;        // of the last describe()
 

@@ -372,7 +372,7 @@ void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots,
   for (const uint32_t index : step.scalars) scalars.push_back(run.scalar(index));
   const std::vector<HostValue> outputs = host_runner()(step.graph, inputs, scalars);
   ensure(outputs.size() == step.outputs.size(), "the host runner gave ", outputs.size(), " outputs for ", step.outputs.size());
-  metrics::counter(metrics::kHostOps) += static_cast<int64_t>(step.graph.nodes.size());
+  metrics::counter(metrics::kHostStepOps) += static_cast<int64_t>(step.graph.nodes.size());
   count_host_step(step.graph);
   for (size_t i = 0; i < outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];

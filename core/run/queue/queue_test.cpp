@@ -97,7 +97,7 @@ TEST_P(AnyQueueTest, DeviceAndHostTakeTurns) {
   EXPECT_THAT(download(first[0]), ElementsAre(297, 294));
   EXPECT_THAT(download(first[1]), ElementsAre(9, 18));
   EXPECT_THAT(download(second[0]), ElementsAre(182, 164));
-  EXPECT_EQ(metrics::counter_value(metrics::kHostOps), 2);
+  EXPECT_EQ(metrics::counter_value(metrics::kHostStepOps), 2);
   EXPECT_EQ(metrics::counter_value("aten::sin"), 2);
   EXPECT_EQ(metrics::counter_value("aten::neg"), 0);
 }
@@ -384,7 +384,7 @@ TEST_F(QueueTest, TheHostComputesForAPluginThatDoesNot) {
   const auto outputs = run_all(program(kHostInTheMiddle), {upload({1, 2}), upload({10, 20})}, {7, 3});
   EXPECT_THAT(download(outputs[0]), ElementsAre(297, 294));
   EXPECT_THAT(download(outputs[1]), ElementsAre(9, 18));
-  EXPECT_EQ(metrics::counter_value(metrics::kHostOps), 4);
+  EXPECT_EQ(metrics::counter_value(metrics::kHostStepOps), 4);
 }
 
 // ---- memory

@@ -156,9 +156,9 @@ class Evaluation {
   std::unordered_map<Node*, variable_list> waiting_;  // for more gradients
 };
 
-class AllNodes : public Node {
+class InlinedBackward : public Node {
  public:
-  AllNodes(std::shared_ptr<GraphTask> graph_task, GradientNode root, InputBuffer&& gradients)
+  InlinedBackward(std::shared_ptr<GraphTask> graph_task, GradientNode root, InputBuffer&& gradients)
       : Node(/*sequence_nr=*/UINT64_MAX),
         graph_task_(std::move(graph_task)),
         root_(std::move(root)),
@@ -192,7 +192,7 @@ class AllNodes : public Node {
       ++count;
       if (State::of_this_thread(autograd) != state) break;
     }
-    static metrics::Counter& nodes = metrics::counter(metrics::kStraightNodes);
+    static metrics::Counter& nodes = metrics::counter(metrics::kInlinedBackwardNodes);
     nodes += count;
   }
 
@@ -220,7 +220,7 @@ class BackwardEngine : public Engine {
     Engine& engine = get_default_engine();
     if (!is_plain(*root) || !graph_task->exec_info_.empty())
       return engine.execute_with_graph_task(graph_task, std::move(root), std::move(gradients));
-    GradientNode all = make_node<AllNodes>(graph_task, std::move(root), std::move(gradients));
+    GradientNode all = make_node<InlinedBackward>(graph_task, std::move(root), std::move(gradients));
     return engine.execute_with_graph_task(graph_task, std::move(all), InputBuffer(size_t{0}));
   }
 };

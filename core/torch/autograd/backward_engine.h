@@ -17,8 +17,8 @@ namespace ltc {
 LTC_API bool is_plain_backward();
 
 // As Engine::execute of PyTorch's default engine, without captures. Its nodes are evaluated one after another in PyTorch's order,
-// as if all were one node; the counter StraightNodes has their number. From the first one on that has hooks, or is of a class
-// that may run Python or a user's C++ code, they are evaluated by PyTorch's loop.
+// as if all were one node; the counter InlinedBackwardNodes has their number. From the first one on that has hooks, or is of a
+// class that may run Python or a user's C++ code, they are evaluated by PyTorch's loop.
 //
 // Any thread, also inside another backward, without the GIL. Throws what a node threw.
 LTC_API void run_backward(const torch::autograd::edge_list& roots, const torch::autograd::variable_list& gradients,

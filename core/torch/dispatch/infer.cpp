@@ -262,8 +262,8 @@ std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args, bo
 }
 
 std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, const Signature& signature) {
-  static metrics::Counter& rehearsals = metrics::counter(metrics::kRehearsals);
-  ++rehearsals;
+  static metrics::Counter& dry_runs = metrics::counter(metrics::kDryRuns);
+  ++dry_runs;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   const torch::jit::Stack stack(args, args + entry.args.size() + entry.out_count);
   const bool is_large = operand_bytes(stack) + bytes_of(signature.outputs) > g_largest_trial;

@@ -29,7 +29,7 @@ struct Options {
   int64_t points_by_image = INT64_MAX;
   int64_t split_threads = 0;   // above 0: few long rows are split, so that about so many threads share them (split.h)
   bool block_sorts = false;    // sorts by the lanes of blocks (block_sort.h), where a dialect has them
-  bool check_indices = false;  // elements of an index that name no place are reported (emit.h)
+  bool check_indices = false;  // elements of an index that are out of range are reported (emit.h)
   Extras extras = {};
   // What the library of products does besides; see epilogues.h. It may do the functions less exactly than the generator's
   // kernels.

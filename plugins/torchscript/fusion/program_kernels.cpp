@@ -37,7 +37,7 @@ void ProgramKernels::count_work(int64_t& work, int64_t instructions) {
   constexpr int64_t kRunsAreWork = 1 << 16, kEnough = 1 << 22;  // instructions on elements
   if (is_requested_) return;
   work += instructions + kRunsAreWork;
-  if (work < kEnough && !compiler_.waits()) return;
+  if (work < kEnough && !compiler_.is_sync()) return;
   is_requested_ = true;
   compiler_.request(modules_);
 }

@@ -23,7 +23,7 @@ c10::DeviceType wanted_devices() {
   const std::string_view value = text ? text : "";
   if (value.empty() || value == "0") return c10::DeviceType::CPU;
   if (value == "1") return c10::DeviceType::CUDA;
-  throw Failure(LTC_INVALID_ARGUMENT, c10::str("LTC_TS_CUDA is \"", value, "\", not 0 or 1"));
+  throw Failure(LTC_INVALID_ARGUMENT, c10::str("LTC_TS_CUDA is '", value, "'; it may be 0 or 1"));
 }
 
 Devices find_devices(c10::DeviceType type) {

@@ -26,7 +26,7 @@ __attribute__((weak)) void mkldnn_matmul(const at::Tensor& a, const at::Tensor& 
 namespace ltc::torchscript {
 namespace {
 
-enum class Choice : uint8_t { kTimed, kBlas, kOneDnn, kBlasForAll };
+enum class Choice : uint8_t { kAutotune, kBlas, kOneDnn, kBlasForAll };
 
 // MKL keeps its fastest kernels for Intel's processors. To time both costs a first step tens of milliseconds.
 Choice usual_choice() {
@@ -40,10 +40,10 @@ Choice read_choice() {
   const char* const text = std::getenv("LTC_TS_GEMM");
   const std::string_view value = text ? text : "";
   if (value.empty()) return usual_choice();
-  if (value == "timed") return Choice::kTimed;
+  if (value == "autotune") return Choice::kAutotune;
   if (value == "blas") return Choice::kBlasForAll;
   if (value == "onednn") return Choice::kOneDnn;
-  throw Failure(LTC_INVALID_ARGUMENT, "LTC_TS_GEMM is \"" + std::string(value) + "\", not timed, blas or onednn");
+  throw Failure(LTC_INVALID_ARGUMENT, "LTC_TS_GEMM is '" + std::string(value) + "'; it may be autotune, blas or onednn");
 }
 
 Choice choice() {
@@ -160,9 +160,9 @@ Gemm gemm_for(const at::Tensor& a, const at::Tensor& b) {
   if (choice() == Choice::kBlas || choice() == Choice::kBlasForAll) return Gemm::kBlas;
   if (std::min(a.size(0), b.size(1)) < kNarrow) return Gemm::kBlas;
   if (a.size(0) * a.size(1) * b.size(1) < kSmall) return Gemm::kBlas;
-  const bool timed = choice() == Choice::kTimed;
-  if ((timed && at::globalContext().deterministicAlgorithms()) || !has_onednn()) return Gemm::kBlas;
-  if (!timed) return Gemm::kOneDnn;
+  const bool autotune = choice() == Choice::kAutotune;
+  if ((autotune && at::globalContext().deterministicAlgorithms()) || !has_onednn()) return Gemm::kBlas;
+  if (!autotune) return Gemm::kOneDnn;
   const uint64_t key = key_of(a, b);
   std::lock_guard lock(mutex);  // while it is timed too: others would disturb it
   auto found = known.find(key);

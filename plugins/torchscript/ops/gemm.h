@@ -13,7 +13,7 @@ namespace ltc::torchscript {
 // The last three are forms of skinny products; a turned dot makes the transposed result.
 enum class Gemm : uint8_t { kBlas, kOneDnn, kDot, kTurnedDot, kAddRows };
 
-// LTC_TS_GEMM, for large products: onednn (default on AMD's processors), where libtorch has that for the processor, or timed;
+// LTC_TS_GEMM, for large products: onednn (default on AMD's processors), where libtorch has that for the processor, or autotune;
 // blas for all, skinny ones too. Throws Failure(LTC_INVALID_ARGUMENT) for other words.
 void check_gemm_choice();
 
@@ -24,8 +24,8 @@ std::optional<Gemm> skinny_gemm_for(const at::Tensor& a, const at::Tensor& b);
 // For (rows x inner) times (inner x columns) that is not skinny. Small products are the BLAS's. Where the library is chosen by
 // timing, it is once in a process for each way in which the operands lie and each power of two that their sizes reach, on a part
 // of them where they are large; oneDNN has to be clearly ahead, so that chance decides little. A shape's results are the same
-// bits throughout a process, and in all of them too unless they were timed, which torch.use_deterministic_algorithms leaves to
-// the BLAS. Any thread.
+// bits throughout a process, and in all of them too unless they were autotuned, which torch.use_deterministic_algorithms leaves
+// to the BLAS. Any thread.
 Gemm gemm_for(const at::Tensor& a, const at::Tensor& b);
 
 // out = a b. `out` is of the right shape; its rows may lie apart.

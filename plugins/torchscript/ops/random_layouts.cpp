@@ -30,7 +30,7 @@ std::optional<uint64_t> read_seed() {
     const auto [rest, error] = std::from_chars(value.data() + prefix.size(), end, seed);
     if (error == std::errc() && rest == end) return seed;
   }
-  throw Failure(LTC_INVALID_ARGUMENT, c10::str("LTC_TS_LAYOUTS is \"", value, "\", not random:SEED with a whole number"));
+  throw Failure(LTC_INVALID_ARGUMENT, c10::str("LTC_TS_LAYOUTS is '", value, "'; it may be random:SEED, with a whole number"));
 }
 
 struct Layout {

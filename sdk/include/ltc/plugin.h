@@ -131,7 +131,7 @@ enum {
   LTC_TIMEOUT = 7,            /* the device's own time limit ended the work; not the answer to a wait that is not over */
   LTC_DATA_CORRUPT = 8,       /* bytes fail their own checks: a saved executable, a file */
   LTC_INTERNAL = 9,           /* a defect; every code not listed reads as this */
-  LTC_OUT_OF_RANGE = 10       /* an element of an index tensor names no place in what it indexes */
+  LTC_OUT_OF_RANGE = 10       /* an element of an index tensor is out of range */
 };
 
 /* The plugin's objects, opaque to the host. */
@@ -554,7 +554,7 @@ typedef struct ltc_plugin_api {
    * status: the host then repeats the step op by op, and only what depends on the op that failed is lost. So wait for what may
    * fail before donated memory is overwritten. A plugin that runs synchronously may give an event that is complete.
    * Codes: INVALID_ARGUMENT a count or type differs from the graph's; RESOURCE_EXHAUSTED no memory for an output; OUT_OF_RANGE an
-   * index that names no place, here or from the event, if the plugin looks: else the result is unspecified. May block
+   * index out of range, here or from the event, if the plugin looks: else the result is unspecified. May block
    * for room in the queue. The host calls one transfer or execute at a time per device. */
   ltc_status* (*execute)(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done);
 

@@ -1,4 +1,4 @@
-#include "core/run/device/planned_cuts.h"
+#include "core/run/device/trace_splits.h"
 
 #include "core/run/testing/test_support.h"
 
@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 
 constexpr int kEqualOps = 80;
 
-class PlannedCutsTest : public PlacedTest {
+class TraceSplitsTest : public PlacedTest {
  protected:
   // Ops on `model`, which is the same size in each step, between ops on what has the size n.
   void step(LazyStorage& model, int64_t n) {
@@ -31,24 +31,24 @@ class PlannedCutsTest : public PlacedTest {
     if (Recorder(device()).is_long()) device().end_trace();
   }
 
-  static int64_t cuts() { return metrics::counter_value(metrics::kPlannedCut); }
+  static int64_t splits() { return metrics::counter_value(metrics::kTraceSplit); }
 };
 
-TEST_F(PlannedCutsTest, WhatIsEqualInEachStepIsCompiledOnce) {
+TEST_F(TraceSplitsTest, WhatIsEqualInEachStepIsCompiledOnce) {
   open("watched");
   LazyStorage model(device());
   fill(model, {1, -3});
   int64_t n = 1;
   for (; n <= 12; ++n) step(model, n);
-  const int64_t compiled_before = compiled(), found_before = found(), cuts_before = cuts();
+  const int64_t compiled_before = compiled(), found_before = found(), splits_before = splits();
   for (; n <= 22; ++n) step(model, n);
-  EXPECT_EQ(cuts() - cuts_before, 20);              // before and after the equal part
+  EXPECT_EQ(splits() - splits_before, 20);          // before and after the equal part
   EXPECT_EQ(found() - found_before, 10);            // the equal part
   EXPECT_EQ(compiled() - compiled_before, 2 * 10);  // an op on either side
   EXPECT_THAT(read(model), ElementsAre(1, -3));
 }
 
-TEST_F(PlannedCutsTest, StepsOfManySizesThatRepeatAreFound) {
+TEST_F(TraceSplitsTest, StepsOfManySizesThatRepeatAreFound) {
   open("watched");
   LazyStorage model(device());
   fill(model, {1, -3});
@@ -59,7 +59,7 @@ TEST_F(PlannedCutsTest, StepsOfManySizesThatRepeatAreFound) {
   EXPECT_EQ(compiled(), before);
 }
 
-TEST_F(PlannedCutsTest, AStepThatDiffersEverywhereIsNotCut) {
+TEST_F(TraceSplitsTest, AStepThatDiffersEverywhereIsNotCut) {
   open("watched");
   for (int64_t n = 1; n <= 10; ++n) {
     LazyStorage x(device());
@@ -68,30 +68,30 @@ TEST_F(PlannedCutsTest, AStepThatDiffersEverywhereIsNotCut) {
     sync();
     EXPECT_THAT(read(x), Each(1.f));
   }
-  EXPECT_EQ(cuts(), 0);
+  EXPECT_EQ(splits(), 0);
   EXPECT_EQ(compiled(), 10);
 }
 
-TEST(PlannedCuts, ShortAndSmallPartsAreLeft) {
-  PlannedCuts cuts;
+TEST(TraceSplits, ShortAndSmallPartsAreLeft) {
+  TraceSplits splits;
   Trace trace;
   for (ValueId i = 0; i < 300; ++i) trace.add_param(kOpParam, kNoType);
-  cuts.learn(trace, {}, {10, 60});
-  cuts.learn(trace, {}, {100, 200});
+  splits.learn(trace, {}, {10, 60});
+  splits.learn(trace, {}, {100, 200});
   for (int variant = 0; variant < 3; ++variant) {
-    EXPECT_EQ(cuts.next(0), SIZE_MAX);
-    cuts.learn(trace, {}, {100, 260});
+    EXPECT_EQ(splits.next(0), SIZE_MAX);
+    splits.learn(trace, {}, {100, 260});
   }
-  EXPECT_EQ(cuts.next(0), 100u);
-  EXPECT_EQ(cuts.next(100), SIZE_MAX);
+  EXPECT_EQ(splits.next(0), 100u);
+  EXPECT_EQ(splits.next(100), SIZE_MAX);
   Trace other = trace;
   other.records[40].op = kOpScalar;
-  EXPECT_FALSE(cuts.end_here(other, {}, 100));
-  EXPECT_TRUE(cuts.end_here(trace, {}, 100));
-  cuts.note_end();
-  EXPECT_FALSE(cuts.end_here(trace, {}, 100));  // not twice in a row
-  cuts.note_end();
-  EXPECT_TRUE(cuts.end_here(trace, {}, 100));
+  EXPECT_FALSE(splits.end_here(other, {}, 100));
+  EXPECT_TRUE(splits.end_here(trace, {}, 100));
+  splits.note_end();
+  EXPECT_FALSE(splits.end_here(trace, {}, 100));  // not twice in a row
+  splits.note_end();
+  EXPECT_TRUE(splits.end_here(trace, {}, 100));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "core/run/device/planned_cuts.h"
+#include "core/run/device/trace_splits.h"
 
 #include <algorithm>
 #include <iterator>
@@ -22,7 +22,7 @@ size_t begin_of_last_op(const Trace& trace, size_t end) {
 
 }  // namespace
 
-bool PlannedCuts::has_many_variants(const Trace& trace, std::span<const LocationId> locations) {
+bool TraceSplits::has_many_variants(const Trace& trace, std::span<const LocationId> locations) {
   uint64_t common = trace.records.size();
   for (const Record& record : trace.records) common = hash_mix(common, record.op);
   for (const LocationId location : locations) common = hash_mix(common, location);
@@ -30,7 +30,7 @@ bool PlannedCuts::has_many_variants(const Trace& trace, std::span<const Location
   return ++variants_[common] >= kVariants;
 }
 
-void PlannedCuts::learn(const Trace& trace, std::span<const LocationId> locations, EqualPart equal) {
+void TraceSplits::learn(const Trace& trace, std::span<const LocationId> locations, EqualPart equal) {
   const size_t length = equal.end - equal.begin;
   if (length < kWorthACut || length < trace.records.size() / 2) return;
   const size_t cut = equal.begin > 0 ? equal.begin : begin_of_last_op(trace, equal.end);
@@ -47,7 +47,7 @@ void PlannedCuts::learn(const Trace& trace, std::span<const LocationId> location
   if (plans_.size() > kPlans) plans_.pop_back();
 }
 
-size_t PlannedCuts::next(size_t length) const {
+size_t TraceSplits::next(size_t length) const {
   size_t nearest = SIZE_MAX;
   for (const Plan& plan : plans_) {
     if (plan.id != last_ && plan.ops.size() > length) nearest = std::min(nearest, plan.ops.size());
@@ -55,7 +55,7 @@ size_t PlannedCuts::next(size_t length) const {
   return nearest;
 }
 
-bool PlannedCuts::end_here(const Trace& trace, std::span<const LocationId> locations, size_t length) {
+bool TraceSplits::end_here(const Trace& trace, std::span<const LocationId> locations, size_t length) {
   for (const Plan& plan : plans_) {
     if (plan.id == last_ || plan.ops.size() != length || trace.records.size() < length) continue;
     if (!std::ranges::equal(plan.ops, std::span(trace.records).first(length), {}, {}, &Record::op)) continue;

@@ -21,7 +21,7 @@
 
 namespace ltc {
 
-class PlannedCuts {
+class TraceSplits {
  public:
   // To be called for each trace that differs from an earlier one so; `equal`: of the trace. Does nothing the first times, nor
   // where a cut would not pay.
