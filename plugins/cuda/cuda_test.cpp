@@ -64,7 +64,7 @@ TEST(CudaLibraries, folders_of_the_variables_are_searched) {
   EXPECT_THAT(path.then, testing::Contains("/three/lib64"));
 }
 
-TEST(CudaWays, are_left_out_by_name) {
+TEST(CudaFeatures, are_left_out_by_name) {
   const Features features = features_without("coop_reduce,cudnn,attention_mma");
   EXPECT_FALSE(features.coop_reduce || features.cudnn || features.attention_mma);
   EXPECT_TRUE(features.split_reduce && features.attention && features.cublas);
@@ -80,11 +80,11 @@ TEST(CudaWays, are_left_out_by_name) {
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Failure& failure) {
     EXPECT_EQ(failure.error().code, ltc_code{LTC_INVALID_ARGUMENT});
-    EXPECT_THAT(failure.what(), HasSubstr("names 'cuda'; it may name blocks,"));
+    EXPECT_THAT(failure.what(), HasSubstr("names 'cuda'; it may name coop_reduce,"));
   }
 }
 
-TEST(CudaWays, of_doubtful_exactness_are_taken_by_name) {
+TEST(CudaFeatures, of_doubtful_exactness_are_taken_by_name) {
   setenv("LTC_CUDA_WITH", "activations", 1);
   EXPECT_TRUE(chosen_features().activations);
   EXPECT_EQ(disabled(chosen_features()), " with activations");
