@@ -109,10 +109,10 @@ void step_of_one_op(benchmark::State& state) {
 }
 BENCHMARK(step_of_one_op)->UseRealTime();
 
-// A marker in the queue's order, asked for and waited on: an event of the device where that is asynchronous.
+// A fence in the queue's order, asked for and waited on: an event of the device where that is asynchronous.
 void event(benchmark::State& state) {
   Chain chain;
-  for (auto _ : state) chain.device().queue().mark()->wait();
+  for (auto _ : state) chain.device().queue().add_fence()->wait();
 }
 BENCHMARK(event)->UseRealTime();
 

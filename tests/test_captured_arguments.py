@@ -147,7 +147,7 @@ def in_thread(work):
     lambda x: x.copy_(torch.ones(2)),
     lambda x: ltc.jit(torch.neg)(x),
 ], ids=["compute", "copy", "read", "fill", "write", "call"])  # fmt: skip
-def test_a_stand_in_in_another_thread_is_refused(use):
+def test_a_placeholder_in_another_thread_is_refused(use):
     seen = []
 
     def function(x):
@@ -172,7 +172,7 @@ def test_a_value_of_another_thread_is_refused():
         ltc.jit(overwritten)(torch.ones(2, device=LTC))
 
 
-def test_a_stand_in_that_escapes_is_refused():
+def test_a_placeholder_that_escapes_is_refused():
     kept = []
 
     def function(x):

@@ -23,11 +23,11 @@ def compare(made, expected, inner):
     worst = max(worst, (off / (inner**0.5 * 2**-22)).item())
 for rows, inner, columns in [(64, 2048, 128), (256, 256, 256), (1, 4096, 512), (130, 70, 1030), (300, 80, 1), (3, 5, 7),
                               (4, 1000, 130), (8, 33, 9), (7, 100, 40), (90, 6, 70), (2000, 64, 5), (11, 2, 500), (4, 9000, 20)]:
-    for turn_a in (False, True):
-        for turn_b in (False, True):
-            a = torch.randn(inner, rows).t() if turn_a else torch.randn(rows, inner)
-            b = torch.randn(columns, inner).t() if turn_b else torch.randn(inner, columns)
-            lazy_a, lazy_b = (x.t().contiguous().to("ltc").t() if turned else x.to("ltc") for x, turned in [(a, turn_a), (b, turn_b)])
+    for transpose_a in (False, True):
+        for transpose_b in (False, True):
+            a = torch.randn(inner, rows).t() if transpose_a else torch.randn(rows, inner)
+            b = torch.randn(columns, inner).t() if transpose_b else torch.randn(inner, columns)
+            lazy_a, lazy_b = (x.t().contiguous().to("ltc").t() if transposed else x.to("ltc") for x, transposed in [(a, transpose_a), (b, transpose_b)])
             compare(lazy_a @ lazy_b, a @ b, inner)
             for bias in (torch.randn(columns), torch.randn(rows, 1), torch.randn(rows, columns), torch.randn(())):
                 compare(torch.addmm(bias.to("ltc"), lazy_a, lazy_b), torch.addmm(bias, a, b), inner)

@@ -49,7 +49,7 @@ def test_complex(sizes, has_bias):
 
 ARRANGEMENTS = {
     "a part": lambda x: x[1:],
-    "turned": lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
+    "transposed": lambda x: x.transpose(0, 1).contiguous().transpose(0, 1),
     "expanded": lambda x: x[:1].expand_as(x),
 }
 

@@ -22,7 +22,7 @@ LAYOUTS = {
     "one dim of one": lambda x: x[:, :1],
     "scalar": lambda x: x[0, 0],
     "empty": lambda x: x[:0],
-    "more than is sent at once": lambda x: x.repeat(100, 100),
+    "more than is uploaded at once": lambda x: x.repeat(100, 100),
 }
 
 
@@ -32,25 +32,25 @@ def facts(tensor):
 
 @pytest.mark.parametrize("name", NAMES, ids=str)
 def test_every_name_of_the_device(name):
-    sent = torch.arange(3.0).to(name)
-    assert sent.device == LTC and sent.tolist() == [0, 1, 2]
+    uploaded = torch.arange(3.0).to(name)
+    assert uploaded.device == LTC and uploaded.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-def test_as_pytorch_sends(layout, dtype):
+def test_as_pytorch_uploads(layout, dtype):
     x = LAYOUTS[layout](torch.arange(24).reshape(4, 6).to(dtype))
-    sent, expected = x.to("ltc"), x.to(device="ltc")
-    assert facts(sent) == facts(expected)
-    assert torch.equal(sent.cpu(), x)
+    uploaded, expected = x.to("ltc"), x.to(device="ltc")
+    assert facts(uploaded) == facts(expected)
+    assert torch.equal(uploaded.cpu(), x)
 
 
 def test_the_value_is_that_of_the_call():
     x = torch.zeros(3)
-    sent = x.to("ltc")
+    uploaded = x.to("ltc")
     x += 1
-    sent += 2
-    assert sent.tolist() == [2, 2, 2] and x.tolist() == [1, 1, 1]
+    uploaded += 2
+    assert uploaded.tolist() == [2, 2, 2] and x.tolist() == [1, 1, 1]
 
 
 def test_conjugates_and_negatives():

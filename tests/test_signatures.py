@@ -40,9 +40,9 @@ def larger_calls(monkeypatch):
     """All are taken for calls that are too large to be tried."""
     larger = {2: 10, 3: 13, 4: 18}
     monkeypatch.setattr(op_calls, "SIZES", [tuple(larger.get(size, size) for size in sizes) for sizes in op_calls.SIZES if len(sizes) < 5])
-    _C.set_largest_trial(0)
+    _C.set_dry_run_limit(0)
     yield
-    _C.set_largest_trial(128 << 20)
+    _C.set_dry_run_limit(128 << 20)
 
 
 # Without a size that can be made smaller they ask PyTorch's shape functions, which differ here.
@@ -188,9 +188,9 @@ print(x.tolist())
 
 
 def test_calls_that_need_values_are_tried_once(capfd):
-    """And their errors on stand-ins are logged without backtraces, which take long to make."""
+    """And their errors on dummy inputs are logged without backtraces, which take long to make."""
     print(output_of(f"import os; os.dup2(1, 2){NEEDS_VALUES}", LTC_LOG="debug"))
     output = capfd.readouterr().out
     assert "[1.0, 0.0, 1.0, 1.0]" in output
-    assert output.count("aten::index_put is not known from stand-ins") == 3  # of zeros, a regular matrix, ones
+    assert output.count("aten::index_put is not known from dummy inputs") == 3  # of zeros, a regular matrix, ones
     assert "frame #" not in output and "Exception raised from" not in output

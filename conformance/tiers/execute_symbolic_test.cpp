@@ -76,7 +76,7 @@ class ExecuteSymbolic : public Execute, public ::testing::WithParamInterface<Fam
     return !IsSkipped() && !HasFatalFailure();
   }
   void build_or_skip(const Family& family) {
-    general_ = SymbolicGraph::learn(SymbolicGraph(Anatomy(family.graph(6))), Anatomy(family.graph(10)));
+    general_ = SymbolicGraph::unify(SymbolicGraph(GraphSkeleton(family.graph(6))), GraphSkeleton(family.graph(10)));
     ASSERT_TRUE(general_);
     const Graph example = family.graph(10);
     const ltc_symbolic_sizes sizes = general_->table();
@@ -107,7 +107,7 @@ class ExecuteSymbolic : public Execute, public ::testing::WithParamInterface<Fam
   }
 
   void expect_right(const Graph& graph) {
-    const auto symbols = general_->match(Anatomy(graph));
+    const auto symbols = general_->match(GraphSkeleton(graph));
     ASSERT_TRUE(symbols);
     const ltc_symbol_values values = values_of(*symbols);
     const Device::Run run = submit(graph, upload(graph), &values);
@@ -149,7 +149,7 @@ TEST_P(ExecuteSymbolic, a_run_without_its_sizes_is_refused) {
 
 TEST_P(ExecuteSymbolic, inputs_of_other_sizes_than_the_symbols_are_refused) {
   if (!build(GetParam())) return;
-  const auto symbols = *general_->match(Anatomy(GetParam().graph(10)));
+  const auto symbols = *general_->match(GraphSkeleton(GetParam().graph(10)));
   const ltc_symbol_values values = values_of(symbols);
   const Graph other = GetParam().graph(6);
   EXPECT_EQ(code_text(submit(other, upload(other), &values).submitted.code), "INVALID_ARGUMENT");
@@ -158,7 +158,7 @@ TEST_P(ExecuteSymbolic, inputs_of_other_sizes_than_the_symbols_are_refused) {
 TEST_P(ExecuteSymbolic, runs_of_many_sizes_leave_nothing_behind) {
   if (!build(GetParam())) return;
   const Graph graph = GetParam().graph(4);
-  const auto symbols = *general_->match(Anatomy(graph));
+  const auto symbols = *general_->match(GraphSkeleton(graph));
   const ltc_symbol_values values = values_of(symbols);
   const auto buffers = upload(graph);
   const auto growth = growth_per_time(500, [&] { EXPECT_OK(device().finish(submit(graph, buffers, &values).done)); });

@@ -20,10 +20,10 @@ CompiledProgram with_source(std::shared_ptr<const Program> program) {
   const auto is_new = [](const Step& step) { return step.on_device && !step.reused; };
   const bool any_new = std::ranges::any_of(program->steps, is_new);
   const bool any_reused = std::ranges::any_of(program->steps, &Step::reused);
-  const auto is_general = [&](const Step& step) { return is_new(step) && !step.symbols.empty(); };
-  const CompiledProgram::Source source = !any_new && any_reused                            ? CompiledProgram::kReused
-                                         : std::ranges::any_of(program->steps, is_general) ? CompiledProgram::kCompiledForAll
-                                                                                           : CompiledProgram::kCompiled;
+  const auto is_symbolic = [&](const Step& step) { return is_new(step) && !step.symbols.empty(); };
+  const CompiledProgram::Source source = !any_new && any_reused                             ? CompiledProgram::kReused
+                                         : std::ranges::any_of(program->steps, is_symbolic) ? CompiledProgram::kCompiledSymbolic
+                                                                                            : CompiledProgram::kCompiled;
   return {std::move(program), source};
 }
 
@@ -50,7 +50,7 @@ void store(DiskCache& disk, const std::string& key, const Program& program, cons
 }  // namespace
 
 CompiledProgram build_program(Graph graph, const CompileTarget& target, Effort effort) {
-  const bool is_kept = effort >= usual_effort() && !graph.nodes.empty();
+  const bool is_kept = effort >= default_effort() && !graph.nodes.empty();
   DiskCache* disk = is_kept ? DiskCache::instance() : nullptr;
   if (!disk) return with_source(compile(std::move(graph), target, effort));
   const std::string key = program_key(graph, target);

@@ -11,10 +11,10 @@ namespace ltc {
 
 struct CompiledProgram {
   enum Source : uint8_t {
-    kCompiled,        // for its own sizes
-    kCompiledForAll,  // for further sizes too (ltc/symbolic.h)
-    kQuick,           // not optimized, for its own sizes
-    kReused,          // all that the plugin runs of it was compiled before, for other sizes
+    kCompiled,          // for its own sizes
+    kCompiledSymbolic,  // for further sizes too (ltc/symbolic.h)
+    kQuick,             // not optimized, for its own sizes
+    kReused,            // all that the plugin runs of it was compiled before, for other sizes
     kDisk,
   };
 
@@ -25,6 +25,6 @@ struct CompiledProgram {
 // Looks the graph up on the disk, compiles it where it is not there, and keeps what it compiled. Two kinds are not kept: a
 // program that serves many sizes is compiled once in a process, and one of less than the usual effort costs less than reading it.
 // Throws what compile() throws.
-CompiledProgram build_program(Graph graph, const CompileTarget& target, Effort effort = usual_effort());
+CompiledProgram build_program(Graph graph, const CompileTarget& target, Effort effort = default_effort());
 
 }  // namespace ltc

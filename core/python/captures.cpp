@@ -142,7 +142,7 @@ py::list Captures::begin(const py::list& args) {
   size_t next = 0;
   for (size_t i = 0; i < args.size(); ++i) {
     const bool is_tensor = opened_.slots[i].kind == Slot::kTensor;
-    PyObject* item = is_tensor ? THPVariable_Wrap(open_->stand_ins()[next++]) : py::object(args[i]).release().ptr();
+    PyObject* item = is_tensor ? THPVariable_Wrap(open_->placeholders()[next++]) : py::object(args[i]).release().ptr();
     PyList_SET_ITEM(list.ptr(), static_cast<Py_ssize_t>(i), item);
   }
   return list;

@@ -169,6 +169,6 @@ PYBIND11_MODULE(_C, m) {
   m.def("timeline_start", &ltc::timeline::start);
   m.def("timeline_stop", [] { return timeline_events(ltc::timeline::stop()); });
   m.def("op_rows", &op_rows);
-  m.def("set_largest_trial", &ltc::set_largest_trial);
+  m.def("set_dry_run_limit", &ltc::set_dry_run_limit);
   ltc::bind_captures(m);
 }

@@ -57,9 +57,9 @@ void note_miss(ExplainedMiss explained, const Trace& trace, std::span<const Root
   if (account().seen.size() > kSeen) account().seen.pop_back();
   if (!explained.miss) return;
   Miss& miss = *explained.miss;
-  const bool for_all = source == CompiledProgram::kCompiledForAll, is_quick = source == CompiledProgram::kQuick;
-  if (source != CompiledProgram::kCompiled && !for_all && !is_quick) return;
-  if (for_all) miss.difference += ", now for further sizes too";
+  const bool is_symbolic = source == CompiledProgram::kCompiledSymbolic, is_quick = source == CompiledProgram::kQuick;
+  if (source != CompiledProgram::kCompiled && !is_symbolic && !is_quick) return;
+  if (is_symbolic) miss.difference += ", now for further sizes too";
   const std::string text =
       cat(is_quick ? "compiled with little effort" : "compiled", ", unlike before ", miss.difference, at_location(miss.where));
   log::info(text);

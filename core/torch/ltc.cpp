@@ -23,7 +23,9 @@ namespace {
 
 // A plugin that calls PyTorch must not be seen by the caller's dispatch modes. What a thread excludes does no harm: it is what
 // kernels exclude for what they call.
-bool thread_is_plain() { return (c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set).empty(); }
+bool nothing_intercepts_thread() {
+  return (c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set).empty();
+}
 
 // The CPU throws these at the op, with the type that programs catch.
 void throw_as_pytorch(const Error& error) {
@@ -62,7 +64,7 @@ void register_device() {
     env::check();
     c10::register_privateuse1_backend(kDeviceName);
     register_all_ops();
-    install(FrontEnd{&run_on_host, &thread_is_plain, &throw_as_pytorch, &allowed_precision});
+    install(FrontEnd{&run_on_host, &nothing_intercepts_thread, &throw_as_pytorch, &allowed_precision});
     std::atexit(&shut_down);
   });
 }

@@ -59,7 +59,7 @@ std::string Compiler::compile(const std::string& source, int capability, Effort 
     const std::string log = log_of(made);
     throw Failure(LTC_INTERNAL, "a kernel does not compile with " + library_ + " for " + architecture.substr(19) + " (" +
                                     nvrtc_.nvrtcGetErrorString(result) + "):\n" + log +
-                                    device::blamed_lines(log, source, "kernel\\.cu\\(([0-9]{1,6})\\)"));
+                                    device::quoted_lines(log, source, "kernel\\.cu\\(([0-9]{1,6})\\)"));
   }
   size_t size = 0;
   check(exact ? nvrtc_.nvrtcGetCUBINSize(made, &size) : nvrtc_.nvrtcGetPTXSize(made, &size), "nvrtcGetCUBINSize");

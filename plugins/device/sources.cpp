@@ -13,7 +13,7 @@ std::string line_of(const std::string& source, size_t number) {
 
 }  // namespace
 
-std::string blamed_lines(const std::string& log, const std::string& source, const char* place) {
+std::string quoted_lines(const std::string& log, const std::string& source, const char* place) {
   const std::regex pattern(place);
   std::string lines;
   for (std::sregex_iterator it(log.begin(), log.end(), pattern), end; it != end; ++it) {

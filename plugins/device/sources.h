@@ -9,7 +9,7 @@
 namespace ltc::device {
 
 // The source lines that a compiler's log names: those whose numbers `place`, a regular expression, captures.
-std::string blamed_lines(const std::string& log, const std::string& source, const char* place);
+std::string quoted_lines(const std::string& log, const std::string& source, const char* place);
 
 // A source is compiled once, whoever asks for it and however often. Any thread; two may compile at once.
 template <typename Program>

@@ -299,7 +299,7 @@ class Indices : public ::testing::Test {
     for (ltc_buffer* output : outputs) device_->destroy_buffer(output);
     return event;
   }
-  void expect_blame(ltc_event* event) {
+  void expect_node_of_error(ltc_event* event) {
     try {
       device_->wait(event);
       ADD_FAILURE() << "nothing was thrown";
@@ -320,8 +320,8 @@ TEST_F(Indices, a_bad_one_fails_its_run_only) {
   for (int i = 0; i < 1200; ++i) events.push_back(run(i % 3 == 1 ? bad_ : good_));  // more than a page of words
   for (size_t i = events.size(); i-- > 0;) {
     if (i % 3 == 1) {
-      expect_blame(events[i]);
-      expect_blame(events[i]);
+      expect_node_of_error(events[i]);
+      expect_node_of_error(events[i]);
     } else {
       EXPECT_TRUE(device_->wait(events[i]));
     }
@@ -341,7 +341,7 @@ TEST_F(Indices, a_saved_executable_checks_too) {
   device_->destroy_executable(executable_);
   executable_ = device_->load_executable(saved.data(), saved.size());
   ltc_event* event = run(bad_);
-  expect_blame(event);
+  expect_node_of_error(event);
   device_->destroy_event(event);
 }
 

@@ -67,7 +67,7 @@ Programs::Ref Programs::from_source(const std::string& source) {
   }
   const std::string log = build_log(program.get(), device_);
   throw Failure(code_of(error), "a kernel does not compile (" + error_name(error) + "):\n" + log +
-                                    device::blamed_lines(log, source, ":([0-9]{1,6}):[0-9]+:"));
+                                    device::quoted_lines(log, source, ":([0-9]{1,6}):[0-9]+:"));
 }
 
 Programs::Ref Programs::from_binary(const std::string& binary) const {

@@ -28,7 +28,7 @@ uint64_t program_bytes(const Program& program) {
   return bytes;
 }
 
-ProgramCache::Place ProgramCache::place_of(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
+ProgramCache::EntryIterator ProgramCache::find_entry(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
   const auto [first, last] = by_hash_.equal_range(key_of(trace, roots, precision));
   for (auto it = first; it != last; ++it) {
     const RecordedStep& step = *it->second->program.step;
@@ -38,7 +38,7 @@ ProgramCache::Place ProgramCache::place_of(const Trace& trace, std::span<const R
 }
 
 const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root> roots, uint32_t precision) {
-  const Place entry = place_of(trace, roots, precision);
+  const EntryIterator entry = find_entry(trace, roots, precision);
   if (entry == entries_.end()) return nullptr;
   const Program& program = *entry->program.program;
   if (program.failed_at_first && !program.saved_as.empty()) [[unlikely]] {
@@ -53,7 +53,7 @@ const CachedProgram* ProgramCache::find(const Trace& trace, std::span<const Root
 const CachedProgram* ProgramCache::insert(CachedProgram program) {
   const RecordedStep& step = *program.step;
   const uint64_t key = key_of(step.trace, step.roots, step.precision);
-  if (const Place before = place_of(step.trace, step.roots, step.precision); before != entries_.end()) erase(before);
+  if (const EntryIterator before = find_entry(step.trace, step.roots, step.precision); before != entries_.end()) erase(before);
   const uint64_t bytes = sizeof(Entry) + step.trace.records.size() * sizeof(Record) +
                          (step.trace.operands.size() + step.locations.size()) * sizeof(uint32_t) +
                          step.roots.size() * sizeof(Root) + program_bytes(*program.program);
@@ -64,7 +64,7 @@ const CachedProgram* ProgramCache::insert(CachedProgram program) {
   return &entries_.front().program;
 }
 
-void ProgramCache::erase(Place entry) {
+void ProgramCache::erase(EntryIterator entry) {
   bytes_ -= entry->bytes;
   const auto [first, last] = by_hash_.equal_range(entry->key);
   by_hash_.erase(std::find_if(first, last, [&](const auto& item) { return item.second == entry; }));

@@ -60,16 +60,16 @@ class ProgramCache {
     CachedProgram program;
     uint64_t bytes;
   };
-  using Place = std::list<Entry>::iterator;
+  using EntryIterator = std::list<Entry>::iterator;
 
   // entries_.end() if there is none.
-  Place place_of(const Trace& trace, std::span<const Root> roots, uint32_t precision);
-  void erase(Place entry);
+  EntryIterator find_entry(const Trace& trace, std::span<const Root> roots, uint32_t precision);
+  void erase(EntryIterator entry);
 
   size_t capacity_;
   uint64_t limit_bytes_, bytes_ = 0;
   std::list<Entry> entries_;  // most recently used first
-  std::unordered_multimap<uint64_t, Place> by_hash_;
+  std::unordered_multimap<uint64_t, EntryIterator> by_hash_;
 };
 
 }  // namespace ltc

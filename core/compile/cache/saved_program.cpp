@@ -7,8 +7,8 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/compile/lowering/blame.h"
 #include "core/compile/lowering/effort.h"
+#include "core/compile/lowering/error_context.h"
 #include "core/compile/lowering/plugin_code.h"
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/host/plugin.h"
@@ -67,10 +67,10 @@ void load_step(Step& step, std::string_view saved, const CompileTarget& target) 
     if (ltc_executable* loaded = device.load_executable(saved.data(), saved.size())) step.executable = own(loaded, device);
   }
   if (step.executable && !target.symbolic) return;
-  const NarrowedGraph narrowed = narrow(step.graph, target.narrowing);
-  if (!step.executable) step.executable = compile(*lower(narrowed.graph, target), device, usual_effort());
+  const DemotedGraph demoted = demote(step.graph, target.demotion);
+  if (!step.executable) step.executable = compile(*lower(demoted.graph, target), device, default_effort());
   if (target.symbolic)
-    target.symbolic->insert(SymbolicGraph(Anatomy(narrowed.graph)), target.precision, {nullptr, step.executable});
+    target.symbolic->insert(SymbolicGraph(GraphSkeleton(demoted.graph)), target.precision, {nullptr, step.executable});
 }
 
 // Checks all that running relies on, in the order in which a run goes through the steps.
@@ -163,7 +163,7 @@ class Checker {
 
 std::string program_key(const Graph& graph, const CompileTarget& target) {
   host::PluginDevice& device = target.device;
-  const Narrowing& narrowing = target.narrowing;
+  const TypeDemotion& demotion = target.demotion;
   static const std::string core = core_stamp();
   const host::Plugin& plugin = device.plugin();
   const host::PluginInfo info = plugin.describe();
@@ -172,8 +172,8 @@ std::string program_key(const Graph& graph, const CompileTarget& target) {
                                   device.info().fingerprint, env::get(env::kClaims), env::get(env::kEffort)})
     out.text(part);
   for (uint32_t dtype = 1; dtype < kDTypeCount; ++dtype) {
-    out.number(static_cast<uint32_t>(narrowing.kept(static_cast<DType>(dtype))));
-    out.number(static_cast<uint32_t>(narrowing.made(static_cast<DType>(dtype))));
+    out.number(static_cast<uint32_t>(demotion.storage_dtype(static_cast<DType>(dtype))));
+    out.number(static_cast<uint32_t>(demotion.compute_dtype(static_cast<DType>(dtype))));
   }
   out.number(target.precision);
   write_graph(out, graph);

@@ -213,7 +213,7 @@ TEST(SavedProgram, StepsThatDoNotFitTogetherAreRefused) {
   EXPECT_THROW(load_program(bytes, wider, *device), Error);
 }
 
-TEST(SavedProgram, TheKeyTellsGraphsDevicesAndNarrowingApart) {
+TEST(SavedProgram, TheKeyTellsGraphsDevicesAndDemotionApart) {
   const auto device = open();
   const Graph graph = parse(kText);
   Graph other = graph;
@@ -221,7 +221,7 @@ TEST(SavedProgram, TheKeyTellsGraphsDevicesAndNarrowingApart) {
   const std::string key = program_key(graph, *device);
   EXPECT_EQ(program_key(graph, *open()), key);
   EXPECT_NE(program_key(other, *device), key);
-  EXPECT_NE(program_key(graph, {*device, Narrowing(~uint64_t{0}, Narrowing::Bf16::kYes)}), key);
+  EXPECT_NE(program_key(graph, {*device, TypeDemotion(~uint64_t{0}, TypeDemotion::Bf16::kYes)}), key);
   EXPECT_NE(program_key(graph, {*device, {}, 1}), key);
 }
 

@@ -46,7 +46,7 @@ bool joins_empty_vectors(const Graph& graph, const Node& node) {
 
 }  // namespace
 
-Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing) {
+Claims ask_claims(const Graph& graph, host::PluginDevice& device, const TypeDemotion& demotion) {
   const size_t count = graph.nodes.size();
   const std::string& plugin = device.plugin().name();
   if (!device.can_compute()) {
@@ -54,17 +54,17 @@ Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowin
   }
   Claims claims{std::vector<uint32_t>(count, 0), std::vector<std::string>(count)};
   if (count == 0) return claims;
-  const NarrowedGraph narrowed = narrow(graph, narrowing);
-  const std::vector<uint32_t> answers = device.claims(*AbiGraph(narrowed.graph).get());
+  const DemotedGraph demoted = demote(graph, demotion);
+  const std::vector<uint32_t> answers = device.claims(*AbiGraph(demoted.graph).get());
   for (size_t i = 0; i < answers.size(); ++i) {
-    if (!narrowed.is_cast[i]) claims.clusters[narrowed.origin[i]] = answers[i];
+    if (!demoted.is_cast[i]) claims.clusters[demoted.origin[i]] = answers[i];
   }
   for (std::string& reason : claims.reasons) {
     reason = cat("plugin ", plugin, " claims it only in one program with ops that have to run apart from it");
   }
-  const std::vector<bool> wide = must_stay_wide(graph, narrowing);
+  const std::vector<bool> wide = not_demotable(graph, demotion);
   for (size_t i = 0; i < answers.size(); ++i) {
-    const uint32_t node = narrowed.origin[i];
+    const uint32_t node = demoted.origin[i];
     if (wide[node]) {
       withdraw(claims, node, "in the narrower type that the device computes in it would give something else");
     } else if (answers[i] == 0) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/compile/lowering/narrowing.h"
+#include "core/compile/lowering/type_demotion.h"
 #include "core/ir/graph.h"
 
 namespace ltc {
@@ -16,11 +16,11 @@ struct Claims {
   std::vector<std::string> reasons;
 };
 
-// A node is claimed if all that narrowing makes of it is.
+// A node is claimed if all that demotion makes of it is.
 //
 // LTC_CLAIMS, for tests of plugins and of decompositions, leaves only a part of it: `minimal`, the minimal opset in canonical
 // form; `random:SEED`, of the other ops a random half. Throws Error(kInvalidArgument) for a value other than these and `all`.
-Claims ask_claims(const Graph& graph, host::PluginDevice& device, const Narrowing& narrowing);
+Claims ask_claims(const Graph& graph, host::PluginDevice& device, const TypeDemotion& demotion);
 
 // The node, and whatever must not be parted from it, goes to the host.
 void withdraw(Claims& claims, uint32_t node, std::string reason);

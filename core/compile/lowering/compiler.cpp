@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "core/base/log.h"
-#include "core/compile/lowering/blame.h"
 #include "core/compile/lowering/claims.h"
+#include "core/compile/lowering/error_context.h"
 #include "core/compile/lowering/partition.h"
 #include "core/compile/lowering/plugin_code.h"
 #include "core/compile/lowering/symbolic_programs.h"
@@ -28,26 +28,26 @@ struct Target : CompileTarget {
 // A segment with the plugin's form of it, none on the host.
 struct Lowered {
   Segment segment;
-  std::vector<uint32_t> origin = {};          // by node of the graph that the plugin was given, the node of the segment
-  SymbolicPrograms::Code code = {};           // with an executable where that of another program serves
-  bool reused = false;                        // the executable was compiled for another program
-  std::vector<int64_t> symbols = {};          // of code for many sizes, their values
-  std::optional<SymbolicGraph> general = {};  // all that the code will serve, once it is compiled
+  std::vector<uint32_t> origin = {};                 // by node of the graph that the plugin was given, the node of the segment
+  SymbolicPrograms::Code code = {};                  // with an executable where that of another program serves
+  bool reused = false;                               // the executable was compiled for another program
+  std::vector<int64_t> symbols = {};                 // of code for many sizes, their values
+  std::optional<SymbolicGraph> symbolic_graph = {};  // all that the code will serve, once it is compiled
 };
 
 // Null if the plugin refuses a node, whose claim is then withdrawn, or the segment: then all of its claims are.
-std::shared_ptr<ltc_program> lower_as_it_is(const Segment& segment, const NarrowedGraph& narrowed, Claims& claims,
+std::shared_ptr<ltc_program> lower_as_it_is(const Segment& segment, const DemotedGraph& demoted, Claims& claims,
                                             const Target& target) {
-  return blaming(narrowed.graph, {}, [&]() -> std::shared_ptr<ltc_program> {
+  return with_error_context(demoted.graph, {}, [&]() -> std::shared_ptr<ltc_program> {
     try {
-      return lower(narrowed.graph, target);
+      return lower(demoted.graph, target);
     } catch (const Error& refusal) {
       if (refusal.code() != Code::kUnsupported) throw;
-      log::info("claimed, but not lowered: ", blame_text(refusal, narrowed.graph));
+      log::info("claimed, but not lowered: ", error_text(refusal, demoted.graph));
       const std::string reason = cat("claimed, but not lowered: ", refusal.what());
       const auto* about_node = dynamic_cast<const host::UnsupportedNode*>(&refusal);
-      if (about_node && about_node->node() < narrowed.origin.size()) {
-        withdraw(claims, segment.nodes[narrowed.origin[about_node->node()]], reason);
+      if (about_node && about_node->node() < demoted.origin.size()) {
+        withdraw(claims, segment.nodes[demoted.origin[about_node->node()]], reason);
       } else {
         for (const uint32_t node : segment.nodes) withdraw(claims, node, reason);
       }
@@ -57,38 +57,38 @@ std::shared_ptr<ltc_program> lower_as_it_is(const Segment& segment, const Narrow
 }
 
 // Null if the plugin refuses it.
-std::shared_ptr<ltc_program> lower_for_many_sizes(const Graph& graph, const SymbolicGraph& general, const Target& target) {
+std::shared_ptr<ltc_program> lower_symbolic_graph(const Graph& graph, const SymbolicGraph& symbolic_graph, const Target& target) {
   try {
-    const ltc_symbolic_sizes sizes = general.table();
+    const ltc_symbolic_sizes sizes = symbolic_graph.table();
     return lower(graph, target, &sizes);
   } catch (const Error& refusal) {
     if (refusal.code() != Code::kUnsupported) throw;
-    log::info("not lowered for more than its own sizes: ", blame_text(refusal, graph));
+    log::info("not lowered for more than its own sizes: ", error_text(refusal, graph));
     return nullptr;
   }
 }
 
 // Finds code that serves the graph, or lowers it for as many sizes as were seen to be wanted.
 void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) {
-  const Anatomy anatomy(graph);
-  if (auto found = target.symbolic->find(anatomy, target.precision)) {
+  const GraphSkeleton skeleton(graph);
+  if (auto found = target.symbolic->find(skeleton, target.precision)) {
     lowered.code = std::move(found->code);
     lowered.symbols = std::move(found->symbols);
     return;
   }
-  lowered.general = target.symbolic->generalise(anatomy, target.precision);
-  if (lowered.general->symbol_count() == 0) return;
-  lowered.code.program = lower_for_many_sizes(graph, *lowered.general, target);
+  lowered.symbolic_graph = target.symbolic->unify_with_nearest(skeleton, target.precision);
+  if (lowered.symbolic_graph->symbol_count() == 0) return;
+  lowered.code.program = lower_symbolic_graph(graph, *lowered.symbolic_graph, target);
   if (lowered.code.program) {
-    lowered.symbols = *lowered.general->match(anatomy);
+    lowered.symbols = *lowered.symbolic_graph->match(skeleton);
   } else {
-    lowered.general.emplace(anatomy);
+    lowered.symbolic_graph.emplace(skeleton);
   }
 }
 
 // False if the plugin refuses it: then all claims of the segment are withdrawn.
 bool compile_segment(Lowered& lowered, Claims& claims, const Target& target) {
-  return blaming(lowered.segment.graph, lowered.origin, [&] {
+  return with_error_context(lowered.segment.graph, lowered.origin, [&] {
     try {
       lowered.code.executable = compile(*lowered.code.program, target.device, target.effort);
       return true;
@@ -104,12 +104,12 @@ bool compile_segment(Lowered& lowered, Claims& claims, const Target& target) {
 
 // False if the plugin refused a node, or the segment.
 bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
-  NarrowedGraph narrowed = narrow(lowered.segment.graph, target.narrowing);
-  verify_if_asked(narrowed.graph, "narrowing");
+  DemotedGraph demoted = demote(lowered.segment.graph, target.demotion);
+  verify_if_asked(demoted.graph, "demotion");
   SymbolicPrograms::Code& code = lowered.code;
-  if (target.symbolic) lower_symbolic(lowered, narrowed.graph, target);
-  if (!code.program && !code.executable) code.program = lower_as_it_is(lowered.segment, narrowed, claims, target);
-  lowered.origin = std::move(narrowed.origin);
+  if (target.symbolic) lower_symbolic(lowered, demoted.graph, target);
+  if (!code.program && !code.executable) code.program = lower_as_it_is(lowered.segment, demoted, claims, target);
+  lowered.origin = std::move(demoted.origin);
   lowered.reused = code.executable != nullptr;
   return lowered.reused || (code.program && compile_segment(lowered, claims, target));
 }
@@ -143,7 +143,8 @@ Step build_step(Lowered& lowered, const Claims& claims, const Target& target) {
   step.symbols = std::move(lowered.symbols);
   step.reused = lowered.reused;
   step.executable = lowered.code.executable;
-  if (lowered.general) target.symbolic->insert(*std::move(lowered.general), target.precision, std::move(lowered.code));
+  if (lowered.symbolic_graph)
+    target.symbolic->insert(*std::move(lowered.symbolic_graph), target.precision, std::move(lowered.code));
   return step;
 }
 
@@ -230,20 +231,20 @@ std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile
   const auto begin = Clock::now();
   const Target target{compile_target, effort};
   host::PluginDevice& device = target.device;
-  const Narrowing& narrowing = target.narrowing;
+  const TypeDemotion& demotion = target.demotion;
   auto program = std::make_shared<Program>();
   program->graph = std::move(graph);
   run_passes(program->graph);
-  Claims claims = ask_claims(program->graph, device, narrowing);
-  const auto clusters_of = [&](const Graph& trial) { return ask_claims(trial, device, narrowing).clusters; };
+  Claims claims = ask_claims(program->graph, device, demotion);
+  const auto clusters_of = [&](const Graph& trial) { return ask_claims(trial, device, demotion).clusters; };
   const bool is_partial = std::ranges::find(claims.clusters, 0u) != claims.clusters.end();
   if (is_partial && device.can_compute() &&
-      decompose::decompose(program->graph, clusters_of, must_stay_wide(program->graph, narrowing))) {
+      decompose::decompose(program->graph, clusters_of, not_demotable(program->graph, demotion))) {
     run_passes(program->graph);
-    claims = ask_claims(program->graph, device, narrowing);
+    claims = ask_claims(program->graph, device, demotion);
   }
   std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, target);
-  program->is_quick = effort < usual_effort();
+  program->is_quick = effort < default_effort();
   assemble(*program, std::move(lowered), claims, target);
   report(*program, target, begin);
   return program;
@@ -255,7 +256,7 @@ std::string program_text(const Program& program, const CompileTarget& target) {
     const Step& step = program.steps[i];
     std::optional<std::string> own;
     if (step.on_device) {
-      const auto lowered = lower(narrow(step.graph, target.narrowing).graph, target);
+      const auto lowered = lower(demote(step.graph, target.demotion).graph, target);
       own = target.device.program_text(lowered.get());
     }
     text += cat("step ", i, step.on_device ? " on the device\n" : " on the host\n", own ? *own : print(step.graph));

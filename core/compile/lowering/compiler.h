@@ -11,9 +11,9 @@
 namespace ltc {
 
 // Passes, claims, decompositions, partition, lowering, compiling. Nodes that the plugin does not claim, or refuses when they are
-// lowered or compiled, become host steps; a plugin that cannot compute gets one host step. The plugin's part is narrowed, the
+// lowered or compiled, become host steps; a plugin that cannot compute gets one host step. The plugin's part is demoted, the
 // types in the program are not. Throws what the plugin throws, but for a refusal (LTC_UNSUPPORTED).
-std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& target, Effort effort = usual_effort());
+std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& target, Effort effort = default_effort());
 
 // The steps for people: the plugin's own text of each where it has one. Lowers them once more.
 std::string program_text(const Program& program, const CompileTarget& target);

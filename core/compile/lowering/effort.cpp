@@ -10,7 +10,7 @@ constexpr int64_t kElementsPerNode = 1 << 14;
 
 }  // namespace
 
-Effort usual_effort() {
+Effort default_effort() {
   static const size_t choice = env::choice(env::kEffort);  // auto, 0, 1, 2, 3
   return choice == 0 ? Effort::kUsual : static_cast<Effort>(choice - 1);
 }

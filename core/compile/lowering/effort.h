@@ -15,7 +15,7 @@ enum class Effort : uint32_t {
 };
 
 // LTC_EFFORT, or kUsual.
-Effort usual_effort();
+Effort default_effort();
 
 // Whether optimizing the program is likely to cost less than it saves in one run. Both grow with the number of nodes; the saving
 // grows with the elements of their results too. Depends on the graph alone, so that equal programs are treated alike.

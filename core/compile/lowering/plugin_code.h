@@ -10,7 +10,7 @@
 
 namespace ltc {
 
-// The graph as it is given to the plugin: narrowed. `sizes`: which of its numbers are symbols; null if none is.
+// The graph as it is given to the plugin: demoted. `sizes`: which of its numbers are symbols; null if none is.
 std::shared_ptr<ltc_program> lower(const Graph& graph, const CompileTarget& target, const ltc_symbolic_sizes* sizes = nullptr);
 
 std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::PluginDevice& device, Effort effort);

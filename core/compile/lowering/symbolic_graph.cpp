@@ -14,13 +14,13 @@ bool is_whole(double x) { return std::abs(x) < kExact && x == std::trunc(x) && !
 // Moves the numbers of an attribute out of it, and leaves zeros.
 class AttrNumbers {
  public:
-  explicit AttrNumbers(Anatomy& anatomy) : anatomy_(anatomy) {}
+  explicit AttrNumbers(GraphSkeleton& skeleton) : skeleton_(skeleton) {}
 
   AttrsId strip(uint32_t node, AttrsId attrs) {
     AttrList stripped = attrs_of(attrs);
-    const size_t before = anatomy_.numbers.size();
+    const size_t before = skeleton_.numbers.size();
     for (uint32_t i = 0; i < stripped.size(); ++i) strip(node, i, stripped[i]);
-    return anatomy_.numbers.size() == before ? attrs : intern_attrs(stripped);
+    return skeleton_.numbers.size() == before ? attrs : intern_attrs(stripped);
   }
 
  private:
@@ -34,18 +34,18 @@ class AttrNumbers {
   }
 
   void add(uint32_t node, uint32_t attr, uint32_t element, int64_t number) {
-    anatomy_.numbers.push_back(number);
-    anatomy_.places.push_back({node, attr, element, 0, 0, 0});
+    skeleton_.numbers.push_back(number);
+    skeleton_.places.push_back({node, attr, element, 0, 0, 0});
   }
 
-  Anatomy& anatomy_;
+  GraphSkeleton& skeleton_;
 };
 
-void add_sizes(Anatomy& anatomy, const Graph& graph, ValueId value) {
+void add_sizes(GraphSkeleton& skeleton, const Graph& graph, ValueId value) {
   const std::vector<int64_t>& sizes = graph.type(value).sizes;
   for (uint32_t dim = 0; dim < sizes.size(); ++dim) {
-    anatomy.numbers.push_back(sizes[dim]);
-    anatomy.places.push_back({value, LTC_NONE, dim, 0, 0, 0});
+    skeleton.numbers.push_back(sizes[dim]);
+    skeleton.places.push_back({value, LTC_NONE, dim, 0, 0, 0});
   }
 }
 
@@ -64,7 +64,7 @@ int64_t distance(int64_t value, int64_t symbol) {
 
 }  // namespace
 
-Anatomy::Anatomy(const Graph& graph) {
+GraphSkeleton::GraphSkeleton(const Graph& graph) {
   for (const size_t count : {graph.params.size(), graph.types.size(), graph.nodes.size()})
     structure.push_back(static_cast<uint32_t>(count));
   const auto add_list = [&](const std::vector<ValueId>& list) {
@@ -99,7 +99,7 @@ uint64_t SymbolicGraph::size_bytes() const {
          symbolic_.size() * sizeof(ltc_symbolic_number);
 }
 
-std::optional<SymbolicGraph> SymbolicGraph::learn(const SymbolicGraph& then, const Anatomy& now) {
+std::optional<SymbolicGraph> SymbolicGraph::unify(const SymbolicGraph& then, const GraphSkeleton& now) {
   if (then.structure_ != now.structure) return std::nullopt;
   SymbolicGraph result(now);
   for (uint32_t i = 0; i < now.numbers.size(); ++i) {
@@ -119,7 +119,7 @@ std::optional<SymbolicGraph> SymbolicGraph::learn(const SymbolicGraph& then, con
 
 // A number that no symbol explains is one itself. A size of a param is explained only by one that is equal in both examples, all
 // others by a multiple too, or by a constant distance: laws with more freedom fit by chance.
-ltc_symbolic_number SymbolicGraph::formula(const Anatomy& now, const SymbolicGraph& then, uint32_t number) const {
+ltc_symbolic_number SymbolicGraph::formula(const GraphSkeleton& now, const SymbolicGraph& then, uint32_t number) const {
   enum Law : uint8_t { kEqual, kMultiple, kDistance };
   const int64_t value = now.numbers[number], value_then = then.example_[number];
   ltc_symbolic_number result = now.places[number];
@@ -140,7 +140,7 @@ ltc_symbolic_number SymbolicGraph::formula(const Anatomy& now, const SymbolicGra
   return result;
 }
 
-std::optional<std::vector<int64_t>> SymbolicGraph::match(const Anatomy& graph) const {
+std::optional<std::vector<int64_t>> SymbolicGraph::match(const GraphSkeleton& graph) const {
   if (graph.structure != structure_) return std::nullopt;
   std::vector<int64_t> symbols, expected = example_;
   for (const uint32_t definition : definitions_) symbols.push_back(graph.numbers[definition]);

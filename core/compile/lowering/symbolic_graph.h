@@ -11,8 +11,8 @@ namespace ltc {
 
 // A graph taken apart: its structure, and its numbers, which are the sizes of its values and the whole numbers in its attributes.
 // Two graphs are one, but for locations and declared strides, which no plugin sees, exactly where both parts are equal.
-struct Anatomy {
-  explicit Anatomy(const Graph& graph);
+struct GraphSkeleton {
+  explicit GraphSkeleton(const Graph& graph);
 
   std::vector<uint32_t> structure;
   std::vector<int64_t> numbers;             // sizes of params, then of other values, then of attributes
@@ -23,14 +23,14 @@ struct Anatomy {
 // A graph some of whose numbers are formulas; without any it stands for itself.
 class SymbolicGraph {
  public:
-  explicit SymbolicGraph(const Anatomy& graph) : structure_(graph.structure), example_(graph.numbers) {}
+  explicit SymbolicGraph(const GraphSkeleton& graph) : structure_(graph.structure), example_(graph.numbers) {}
 
   // A graph with formulas for the numbers in which the two differ. Returns nothing if the two differ in structure. Returns
   // nothing if they differ in a size that is 0 or 1 in one of them, since such a size may broadcast.
-  static std::optional<SymbolicGraph> learn(const SymbolicGraph& then, const Anatomy& now);
+  static std::optional<SymbolicGraph> unify(const SymbolicGraph& then, const GraphSkeleton& now);
 
   // The values of the symbols for which this graph equals `graph`; every number is compared. Returns nothing if there are none.
-  std::optional<std::vector<int64_t>> match(const Anatomy& graph) const;
+  std::optional<std::vector<int64_t>> match(const GraphSkeleton& graph) const;
 
   size_t symbol_count() const { return definitions_.size(); }
   ltc_symbolic_sizes table() const;  // borrows the numbers
@@ -38,7 +38,7 @@ class SymbolicGraph {
   uint64_t size_bytes() const;  // about what it takes
 
  private:
-  ltc_symbolic_number formula(const Anatomy& now, const SymbolicGraph& then, uint32_t number) const;
+  ltc_symbolic_number formula(const GraphSkeleton& now, const SymbolicGraph& then, uint32_t number) const;
 
   std::vector<uint32_t> structure_;
   std::vector<int64_t> example_;

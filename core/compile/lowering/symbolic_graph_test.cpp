@@ -22,8 +22,8 @@ Graph layer(int64_t n, int64_t width = 3) {
                    "] = aten::div.Tensor(%5) {other=", width * n, ".0} return %6 }"));
 }
 
-std::optional<SymbolicGraph> learn(const Graph& then, const Graph& now) {
-  return SymbolicGraph::learn(SymbolicGraph(Anatomy(then)), Anatomy(now));
+std::optional<SymbolicGraph> unify(const Graph& then, const Graph& now) {
+  return SymbolicGraph::unify(SymbolicGraph(GraphSkeleton(then)), GraphSkeleton(now));
 }
 
 // "2*s0+1"
@@ -39,7 +39,7 @@ std::vector<std::string> formulas(const SymbolicGraph& graph) {
 }
 
 TEST(SymbolicGraph, LearnsWhatFollowsTheBatch) {
-  const auto graph = learn(layer(8), layer(16));
+  const auto graph = unify(layer(8), layer(16));
   ASSERT_TRUE(graph);
   EXPECT_EQ(graph->symbol_count(), 2u);
   EXPECT_THAT(formulas(*graph), ElementsAre("%0.0 = 1*s0+0", "%3.0 = 1*s0+0", "%4.0 = 3*s0+0", "node 1.0 = 3*s0+0",
@@ -47,20 +47,20 @@ TEST(SymbolicGraph, LearnsWhatFollowsTheBatch) {
 }
 
 TEST(SymbolicGraph, MatchesEverySizeOfTheSameLaw) {
-  const auto graph = learn(layer(8), layer(16));
-  for (const int64_t n : {0, 1, 2, 8, 1000}) EXPECT_TRUE(graph->match(Anatomy(layer(n)))) << n;
+  const auto graph = unify(layer(8), layer(16));
+  for (const int64_t n : {0, 1, 2, 8, 1000}) EXPECT_TRUE(graph->match(GraphSkeleton(layer(n)))) << n;
 }
 
 TEST(SymbolicGraph, ComparesEveryNumber) {
-  const auto general = learn(layer(8), layer(16));
-  const Anatomy fits(layer(24));
+  const auto general = unify(layer(8), layer(16));
+  const GraphSkeleton fits(layer(24));
   ASSERT_TRUE(general->match(fits));
   for (size_t i = 0; i < fits.numbers.size(); ++i) {
-    Anatomy changed = fits;
+    GraphSkeleton changed = fits;
     ++changed.numbers[i];
     EXPECT_FALSE(general->match(changed)) << "number " << i;
   }
-  EXPECT_FALSE(general->match(Anatomy(layer(24, 4))));
+  EXPECT_FALSE(general->match(GraphSkeleton(layer(24, 4))));
 }
 
 TEST(SymbolicGraph, AnotherStructureIsAnotherGraph) {
@@ -68,29 +68,29 @@ TEST(SymbolicGraph, AnotherStructureIsAnotherGraph) {
     return parse(cat("graph(%0: ", dtype, "[4]) { %1: ", dtype, "[4] = ", op, "(%0) {", attrs, "} return %1 }"));
   };
   const Graph graph = with("aten::x", "a=1, b=0.5, c=true, d=\"e\"");
-  EXPECT_TRUE(learn(graph, graph));
+  EXPECT_TRUE(unify(graph, graph));
   for (const Graph& other : {with("aten::y", "a=1, b=0.5, c=true, d=\"e\""), with("aten::x", "a=1, b=0.25, c=true, d=\"e\""),
                              with("aten::x", "a=1, b=0.5, c=false, d=\"e\""), with("aten::x", "a=1, b=0.5, c=true, d=\"f\""),
                              with("aten::x", "a=1.0, b=0.5, c=true, d=\"e\""), with("aten::x", "z=1, b=0.5, c=true, d=\"e\""),
                              with("aten::x", "a=[1], b=0.5, c=true, d=\"e\""), with("aten::x", "a=1, b=0.5, c=true"),
                              with("aten::x", "a=1, b=0.5, c=true, d=\"e\"", "i64"),
                              with("aten::x", "a=1, b=-0.0, c=true, d=\"e\""), with("aten::x", "a=1, b=nan, c=true, d=\"e\"")})
-    EXPECT_FALSE(learn(graph, other)) << print(other);
+    EXPECT_FALSE(unify(graph, other)) << print(other);
 }
 
 TEST(SymbolicGraph, ZeroIsNotMinusZero) {
   const auto with = [](const char* number) {
     return parse(cat("graph(%0: f32[4]) { %1: f32[4] = aten::x(%0) {a=", number, "} return %1 }"));
   };
-  EXPECT_FALSE(SymbolicGraph(Anatomy(with("0.0"))).match(Anatomy(with("-0.0"))));
-  EXPECT_TRUE(SymbolicGraph(Anatomy(with("-0.0"))).match(Anatomy(with("-0.0"))));
-  EXPECT_TRUE(SymbolicGraph(Anatomy(with("nan"))).match(Anatomy(with("nan"))));
+  EXPECT_FALSE(SymbolicGraph(GraphSkeleton(with("0.0"))).match(GraphSkeleton(with("-0.0"))));
+  EXPECT_TRUE(SymbolicGraph(GraphSkeleton(with("-0.0"))).match(GraphSkeleton(with("-0.0"))));
+  EXPECT_TRUE(SymbolicGraph(GraphSkeleton(with("nan"))).match(GraphSkeleton(with("nan"))));
 }
 
 TEST(SymbolicGraph, SizesOfZeroAndOneTeachNothing) {
   for (const int64_t n : {0, 1}) {
-    EXPECT_FALSE(learn(layer(n), layer(8)));
-    EXPECT_FALSE(learn(layer(8), layer(n)));
+    EXPECT_FALSE(unify(layer(n), layer(8)));
+    EXPECT_FALSE(unify(layer(8), layer(n)));
   }
 }
 
@@ -99,23 +99,23 @@ TEST(SymbolicGraph, ASizeThatFitsByChanceIsComparedAndLearnedAgain) {
     return parse(cat("graph(%0: f32[", a, "], %1: f32[", b, "]) { %2: f32[", a, "] = aten::neg(%0) %3: f32[", b,
                      "] = aten::neg(%1) return %2, %3 }"));
   };
-  const auto one = learn(pair(4, 4), pair(6, 6));
+  const auto one = unify(pair(4, 4), pair(6, 6));
   EXPECT_EQ(one->symbol_count(), 1u);
-  EXPECT_FALSE(one->match(Anatomy(pair(6, 8))));
-  const auto two = SymbolicGraph::learn(*one, Anatomy(pair(8, 10)));
+  EXPECT_FALSE(one->match(GraphSkeleton(pair(6, 8))));
+  const auto two = SymbolicGraph::unify(*one, GraphSkeleton(pair(8, 10)));
   EXPECT_EQ(two->symbol_count(), 2u);
-  EXPECT_THAT(two->match(Anatomy(pair(3, 7))), Optional(ElementsAre(3, 7)));
+  EXPECT_THAT(two->match(GraphSkeleton(pair(3, 7))), Optional(ElementsAre(3, 7)));
 }
 
 TEST(SymbolicGraph, NumbersTooLargeForALawAreSymbols) {
   const auto with = [](int64_t size, int64_t end) {
     return parse(cat("graph(%0: u8[", size, "]) { %1: u8[", size, "] = aten::slice.Tensor(%0) {end=", end, "} return %1 }"));
   };
-  const auto graph = learn(with(4, INT64_MIN), with(8, INT64_MAX));
+  const auto graph = unify(with(4, INT64_MIN), with(8, INT64_MAX));
   EXPECT_EQ(graph->symbol_count(), 2u);
-  EXPECT_TRUE(graph->match(Anatomy(with(5, 7))));
-  const auto doubled = learn(with(4, 8), with(8, 16));
-  EXPECT_FALSE(doubled->match(Anatomy(with(INT64_MAX, -2))));
+  EXPECT_TRUE(graph->match(GraphSkeleton(with(5, 7))));
+  const auto doubled = unify(with(4, 8), with(8, 16));
+  EXPECT_FALSE(doubled->match(GraphSkeleton(with(INT64_MAX, -2))));
 }
 
 // ---- what was compiled
@@ -126,45 +126,45 @@ std::shared_ptr<ltc_executable> executable(std::shared_ptr<int> alive) {
 
 TEST(SymbolicPrograms, LearnFromTheMostSimilar) {
   SymbolicPrograms programs(4);
-  programs.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {});
-  programs.insert(SymbolicGraph(Anatomy(layer(8, 7))), 0, {});
-  EXPECT_TRUE(programs.find(Anatomy(layer(8, 3)), 0));
-  EXPECT_FALSE(programs.find(Anatomy(layer(16, 3)), 0));
-  const SymbolicGraph general = programs.generalise(Anatomy(layer(16, 3)), 0);
-  EXPECT_TRUE(general.match(Anatomy(layer(5, 3))));
-  EXPECT_FALSE(general.match(Anatomy(layer(5, 7))));
+  programs.insert(SymbolicGraph(GraphSkeleton(layer(8, 3))), 0, {});
+  programs.insert(SymbolicGraph(GraphSkeleton(layer(8, 7))), 0, {});
+  EXPECT_TRUE(programs.find(GraphSkeleton(layer(8, 3)), 0));
+  EXPECT_FALSE(programs.find(GraphSkeleton(layer(16, 3)), 0));
+  const SymbolicGraph general = programs.unify_with_nearest(GraphSkeleton(layer(16, 3)), 0);
+  EXPECT_TRUE(general.match(GraphSkeleton(layer(5, 3))));
+  EXPECT_FALSE(general.match(GraphSkeleton(layer(5, 7))));
 }
 
 TEST(SymbolicPrograms, KnowTheirPrecision) {
   SymbolicPrograms programs(4);
-  programs.insert(SymbolicGraph(Anatomy(layer(8))), 1, {});
-  EXPECT_FALSE(programs.find(Anatomy(layer(8)), 0));
-  EXPECT_EQ(programs.generalise(Anatomy(layer(16)), 0).symbol_count(), 0u);
-  EXPECT_EQ(programs.generalise(Anatomy(layer(16)), 1).symbol_count(), 2u);
+  programs.insert(SymbolicGraph(GraphSkeleton(layer(8))), 1, {});
+  EXPECT_FALSE(programs.find(GraphSkeleton(layer(8)), 0));
+  EXPECT_EQ(programs.unify_with_nearest(GraphSkeleton(layer(16)), 0).symbol_count(), 0u);
+  EXPECT_EQ(programs.unify_with_nearest(GraphSkeleton(layer(16)), 1).symbol_count(), 2u);
 }
 
 TEST(SymbolicPrograms, TheLeastRecentlyUsedLeaves) {
   SymbolicPrograms programs(2);
   auto first = std::make_shared<int>(), second = std::make_shared<int>();
-  programs.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {nullptr, executable(first)});
-  programs.insert(SymbolicGraph(Anatomy(layer(8, 5))), 0, {nullptr, executable(second)});
-  EXPECT_TRUE(programs.find(Anatomy(layer(8, 3)), 0));
-  programs.insert(SymbolicGraph(Anatomy(layer(8, 7))), 0, {});
+  programs.insert(SymbolicGraph(GraphSkeleton(layer(8, 3))), 0, {nullptr, executable(first)});
+  programs.insert(SymbolicGraph(GraphSkeleton(layer(8, 5))), 0, {nullptr, executable(second)});
+  EXPECT_TRUE(programs.find(GraphSkeleton(layer(8, 3)), 0));
+  programs.insert(SymbolicGraph(GraphSkeleton(layer(8, 7))), 0, {});
   EXPECT_EQ(first.use_count(), 2);
   EXPECT_EQ(second.use_count(), 1);
 }
 
 TEST(SymbolicPrograms, AreBoundedByBytes) {
   SymbolicPrograms one(2);
-  one.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {});
+  one.insert(SymbolicGraph(GraphSkeleton(layer(8, 3))), 0, {});
   SymbolicPrograms programs(100, 2 * one.bytes());
-  for (const int64_t taps : {3, 5, 7, 9}) programs.insert(SymbolicGraph(Anatomy(layer(8, taps))), 0, {});
+  for (const int64_t taps : {3, 5, 7, 9}) programs.insert(SymbolicGraph(GraphSkeleton(layer(8, taps))), 0, {});
   EXPECT_EQ(programs.bytes(), 2 * one.bytes());
-  EXPECT_FALSE(programs.find(Anatomy(layer(8, 5)), 0));
-  EXPECT_TRUE(programs.find(Anatomy(layer(8, 7)), 0));
+  EXPECT_FALSE(programs.find(GraphSkeleton(layer(8, 5)), 0));
+  EXPECT_TRUE(programs.find(GraphSkeleton(layer(8, 7)), 0));
   SymbolicPrograms small(100, 1);
-  small.insert(SymbolicGraph(Anatomy(layer(8, 3))), 0, {});
-  EXPECT_TRUE(small.find(Anatomy(layer(8, 3)), 0));
+  small.insert(SymbolicGraph(GraphSkeleton(layer(8, 3))), 0, {});
+  EXPECT_TRUE(small.find(GraphSkeleton(layer(8, 3)), 0));
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ constexpr uint64_t kExecutableShare = 24;  // so many times the graph: as much f
 
 }  // namespace
 
-std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const Anatomy& graph, uint32_t precision) {
+std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const GraphSkeleton& graph, uint32_t precision) {
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (entry->precision != precision) continue;
     if (auto symbols = entry->graph.match(graph)) {
@@ -20,12 +20,12 @@ std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const Anatomy& gra
   return std::nullopt;
 }
 
-SymbolicGraph SymbolicPrograms::generalise(const Anatomy& graph, uint32_t precision) const {
+SymbolicGraph SymbolicPrograms::unify_with_nearest(const GraphSkeleton& graph, uint32_t precision) const {
   std::optional<SymbolicGraph> best;
   for (const Entry& entry : entries_) {
     if (entry.precision != precision) continue;
-    auto learned = SymbolicGraph::learn(entry.graph, graph);
-    if (learned && (!best || learned->numbers().size() < best->numbers().size())) best = std::move(learned);
+    auto unified = SymbolicGraph::unify(entry.graph, graph);
+    if (unified && (!best || unified->numbers().size() < best->numbers().size())) best = std::move(unified);
   }
   return best ? *std::move(best) : SymbolicGraph(graph);
 }

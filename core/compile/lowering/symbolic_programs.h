@@ -30,11 +30,11 @@ class SymbolicPrograms {
       : capacity_(capacity), limit_bytes_(limit_bytes) {}
 
   // Code that computes the graph. `precision`: see precision.h.
-  std::optional<Found> find(const Anatomy& graph, uint32_t precision);
+  std::optional<Found> find(const GraphSkeleton& graph, uint32_t precision);
 
   // The graph as the general one that it shows to be beside the most similar of those compiled before; itself where there is
   // none.
-  SymbolicGraph generalise(const Anatomy& graph, uint32_t precision) const;
+  SymbolicGraph unify_with_nearest(const GraphSkeleton& graph, uint32_t precision) const;
 
   void insert(SymbolicGraph graph, uint32_t precision, Code code);
   uint64_t bytes() const { return bytes_; }

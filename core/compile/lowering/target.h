@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/compile/lowering/narrowing.h"
+#include "core/compile/lowering/type_demotion.h"
 
 namespace ltc {
 
@@ -13,12 +13,12 @@ class PluginDevice;
 class SymbolicPrograms;
 
 struct CompileTarget {
-  CompileTarget(host::PluginDevice& device, const Narrowing& narrowing = {}, uint32_t precision = 0,
+  CompileTarget(host::PluginDevice& device, const TypeDemotion& demotion = {}, uint32_t precision = 0,
                 SymbolicPrograms* symbolic = nullptr)
-      : device(device), narrowing(narrowing), precision(precision), symbolic(symbolic) {}
+      : device(device), demotion(demotion), precision(precision), symbolic(symbolic) {}
 
   host::PluginDevice& device;  // outlives the programs
-  Narrowing narrowing;
+  TypeDemotion demotion;
   uint32_t precision;          // see precision.h
   SymbolicPrograms* symbolic;  // what was compiled before and is found again; null for a plugin that does not understand it
 };

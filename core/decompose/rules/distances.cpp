@@ -72,8 +72,8 @@ Results cross_product(const Call& call) {
   const DType dtype = math_dtype(call.result().dtype);
   const Val a = cast(call.tensor("self"), dtype), b = cast(call.tensor("other"), dtype);
   const int64_t dim = call.integer("dim");
-  const auto turned = [&](Val v, int64_t by) { return cat({slice(v, dim, by, 3), slice(v, dim, 0, by)}, dim); };
-  return turned(a, 1) * turned(b, 2) - turned(a, 2) * turned(b, 1);
+  const auto rolled = [&](Val v, int64_t by) { return cat({slice(v, dim, by, 3), slice(v, dim, 0, by)}, dim); };
+  return rolled(a, 1) * rolled(b, 2) - rolled(a, 2) * rolled(b, 1);
 }
 
 Results product_of_three(const Call& call) {

@@ -18,7 +18,7 @@ Cholesky cholesky_of(Val a) {
     info = where((info == 0) & bad, full(*a.builder, DType::kI64, {1}, k + 1), info);
     const Val column = where(row_numbers(a) >= k, column_of(rest, k) / sqrt(pivot), zeros_like(column_of(rest, k)));
     columns.push_back(column);
-    rest = rest - column * turned(column);
+    rest = rest - column * matrix_transpose(column);
   }
   return {cat(columns, 2), info};
 }
@@ -27,8 +27,8 @@ Results cholesky_ex(const Call& call) {
   if (a.count() == 0) return zeros_of(call);
   if (!is_small(a) || call.flag("check_errors")) return nothing();
   const bool is_upper = call.flag("upper");
-  const Cholesky c = cholesky_of(is_upper ? turned(batched(a)) : batched(a));
-  const Val factor = reshape(is_upper ? turned(c.factor) : c.factor, a.sizes());
+  const Cholesky c = cholesky_of(is_upper ? matrix_transpose(batched(a)) : batched(a));
+  const Val factor = reshape(is_upper ? matrix_transpose(c.factor) : c.factor, a.sizes());
   return {factor, in_shape_of(call, 1, c.info)};
 }
 
@@ -58,7 +58,7 @@ Results linalg_solve_triangular(const Call& call) {
   a = in_batch(a, sizes), b = in_batch(b, sizes);
   const bool is_upper = call.flag("upper"), unit = call.flag("unitriangular");
   const Val x = call.flag("left") ? solve_triangular(a, b, is_upper, unit)
-                                  : turned(solve_triangular(turned(a), turned(b), !is_upper, unit));
+                                  : matrix_transpose(solve_triangular(matrix_transpose(a), matrix_transpose(b), !is_upper, unit));
   return reshape(x, sizes);
 }
 Results triangular_solve(const Call& call) {
@@ -66,28 +66,28 @@ Results triangular_solve(const Call& call) {
   if (b.count() == 0 && a.count() == 0) return zeros_of(call);
   if (!is_small(a) || b.count() == 0 || !call.wants(0)) return nothing();
   const Ints& sizes = call.result(0).sizes;
-  const bool is_turned = call.flag("transpose"), is_upper = call.flag("upper");
+  const bool is_transposed = call.flag("transpose"), is_upper = call.flag("upper");
   const Val m = in_batch(a, sizes);
-  const Val x =
-      solve_triangular(is_turned ? turned(m) : m, in_batch(b, sizes), is_upper != is_turned, call.flag("unitriangular"));
+  const Val x = solve_triangular(is_transposed ? matrix_transpose(m) : m, in_batch(b, sizes), is_upper != is_transposed,
+                                 call.flag("unitriangular"));
   return {reshape(x, sizes), call.wants(1) ? expand(a, call.result(1).sizes) : Val()};
 }
 
 // x of l l^T x = b.
-Val solve_cholesky(Val l, Val b) { return solve_triangular(turned(l), solve_lower(l, b, false), true, false); }
+Val solve_cholesky(Val l, Val b) { return solve_triangular(matrix_transpose(l), solve_lower(l, b, false), true, false); }
 Results cholesky_solve(const Call& call) {
   Val b = call.tensor("self"), a = call.tensor("A");
   if (b.count() == 0) return zeros_of(call);
   if (!is_small(a)) return nothing();
   const Ints& sizes = call.result().sizes;
   a = in_batch(a, sizes);
-  return reshape(solve_cholesky(call.flag("upper") ? turned(upper(a)) : lower(a), in_batch(b, sizes)), sizes);
+  return reshape(solve_cholesky(call.flag("upper") ? matrix_transpose(upper(a)) : lower(a), in_batch(b, sizes)), sizes);
 }
 Results cholesky_inverse(const Call& call) {
   const Val a = call.tensor("self");
   if (a.count() == 0) return zeros_of(call);
   if (!is_small(a)) return nothing();
-  const Val m = batched(a), l = call.flag("upper") ? turned(upper(m)) : lower(m);
+  const Val m = batched(a), l = call.flag("upper") ? matrix_transpose(upper(m)) : lower(m);
   return reshape(solve_cholesky(l, expand(identity(m), m.sizes())), a.sizes());
 }
 
@@ -120,10 +120,10 @@ Lu lu_of(Val a, bool pivots) {
   return {a, reshape(cat(chosen, 1), {batch, steps}), reshape(info, {batch}), order};
 }
 
-// The matrix whose row i has its one at column order[i], turned: P of A = P L U.
+// The matrix whose row i has its one at column order[i], transposed: P of A = P L U.
 Val permutation(Val order, DType dtype) {
   const int64_t n = order.size(1);
-  return turned(cast(order == reshape(iota(*order.builder, n), {1, 1, n}), dtype));
+  return matrix_transpose(cast(order == reshape(iota(*order.builder, n), {1, 1, n}), dtype));
 }
 
 // x of P L U x = b, or of its transpose.
@@ -132,11 +132,13 @@ Val solve_lu(Val both, Val order, Val b, bool transposed) {
     const Val rows = gather(b, 1, expand(order, {b.size(0), b.size(1), b.size(2)}));
     return solve_triangular(both, solve_lower(both, rows, true), true, false);
   }
-  const Val y = solve_lower(turned(both), b, false), z = solve_triangular(turned(both), y, true, true);
+  const Val y = solve_lower(matrix_transpose(both), b, false), z = solve_triangular(matrix_transpose(both), y, true, true);
   return bmm(permutation(order, z.dtype()), z);
 }
 // x of x P L U = b, or of its transpose.
-Val solve_lu_right(Val both, Val order, Val b, bool transposed) { return turned(solve_lu(both, order, turned(b), !transposed)); }
+Val solve_lu_right(Val both, Val order, Val b, bool transposed) {
+  return matrix_transpose(solve_lu(both, order, matrix_transpose(b), !transposed));
+}
 
 Results lu_factor(const Call& call) {
   const Val a = call.tensor("A");
@@ -225,7 +227,7 @@ Results lu_solve(const Call& call) {
 // Determinants factor the transpose of a matrix that is contiguous, as LAPACK reads columns; so their backward expects it.
 Lu lu_for_determinant(const Call& call) {
   const Val a = batched(call.tensor("A"));
-  return lu_of(call.is_contiguous("A") ? turned(a) : a, true);
+  return lu_of(call.is_contiguous("A") ? matrix_transpose(a) : a, true);
 }
 
 // One is an exchange of a row with itself.

@@ -13,7 +13,7 @@ struct Reflections {
 };
 
 // x less tau v (v^T x).
-Val reflected(Val x, Val v, Val tau) { return x - bmm(v * tau, bmm(turned(v), x)); }
+Val reflected(Val x, Val v, Val tau) { return x - bmm(v * tau, bmm(matrix_transpose(v), x)); }
 
 // Column k of `both` as a vector: 0 above the diagonal, 1 on it.
 Val vector_of(Val both, int64_t k) {
@@ -107,7 +107,8 @@ Results times_product(const Call& call) {
   if (!is_small(both)) return nothing();
   const bool left = call.flag("left"), transposed = call.flag("transpose");
   const Val x = batched(other), wide = batched(both), taus = batched_vector(tau);
-  const Val y = left ? product_times(wide, taus, x, transposed) : turned(product_times(wide, taus, turned(x), !transposed));
+  const Val y = left ? product_times(wide, taus, x, transposed)
+                     : matrix_transpose(product_times(wide, taus, matrix_transpose(x), !transposed));
   return reshape(y, call.result().sizes);
 }
 

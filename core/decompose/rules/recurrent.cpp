@@ -8,13 +8,13 @@
 namespace ltc::decompose {
 namespace {
 
-Val turned(Val weight) { return transpose(weight, 0, 1); }
+Val transposed(Val weight) { return transpose(weight, 0, 1); }
 
 // x of [.., features] times a weight, plus a bias where there is one.
 Val linear(Val x, Val weight, Val bias) {
   Ints sizes = x.sizes();
   sizes.back() = weight.size(0);
-  const Val y = reshape(matmul2(reshape(x, {-1, x.size(-1)}), turned(weight)), sizes);
+  const Val y = reshape(matmul2(reshape(x, {-1, x.size(-1)}), transposed(weight)), sizes);
   return bias ? y + bias : y;
 }
 
@@ -70,8 +70,8 @@ Shares shares_of(const Layer& l, Val of_input_gates, Val of_state_gates, Val sta
   const int64_t rows = l.steps * l.batch;
   const auto flat = [&](Val x) { return reshape(x, {rows, x.size(-1)}); };
   const Val a = flat(of_input_gates), b = flat(of_state_gates);
-  return {reshape(matmul2(a, l.weight_ih), l.input.sizes()), matmul2(turned(a), flat(l.input)),
-          matmul2(turned(b), flat(states_before)), l.bias_ih ? sum(a, {0}) : Val(), l.bias_hh ? sum(b, {0}) : Val()};
+  return {reshape(matmul2(a, l.weight_ih), l.input.sizes()), matmul2(transposed(a), flat(l.input)),
+          matmul2(transposed(b), flat(states_before)), l.bias_ih ? sum(a, {0}) : Val(), l.bias_hh ? sum(b, {0}) : Val()};
 }
 
 // ---- LSTM: gates in the order input, forget, cell, output

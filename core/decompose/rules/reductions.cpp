@@ -44,8 +44,8 @@ Results minimum_all(const Call& call) {
   return x.rank() == 0 ? x : amin(call.math("self"), {});
 }
 
-// Ordered as numbers are, turned round: see amin.
-Val turned(Val x) {
+// In reversed order: see amin.
+Val order_reversed(Val x) {
   x = x.dtype() == DType::kBool ? cast(x, DType::kU8) : x;
   return is_floating(x.dtype()) ? -x : ~x;
 }
@@ -53,7 +53,7 @@ Val turned(Val x) {
 Val position(Val x, int64_t dim, bool keepdim, bool smallest) {
   if (x.rank() == 0) return full(*x.builder, DType::kI64, {}, int64_t{0});
   if (x.dtype() == DType::kBool) x = cast(x, DType::kU8);
-  return argmax(smallest ? turned(x) : x, dim, keepdim);
+  return argmax(smallest ? order_reversed(x) : x, dim, keepdim);
 }
 
 template <bool kSmallest>

@@ -93,7 +93,7 @@ Val p_norm(Val x, const Ints& dims, bool keepdim, std::optional<double> order, V
   return pow(sum(pow(x, p), dims, keepdim), 1 / p);
 }
 
-// The order of numbers turned round: negation, but for integers, whose smallest has no opposite, the complement.
+// The reversed order of numbers: negation, but for integers, whose smallest has no opposite, the complement.
 Val amin(Val x, Ints dims, bool keepdim) {
   const auto turn = [](Val v) { return is_floating(v.dtype()) ? -v : ~v; };
   return turn(amax(turn(x), std::move(dims), keepdim));

@@ -21,7 +21,7 @@ inline Val row_numbers(const Val& x) { return reshape(iota(*x.builder, x.size(1)
 inline Val column_numbers(const Val& x) { return reshape(iota(*x.builder, x.size(2)), {1, 1, x.size(2)}); }
 inline Val row_of(Val x, int64_t k) { return slice(x, 1, k, k + 1); }
 inline Val column_of(Val x, int64_t k) { return slice(x, 2, k, k + 1); }
-inline Val turned(Val x) { return transpose(x, 1, 2); }
+inline Val matrix_transpose(Val x) { return transpose(x, 1, 2); }
 inline Val identity(const Val& x) { return cast(row_numbers(x) == column_numbers(x), x.dtype()); }
 
 // With zeros outside the triangle: what lies there does not count, NaN neither.

@@ -8,7 +8,7 @@ from torch.utils import _pytree as pytree
 
 from . import _C
 from ._captured import CapturedFunction
-from ._stand_ins import own_tensors, standing_in
+from ._placeholders import own_tensors, show_placeholders
 
 _LEAVES = {torch.Tensor, torch.nn.Parameter, float, int, bool, str, type(None)}
 
@@ -84,7 +84,7 @@ class _Structure:
     def _apply(self, held: list, args, kwargs):
         if self.jit.module is None:
             return self.jit.function(*args, **kwargs)
-        with standing_in(self.jit.modules, held):
+        with show_placeholders(self.jit.modules, held):
             return self.jit.function(*args, **kwargs)
 
     @property

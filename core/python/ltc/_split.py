@@ -66,45 +66,45 @@ class Split:
         on_host = {node: host.placeholder(node.name) for node in self._inputs}
         self.taken = [i for i, node in enumerate(self._inputs) if node not in self._on_host]
         on_device = {self._inputs[i]: device.placeholder(self._inputs[i].name) for i in self.taken}
-        sent, current = [], set()  # what the device takes from the host; of which values it has the latest
+        uploaded, current = [], set()  # what the device takes from the host; of which values it has the latest
 
-        def send(node):
+        def upload(node):
             """What stands for a value in the device's graph. The host may write a tensor later: as it is now."""
             if node in self._on_host and node not in current:
-                sent.append(host.call_method("clone", (on_host[node],)) if tensors_of(node) else on_host[node])
-                on_device[node] = device.placeholder(f"{node.name}_{len(sent)}")
+                uploaded.append(host.call_method("clone", (on_host[node],)) if tensors_of(node) else on_host[node])
+                on_device[node] = device.placeholder(f"{node.name}_{len(uploaded)}")
                 current.add(node)
             return on_device[node]
 
         for node in nodes:
             if node.op == "output":
-                self._build_outputs(node.args[0], on_host, on_device, host, device, sent)
+                self._build_outputs(node.args[0], on_host, on_device, host, device, uploaded)
             elif node.op != "placeholder" and node in self._on_host:
                 on_host[node] = host.node_copy(node, on_host.__getitem__)
                 current.clear()
             elif node.op != "placeholder":
-                on_device[node] = device.node_copy(node, send)
+                on_device[node] = device.node_copy(node, upload)
         self.host, self.device = GraphModule(graph, host), GraphModule(graph, device)
 
-    def _build_outputs(self, results, on_host, on_device, host, device, sent) -> None:
+    def _build_outputs(self, results, on_host, on_device, host, device, uploaded) -> None:
         """`_results`: of each, which graph gives it and where; or the constant that it is."""
         of_host, of_device, self._results = [], [], []
         for result in results:
             if not isinstance(result, Node):
                 self._results.append((None, result))
             elif result in self._on_host:
-                self._results.append((True, len(sent) + len(of_host)))
+                self._results.append((True, len(uploaded) + len(of_host)))
                 of_host.append(on_host[result])
             else:
                 self._results.append((False, len(of_device)))
                 of_device.append(on_device[result])
-        self._sent = len(sent)
-        host.output(tuple(sent + of_host))
+        self._uploaded = len(uploaded)
+        host.output(tuple(uploaded + of_host))
         device.output(tuple(of_device))
 
     def call(self, captured, args: list) -> list:
         """The whole, of which `captured` is the device's part."""
         by_host = self.host(*args)
-        by_device = captured([args[i] for i in self.taken] + list(by_host[:self._sent]))
+        by_device = captured([args[i] for i in self.taken] + list(by_host[:self._uploaded]))
         args.clear()
         return [place if of_host is None else (by_host if of_host else by_device)[place] for of_host, place in self._results]

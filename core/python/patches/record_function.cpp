@@ -22,13 +22,13 @@ PyObject* g_unseen = nullptr;
 bool is_text(PyObject* object) { return PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object); }
 
 PyObject* enter(PyObject* function, PyObject* const* args, size_t count, PyObject* keywords) {
-  const bool is_usual =
+  const bool takes_fast_path =
       PyVectorcall_NARGS(count) == 2 && !keywords && is_text(args[0]) && (args[1] == Py_None || is_text(args[1]));
-  return is_usual && is_unwatched() ? Py_NewRef(g_unseen) : g_enter.original()(function, args, count, keywords);
+  return takes_fast_path && nothing_intercepts() ? Py_NewRef(g_unseen) : g_enter.original()(function, args, count, keywords);
 }
 
 PyObject* leave(PyObject* function, PyObject* const* args, size_t count, PyObject* keywords) {
-  if (PyVectorcall_NARGS(count) == 1 && !keywords && args[0] == g_unseen && is_unwatched()) Py_RETURN_NONE;
+  if (PyVectorcall_NARGS(count) == 1 && !keywords && args[0] == g_unseen && nothing_intercepts()) Py_RETURN_NONE;
   return g_exit.original()(function, args, count, keywords);
 }
 
@@ -47,7 +47,7 @@ bool install_record_function() try {
   const py::object ops = py::module_::import("torch").attr("ops").attr("profiler");
   py::object enter_op = ops.attr("_record_function_enter_new").attr("_op");
   py::object exit_op = ops.attr("_record_function_exit").attr("_RecordFunction").attr("_op");
-  if (!is_unwatched() || !call_of(enter_op) || !call_of(exit_op)) return false;
+  if (!nothing_intercepts() || !call_of(enter_op) || !call_of(exit_op)) return false;
   py::object record = enter_op("", py::none());
   if (!is_unseen(record)) return false;  // a profiler has begun in another thread
   g_unseen = record.release().ptr();

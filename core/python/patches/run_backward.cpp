@@ -40,7 +40,7 @@ bool is_bool(PyObject* object) { return PyBool_Check(object); }
 
 // run_backward(tensors, gradients, keep_graph, create_graph, (), allow_unreachable=True, accumulate_grad=True), as backward()
 // calls it. grad() and backward(inputs=...) ask for more.
-bool is_usual_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
+bool takes_fast_path(PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   if (count != 5 || !keywords || PyTuple_GET_SIZE(keywords) != 2) return false;
   const auto is_true = [&](Py_ssize_t i, const char* name) {
     return args[count + i] == Py_True && !PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(keywords, i), name);
@@ -52,7 +52,7 @@ bool is_usual_call(PyObject* const* args, Py_ssize_t count, PyObject* keywords) 
 PyObject* run(PyObject* original, PyObject* const* args, Py_ssize_t count, PyObject* keywords) {
   HANDLE_TH_ERRORS
   Roots roots;
-  if (!is_usual_call(args, count, keywords) || !is_plain_backward() || !read_roots(args[0], args[1], roots))
+  if (!takes_fast_path(args, count, keywords) || !nothing_intercepts_backward() || !read_roots(args[0], args[1], roots))
     return PyObject_Vectorcall(original, args, static_cast<size_t>(count), keywords);
   {
     pybind11::gil_scoped_release released;

@@ -22,14 +22,14 @@ std::optional<c10::Device> device_of_ours(PyObject* object) {
 
 PyObject* to(PyObject* method, PyObject* const* args, size_t count, PyObject* keywords) {
   if (PyVectorcall_NARGS(count) == 2 && !keywords && Py_TYPE(args[0]) == reinterpret_cast<PyTypeObject*>(THPVariableClass)) {
-    at::Tensor sent;
+    at::Tensor uploaded;
     if (const std::optional<c10::Device> device = device_of_ours(args[1])) {
       try {
-        sent = send_if_usual(THPVariable_Unpack(args[0]), *device);
+        uploaded = try_fast_upload(THPVariable_Unpack(args[0]), *device);
       } catch (const std::exception&) {  // PyTorch meets it too, and says it in its own way
       }
     }
-    if (sent.defined()) return THPVariable_Wrap(std::move(sent));
+    if (uploaded.defined()) return THPVariable_Wrap(std::move(uploaded));
   }
   return g_tensor_to.original()(method, args, count, keywords);
 }

@@ -14,16 +14,16 @@ constexpr size_t kShortRecording = 256;
 
 bool Captured::computes_like(const Captured& other) const {
   return program == other.program && inputs == other.inputs && outputs == other.outputs && scalar_of == other.scalar_of &&
-         scalars.size() == other.scalars.size() && draws == other.draws && bindings == other.bindings;
+         scalars.size() == other.scalars.size() && rng_uses == other.rng_uses && bindings == other.bindings;
 }
 
 Capture::Capture(LazyDevice& device) : CaptureState(device), outer_(t_capture) {
   if (device.is_eager_) fail(Code::kUnsupported, "nothing is captured with LTC_EAGER=1");
-  tape_.is_capture = true;
+  trace_state_.is_capture = true;
   {
     std::lock_guard lock(device.mutex_);
-    tape_.epoch = ++device.last_epoch_;
-    device.captures_.push_back(&tape_);
+    trace_state_.epoch = ++device.last_epoch_;
+    device.captures_.push_back(&trace_state_);
   }
   t_capture = this;
 }
@@ -34,57 +34,59 @@ void Capture::end() {
   if (!std::exchange(is_open_, false)) return;
   t_capture = outer_;
   std::lock_guard lock(device_.mutex_);
-  std::erase(device_.captures_, &tape_);
+  std::erase(device_.captures_, &trace_state_);
 }
 
-void Capture::add_argument(LazyStorage& stand_in, TypeId type) {
-  auto buffer = std::make_shared<Buffer>(device_.queue_, type, /*is_stand_in=*/true);
-  argument_of_.emplace(buffer.get(), static_cast<uint32_t>(stand_ins_.size()));
-  stand_ins_.push_back(&stand_in);
+void Capture::add_argument(LazyStorage& placeholder, TypeId type) {
+  auto buffer = std::make_shared<Buffer>(device_.queue_, type, /*is_placeholder=*/true);
+  argument_of_.emplace(buffer.get(), static_cast<uint32_t>(placeholders_.size()));
+  placeholders_.push_back(&placeholder);
   Recorder recorder(device_);
-  recorder.bind(stand_in, std::move(buffer), type);
+  recorder.bind(placeholder, std::move(buffer), type);
 }
 
 void Capture::note_draw(TypeId type, std::shared_ptr<void> generator) {
-  const auto count = static_cast<uint32_t>(tape_.scalars.size());
-  draws_.push_back({count - 2, count - 1, type, std::move(generator)});
+  const auto count = static_cast<uint32_t>(trace_state_.scalars.size());
+  rng_uses_.push_back({count - 2, count - 1, type, std::move(generator)});
 }
 
-Place Capture::place_of(const BufferRef& buffer) const {
-  if (const auto it = argument_of_.find(buffer.get()); it != argument_of_.end()) return {Place::kArgument, it->second};
-  return {Place::kConstant, 0, buffer};
+BindingSource Capture::source_of(const BufferRef& buffer) const {
+  if (const auto it = argument_of_.find(buffer.get()); it != argument_of_.end()) return {BindingSource::kArgument, it->second};
+  return {BindingSource::kConstant, 0, buffer};
 }
 
 // Whether what the storage holds was made by this capture. An empty one was never written, and reads as zeros.
 bool Capture::holds_own(const LazyStorage& storage) const {
   if (storage.is_empty()) return true;
-  return storage.buffer_ ? tape_.readable.contains(storage.buffer_) : storage.epoch_ == tape_.epoch && storage.value_ != kNone;
+  return storage.buffer_ ? trace_state_.readable.contains(storage.buffer_)
+                         : storage.epoch_ == trace_state_.epoch && storage.value_ != kNone;
 }
 
 // False where a storage does not hold what this capture has made.
 bool Capture::bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const {
-  std::vector<LazyStorage*> storages(stand_ins_);
+  std::vector<LazyStorage*> storages(placeholders_);
   storages.insert(storages.end(), results.begin(), results.end());
-  if (!tape_.history.empty()) captured.undo.before.resize(roots.size(), kNone);
+  if (!trace_state_.history.empty()) captured.undo.before.resize(roots.size(), kNone);
   for (uint32_t i = 0; i < storages.size(); ++i) {
     const LazyStorage& storage = *storages[i];
     if (!holds_own(storage)) return false;
-    Place place;
+    BindingSource source;
     if (storage.buffer_) {
-      place = place_of(storage.buffer_);
+      source = source_of(storage.buffer_);
     } else if (!storage.is_empty()) {
-      place = {Place::kOutput, static_cast<uint32_t>(std::ranges::find(roots, storage.value_, &Root::value) - roots.begin())};
-      if (storage.before_ != kNone) captured.undo.before[place.index] = storage.before_;
+      source = {BindingSource::kOutput,
+                static_cast<uint32_t>(std::ranges::find(roots, storage.value_, &Root::value) - roots.begin())};
+      if (storage.before_ != kNone) captured.undo.before[source.index] = storage.before_;
     }
-    const bool unchanged = i < stand_ins_.size() && place.kind == Place::kArgument && place.index == i;
-    if (!unchanged && place.kind != Place::kNothing) captured.bindings.push_back({i, std::move(place), storage.type_});
+    const bool unchanged = i < placeholders_.size() && source.kind == BindingSource::kArgument && source.index == i;
+    if (!unchanged && source.kind != BindingSource::kNothing) captured.bindings.push_back({i, std::move(source), storage.type_});
   }
   return true;
 }
 
 std::shared_ptr<const ShortRecording> Capture::recording(std::span<const Root> roots) const {
-  auto recording = std::make_shared<ShortRecording>(tape_.trace, tape_.locations);
-  for (const BufferRef& input : tape_.inputs) recording->reads.push_back(place_of(input));
+  auto recording = std::make_shared<ShortRecording>(trace_state_.trace, trace_state_.locations);
+  for (const BufferRef& input : trace_state_.inputs) recording->reads.push_back(source_of(input));
   for (const Root& root : roots) recording->outputs.push_back(root.value);
   return recording;
 }
@@ -92,11 +94,11 @@ std::shared_ptr<const ShortRecording> Capture::recording(std::span<const Root> r
 Captured Capture::finish(std::span<LazyStorage* const> results) {
   LongCall call;
   Captured captured;
-  LazyDevice::Cut step;
+  LazyDevice::PendingStep step;
   bool is_own = false;
   {
     std::lock_guard lock(device_.mutex_);
-    LazyDevice::collect_roots(tape_, step.roots);
+    LazyDevice::collect_roots(trace_state_, step.roots);
     is_own = bind_results(captured, results, step.roots);
   }
   if (!is_own)
@@ -105,43 +107,43 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
         "another thread's");
   end();
   metrics::counter(metrics::kCaptures) += 1;
-  metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(tape_.locations.size());
-  captured.draws = std::move(draws_);
-  captured.scalars = std::move(tape_.scalars);
-  for (const Record& record : tape_.trace.records) {
+  metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(trace_state_.locations.size());
+  captured.rng_uses = std::move(rng_uses_);
+  captured.scalars = std::move(trace_state_.scalars);
+  for (const Record& record : trace_state_.trace.records) {
     if (record.op == kOpScalar) captured.scalar_dtypes.push_back(type_of(record.type).dtype);
   }
   if (step.roots.empty()) return captured;
-  for (const Root& root : step.roots) captured.outputs.push_back(tape_.trace.records[root.value].type);
-  if (tape_.trace.records.size() <= kShortRecording) captured.recording = recording(step.roots);
-  step.trace = std::move(tape_.trace);
-  step.locations = std::move(tape_.locations);
+  for (const Root& root : step.roots) captured.outputs.push_back(trace_state_.trace.records[root.value].type);
+  if (trace_state_.trace.records.size() <= kShortRecording) captured.recording = recording(step.roots);
+  step.trace = std::move(trace_state_.trace);
+  step.locations = std::move(trace_state_.locations);
   const auto order = lock_in_slices(device_.submission_);
   const CachedProgram& found = device_.look_up(step, /*is_kept=*/true);
   captured.program = found.program;
   captured.precision = step.precision;
   captured.step = found.step;
   captured.scalar_of = found.step->scalars;
-  for (const BufferRef& input : tape_.inputs) captured.inputs.push_back(place_of(input));
+  for (const BufferRef& input : trace_state_.inputs) captured.inputs.push_back(source_of(input));
   note_overwritten(captured);
   return captured;
 }
 
 void Capture::note_overwritten(Captured& captured) {
-  captured.undo.history = std::move(tape_.history);
+  captured.undo.history = std::move(trace_state_.history);
   for (Overwritten& overwritten : captured.undo.history) {
-    captured.overwritten.push_back(overwritten.buffer ? place_of(std::exchange(overwritten.buffer, nullptr)) : Place());
+    captured.overwritten.push_back(overwritten.buffer ? source_of(std::exchange(overwritten.buffer, nullptr)) : BindingSource());
   }
 }
 
 namespace {
 
-BufferRef held_at(const Place& place, std::span<LazyStorage* const> storages, std::span<const BufferRef> outputs) {
-  switch (place.kind) {
-    case Place::kArgument: return storages[place.index]->buffer();
-    case Place::kOutput: return outputs[place.index];
-    case Place::kConstant: return place.constant;
-    case Place::kNothing: break;
+BufferRef held_at(const BindingSource& source, std::span<LazyStorage* const> storages, std::span<const BufferRef> outputs) {
+  switch (source.kind) {
+    case BindingSource::kArgument: return storages[source.index]->buffer();
+    case BindingSource::kOutput: return outputs[source.index];
+    case BindingSource::kConstant: return source.constant;
+    case BindingSource::kNothing: break;
   }
   return nullptr;
 }
@@ -152,14 +154,14 @@ BufferRef held_at(const Place& place, std::span<LazyStorage* const> storages, st
 bool LazyDevice::bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run,
                            std::vector<BufferRef>& bound) {
   std::lock_guard lock(mutex_);
-  for (const Place& place : captured.inputs) run.inputs.push_back(held_at(place, storages, run.outputs));
+  for (const BindingSource& source : captured.inputs) run.inputs.push_back(held_at(source, storages, run.outputs));
   for (size_t i = 0; i < captured.overwritten.size(); ++i) {
     run.undo.history[i].buffer = held_at(captured.overwritten[i], storages, run.outputs);
   }
-  for (const Binding& binding : captured.bindings) bound.push_back(held_at(binding.place, storages, run.outputs));
-  const auto stands_in = [](const BufferRef& buffer) { return buffer && buffer->is_stand_in; };
-  if (std::ranges::any_of(run.inputs, stands_in) || std::ranges::any_of(bound, stands_in))
-    fail(Code::kInvalidArgument, kStandsIn);
+  for (const Binding& binding : captured.bindings) bound.push_back(held_at(binding.source, storages, run.outputs));
+  const auto is_placeholder_buffer = [](const BufferRef& buffer) { return buffer && buffer->is_placeholder; };
+  if (std::ranges::any_of(run.inputs, is_placeholder_buffer) || std::ranges::any_of(bound, is_placeholder_buffer))
+    fail(Code::kInvalidArgument, kIsPlaceholder);
   const auto is_null = [](const BufferRef& buffer) { return !buffer; };
   if (std::ranges::any_of(run.inputs, is_null) || std::ranges::any_of(bound, is_null)) return false;
   for (size_t i = 0; i < bound.size(); ++i) {
@@ -173,7 +175,7 @@ bool LazyDevice::bind_call(const Captured& captured, std::span<LazyStorage* cons
 
 namespace {
 
-// Records once more what a capture recorded, with what the call's storages hold in the place of its stand-ins.
+// Records once more what a capture recorded, with what the call's storages hold in the place of its placeholders.
 class Replay {
  public:
   Replay(Recorder& recorder, const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages)
@@ -181,8 +183,8 @@ class Replay {
 
   void run() {
     for (const Record& record : recording_.trace.records) values_.push_back(add(record));
-    std::vector<Held> held;  // all of it before anything is bound: an argument may hold another one's value
-    for (const Binding& binding : captured_.bindings) held.push_back(held_at(binding.place));
+    std::vector<ReplayedValue> held;  // all of it before anything is bound: an argument may hold another one's value
+    for (const Binding& binding : captured_.bindings) held.push_back(held_at(binding.source));
     for (size_t i = 0; i < held.size(); ++i) {
       const Binding& binding = captured_.bindings[i];
       LazyStorage& storage = *storages_[binding.storage];
@@ -192,7 +194,7 @@ class Replay {
   }
 
  private:
-  struct Held {
+  struct ReplayedValue {
     ValueId value;
     BufferRef buffer;
   };
@@ -200,9 +202,9 @@ class Replay {
   ValueId add(const Record& record) {
     switch (record.op) {
       case kOpParam: {
-        const Place& place = recording_.reads[next_read_++];
-        return place.kind == Place::kConstant ? recorder_.input(place.constant, record.type)
-                                              : recorder_.read(*storages_[place.index]);
+        const BindingSource& source = recording_.reads[next_read_++];
+        return source.kind == BindingSource::kConstant ? recorder_.input(source.constant, record.type)
+                                                       : recorder_.read(*storages_[source.index]);
       }
       case kOpScalar: return recorder_.scalar(type_of(record.type).dtype, scalars_[next_scalar_++]);
       case kOpResult: return recorder_.result(values_[record.in[0]], record.in[1], record.type);
@@ -213,11 +215,11 @@ class Replay {
     return recorder_.node(record.op, record.type, record.attrs, inputs_, recording_.locations[next_location_++]);
   }
 
-  Held held_at(const Place& place) {
-    if (place.kind == Place::kConstant) return {kNone, place.constant};
-    if (place.kind == Place::kOutput) return {values_[recording_.outputs[place.index]], nullptr};
-    LazyStorage& argument = *storages_[place.index];
-    return argument.buffer() ? Held{kNone, argument.buffer()} : Held{recorder_.read(argument), nullptr};
+  ReplayedValue held_at(const BindingSource& source) {
+    if (source.kind == BindingSource::kConstant) return {kNone, source.constant};
+    if (source.kind == BindingSource::kOutput) return {values_[recording_.outputs[source.index]], nullptr};
+    LazyStorage& argument = *storages_[source.index];
+    return argument.buffer() ? ReplayedValue{kNone, argument.buffer()} : ReplayedValue{recorder_.read(argument), nullptr};
   }
 
   Recorder& recorder_;
@@ -236,7 +238,7 @@ class Replay {
 bool LazyDevice::replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {
   if (!captured.recording) return false;
   Recorder recorder(*this);
-  if (std::exchange(replayed_in_, tape_.epoch) == tape_.epoch) return false;
+  if (std::exchange(replayed_in_, trace_state_.epoch) == trace_state_.epoch) return false;
   Replay(recorder, captured, scalars, storages).run();
   return true;
 }

@@ -1,6 +1,6 @@
 // Recording a function once, to be run again without recording it: torch.compile and ltc.jit.
 //
-// The thread that captures records on a tape of its own, from stand-ins of the function's arguments; other threads record as
+// The thread that captures records on a trace of its own, from placeholders of the function's arguments; other threads record as
 // ever. The trace is the one that the function leaves when it is recorded in the ordinary way, so both find the same program.
 // Nothing from outside may be read or written, and no value asked for: it would be one for ever. Such a capture is refused, by an
 // Error at the line that asks.
@@ -14,25 +14,25 @@
 namespace ltc {
 
 // What a storage holds, or a program reads.
-struct Place {
+struct BindingSource {
   enum Kind : uint8_t { kArgument, kOutput, kConstant, kNothing } kind = kNothing;
   uint32_t index = 0;       // of the argument, or of the program's output
   BufferRef constant = {};  // made while capturing, the same at each call
-  bool operator==(const Place&) const = default;
+  bool operator==(const BindingSource&) const = default;
 };
 
 // Numbers that the function drew from a random generator: each call draws its own.
-struct Draw {
+struct RngUse {
   uint32_t seed, offset;            // which of the scalars they are
   TypeId type;                      // of what is drawn
   std::shared_ptr<void> generator;  // for who draws
-  bool operator==(const Draw&) const = default;
+  bool operator==(const RngUse&) const = default;
 };
 
 // A storage to bind when the function is called: of the arguments, those that it wrote; after them, its results.
 struct Binding {
   uint32_t storage;
-  Place place;
+  BindingSource source;
   TypeId type;  // with the declared strides
   bool operator==(const Binding&) const = default;
 };
@@ -41,7 +41,7 @@ struct Binding {
 struct ShortRecording {
   Trace trace;
   std::vector<LocationId> locations;  // of its nodes
-  std::vector<Place> reads;           // what its buffer params are
+  std::vector<BindingSource> reads;   // what its buffer params are
   std::vector<ValueId> outputs;       // its values that are the program's outputs
 };
 
@@ -49,16 +49,16 @@ struct ShortRecording {
 struct LTC_API Captured {
   std::shared_ptr<const Program> program;  // null if there is nothing to compute
   uint32_t precision = 0;                  // with which it was compiled; see compile/lowering/precision.h
-  std::vector<Place> inputs;               // of the step's buffer params
+  std::vector<BindingSource> inputs;       // of the step's buffer params
   std::vector<TypeId> outputs;
   std::vector<uint32_t> scalar_of;  // of its scalar params: which of `scalars`
   std::vector<Scalar> scalars;
   std::vector<DType> scalar_dtypes;
-  std::vector<Draw> draws;
+  std::vector<RngUse> rng_uses;
   std::vector<Binding> bindings;
   std::shared_ptr<const RecordedStep> step;         // that the program was compiled from
   Undo undo;                                        // without the buffers of arguments
-  std::vector<Place> overwritten;                   // by entry of the undo's history, what such a buffer is
+  std::vector<BindingSource> overwritten;           // by entry of the undo's history, what such a buffer is
   std::shared_ptr<const ShortRecording> recording;  // null of a long function
 
   // Whether they are one function but for the values of their scalars.
@@ -73,28 +73,28 @@ class LTC_API Capture : public CaptureState {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  // `stand_in`, fresh, now holds what the next argument will hold. The caller keeps it alive until finish() or the destructor.
-  void add_argument(LazyStorage& stand_in, TypeId type);
+  // `placeholder`, fresh, now holds what the next argument will hold. The caller keeps it alive until finish() or the destructor.
+  void add_argument(LazyStorage& placeholder, TypeId type);
   // Of the two scalars recorded last.
   void note_draw(TypeId type, std::shared_ptr<void> generator);
-  const std::vector<Draw>& draws() const { return draws_; }  // empty once finished
+  const std::vector<RngUse>& rng_uses() const { return rng_uses_; }  // empty once finished
 
-  // Compiles what was recorded, or finds it. `results` and the stand-ins are alive. Refuses where one of them holds what this
+  // Compiles what was recorded, or finds it. `results` and the placeholders are alive. Refuses where one of them holds what this
   // capture has not made: another thread wrote it, or it comes from outside.
   Captured finish(std::span<LazyStorage* const> results);
 
  private:
   void end();
-  Place place_of(const BufferRef& buffer) const;
+  BindingSource source_of(const BufferRef& buffer) const;
   std::shared_ptr<const ShortRecording> recording(std::span<const Root> roots) const;
   void note_overwritten(Captured& captured);
   bool holds_own(const LazyStorage& storage) const;
   bool bind_results(Captured& captured, std::span<LazyStorage* const> results, std::span<const Root> roots) const;
 
   CaptureState* const outer_;
-  std::vector<LazyStorage*> stand_ins_;
-  std::unordered_map<const Buffer*, uint32_t> argument_of_;  // by the buffer that stands for it, which the tape keeps
-  std::vector<Draw> draws_;
+  std::vector<LazyStorage*> placeholders_;
+  std::unordered_map<const Buffer*, uint32_t> argument_of_;  // by the buffer that stands for it; the trace state keeps it
+  std::vector<RngUse> rng_uses_;
   bool is_open_ = true;
 };
 

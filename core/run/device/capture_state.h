@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "core/base/api.h"
-#include "core/run/device/tape.h"
+#include "core/run/device/trace_state.h"
 
 namespace ltc {
 
@@ -13,7 +13,7 @@ class LazyDevice;
 
 inline constexpr const char* kFromCapture =
     "this tensor was made inside a function that torch.compile or ltc.jit recorded, and has no value outside of it: return it";
-inline constexpr const char* kStandsIn =
+inline constexpr const char* kIsPlaceholder =
     "this tensor stands for an argument while torch.compile or ltc.jit records a function, and has no value outside of that "
     "call: "
     "the function's own thread may use it, before the function returns";
@@ -21,7 +21,7 @@ inline constexpr const char* kStandsIn =
 class LTC_API CaptureState {
  public:
   LazyDevice& device() const { return device_; }
-  Tape& tape() { return tape_; }
+  TraceState& trace_state() { return trace_state_; }
 
   // Why the capture was refused; empty if it was not.
   const std::string& refusal() const { return refusal_; }
@@ -32,7 +32,7 @@ class LTC_API CaptureState {
   ~CaptureState() = default;
 
   LazyDevice& device_;
-  Tape tape_;
+  TraceState trace_state_;
   std::string refusal_;
 };
 

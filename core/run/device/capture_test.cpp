@@ -21,10 +21,10 @@ class CaptureTest : public LazyTest {
   template <typename Function>
   Captured capture(size_t arguments, Function function) {
     Capture capture(device());
-    std::vector<std::unique_ptr<LazyStorage>> stand_ins;
+    std::vector<std::unique_ptr<LazyStorage>> placeholders;
     std::vector<LazyStorage*> given;
     for (size_t i = 0; i < arguments; ++i) {
-      given.push_back(stand_ins.emplace_back(std::make_unique<LazyStorage>(device())).get());
+      given.push_back(placeholders.emplace_back(std::make_unique<LazyStorage>(device())).get());
       capture.add_argument(*given.back(), kF2);
     }
     LazyStorage result(device());
@@ -186,7 +186,7 @@ TEST_F(CaptureTest, WhatEscapesHasNoValue) {
   EXPECT_THAT(message_of([&] { read(kept); }), HasSubstr("has no value outside of it: return it"));
 }
 
-TEST_F(CaptureTest, AStandInIsForItsOwnThread) {
+TEST_F(CaptureTest, APlaceholderIsForItsOwnThread) {
   std::string read_error, written_error, asked_error;
   LazyStorage kept(device());  // escapes
   const auto use_elsewhere = [&](auto& given, LazyStorage& result) {
@@ -200,13 +200,13 @@ TEST_F(CaptureTest, AStandInIsForItsOwnThread) {
     record(result, "aten::neg", {given[0]});
   };
   const Captured negated = capture(1, use_elsewhere);
-  for (const std::string& error : {read_error, written_error, asked_error}) EXPECT_EQ(error, kStandsIn);
+  for (const std::string& error : {read_error, written_error, asked_error}) EXPECT_EQ(error, kIsPlaceholder);
   LazyStorage a(device());
   fill(a, {1, 2});
   EXPECT_THAT(call(negated, {&a}, {}), ElementsAre(-1, -2));
-  EXPECT_EQ(message_of([&] { record(a, "aten::neg", {&kept}); }), kStandsIn);
-  EXPECT_EQ(message_of([&] { call(negated, {&kept}, {}); }), kStandsIn);
-  EXPECT_EQ(message_of([&] { read(kept); }), kStandsIn);
+  EXPECT_EQ(message_of([&] { record(a, "aten::neg", {&kept}); }), kIsPlaceholder);
+  EXPECT_EQ(message_of([&] { call(negated, {&kept}, {}); }), kIsPlaceholder);
+  EXPECT_EQ(message_of([&] { read(kept); }), kIsPlaceholder);
 }
 
 TEST_F(CaptureTest, AResultThatItHasNotComputedIsRefused) {

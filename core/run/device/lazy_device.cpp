@@ -66,7 +66,7 @@ void count_compile(CompiledProgram::Source source) {
     case CompiledProgram::kDisk: metrics::counter(kDiskHits) += 1; return;
     case CompiledProgram::kQuick: metrics::counter(metrics::kQuickCompile) += 1; return;
     case CompiledProgram::kReused: metrics::counter(metrics::kSymbolicReuse) += 1; return;
-    case CompiledProgram::kCompiledForAll: metrics::counter(metrics::kSymbolicCompile) += 1; [[fallthrough]];
+    case CompiledProgram::kCompiledSymbolic: metrics::counter(metrics::kSymbolicCompile) += 1; [[fallthrough]];
     case CompiledProgram::kCompiled: metrics::counter(metrics::kUncachedCompile) += 1;
   }
 }
@@ -130,7 +130,7 @@ void LazyDevice::shut_down() {
 
 LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
     : ordinal_(ordinal), is_eager_(env::is_set(env::kEager)), queue_(std::move(device), kRunWindow), cache_(kCachedPrograms) {
-  tape_.limit = limit_after(0);
+  trace_state_.limit = limit_after(0);
   if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic_.emplace(kSymbolicPrograms);
 }
 
@@ -139,7 +139,7 @@ void LazyDevice::sync(std::string_view reason) { run(reason, false); }
 std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited) {
   LongCall call;
   enter();
-  if (tape().is_capture) t_capture->refuse(cat("a value was asked for, or a barrier (", reason, ")"));
+  if (trace_state().is_capture) t_capture->refuse(cat("a value was asked for, or a barrier (", reason, ")"));
   metrics::counter(reason) += 1;
   if (has_records()) queue_.await_room();
   std::vector<BufferRef> outputs = run_step(is_awaited);
@@ -150,13 +150,13 @@ std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited)
 
 bool LazyDevice::has_records() {
   std::lock_guard lock(mutex_);
-  return !tape_.trace.records.empty();
+  return !trace_state_.trace.records.empty();
 }
 
 std::vector<BufferRef> LazyDevice::run_step(bool is_awaited) {
   const auto order = lock_in_slices(submission_);
   timeline::Span span("barrier", run_id_ + 1);
-  Cut& step = spare_;
+  PendingStep& step = spare_;
   cut(step);
   std::vector<BufferRef> outputs;
   if (is_eager_) outputs = step.outputs;
@@ -176,10 +176,11 @@ size_t LazyDevice::limit_after(size_t length) const { return is_eager_ ? 0 : std
 // The barrier to count; empty if the trace goes on.
 std::string_view LazyDevice::reason_to_end() {
   std::lock_guard lock(mutex_);
-  for (; tape_.limit < kLongTrace && tape_.limit <= tape_.trace.records.size(); tape_.limit = limit_after(tape_.limit)) {
-    if (splits_.end_here(tape_.trace, tape_.locations, tape_.limit)) return metrics::kTraceSplit;
+  for (; trace_state_.limit < kLongTrace && trace_state_.limit <= trace_state_.trace.records.size();
+       trace_state_.limit = limit_after(trace_state_.limit)) {
+    if (splits_.end_here(trace_state_.trace, trace_state_.locations, trace_state_.limit)) return metrics::kTraceSplit;
   }
-  return tape_.trace.records.size() >= kLongTrace ? metrics::kTraceLimit : "";
+  return trace_state_.trace.records.size() >= kLongTrace ? metrics::kTraceLimit : "";
 }
 
 void LazyDevice::end_trace() {
@@ -193,43 +194,44 @@ void LazyDevice::end_trace() {
 }
 
 // Live values, and for each the param it replaces in its storage: that one's buffer may become the value's.
-void LazyDevice::collect_roots(const Tape& tape, std::vector<Root>& roots) {
-  for (size_t value = 0; value < tape.owners.size(); ++value) {
-    const LazyStorage* owner = tape.owners[value];
+void LazyDevice::collect_roots(const TraceState& trace_state, std::vector<Root>& roots) {
+  for (size_t value = 0; value < trace_state.owners.size(); ++value) {
+    const LazyStorage* owner = trace_state.owners[value];
     if (!owner) continue;
     Root root{static_cast<ValueId>(value)};
     for (; owner && root.replaces == kNone; owner = owner->next_owner_) {
-      if (owner->entry_epoch_ == tape.epoch) root.replaces = owner->entry_;
+      if (owner->entry_epoch_ == trace_state.epoch) root.replaces = owner->entry_;
     }
     roots.push_back(root);
   }
 }
 
 // Ends the trace: each live value gets a buffer, promised to its storages, and recording starts afresh.
-void LazyDevice::cut(Cut& step) {
+void LazyDevice::cut(PendingStep& step) {
   std::lock_guard lock(mutex_);
-  collect_roots(tape_, step.roots);
+  collect_roots(trace_state_, step.roots);
   for (const Root& root : step.roots) {
-    step.outputs.push_back(std::make_shared<Buffer>(queue_, tape_.trace.records[root.value].type));
+    step.outputs.push_back(std::make_shared<Buffer>(queue_, trace_state_.trace.records[root.value].type));
   }
-  if (!tape_.history.empty()) step.undo.before.resize(step.roots.size(), kNone);
-  for (size_t i = 0; i < step.roots.size(); ++i) promise(step, std::exchange(tape_.owners[step.roots[i].value], nullptr), i);
-  metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(tape_.locations.size());
-  std::swap(step.trace, tape_.trace);
-  std::swap(step.locations, tape_.locations);
-  std::swap(step.inputs, tape_.inputs);
-  std::swap(step.scalars, tape_.scalars);
-  step.undo.history = std::exchange(tape_.history, {});
-  tape_.history.reserve(step.undo.history.size());  // the next step is often like this one
-  tape_.owners.clear();
-  tape_.views.clear();
-  tape_.epoch = ++last_epoch_;
+  if (!trace_state_.history.empty()) step.undo.before.resize(step.roots.size(), kNone);
+  for (size_t i = 0; i < step.roots.size(); ++i)
+    promise(step, std::exchange(trace_state_.owners[step.roots[i].value], nullptr), i);
+  metrics::counter(metrics::kOpsRecorded) += static_cast<int64_t>(trace_state_.locations.size());
+  std::swap(step.trace, trace_state_.trace);
+  std::swap(step.locations, trace_state_.locations);
+  std::swap(step.inputs, trace_state_.inputs);
+  std::swap(step.scalars, trace_state_.scalars);
+  step.undo.history = std::exchange(trace_state_.history, {});
+  trace_state_.history.reserve(step.undo.history.size());  // the next step is often like this one
+  trace_state_.owners.clear();
+  trace_state_.views.clear();
+  trace_state_.epoch = ++last_epoch_;
   splits_.note_end();
-  tape_.limit = limit_after(0);
+  trace_state_.limit = limit_after(0);
 }
 
 // The owners of a root get its buffer, or a copy where they held different values before.
-void LazyDevice::promise(Cut& step, LazyStorage* owner, size_t root) {
+void LazyDevice::promise(PendingStep& step, LazyStorage* owner, size_t root) {
   while (owner) {
     owner->buffer_ = step.outputs[root];
     owner->value_ = kNone;
@@ -247,7 +249,7 @@ void LazyDevice::promise(Cut& step, LazyStorage* owner, size_t root) {
   }
 }
 
-const CachedProgram& LazyDevice::look_up(Cut& step, bool is_kept) {
+const CachedProgram& LazyDevice::look_up(PendingStep& step, bool is_kept) {
   step.precision = precision_for(queue_.device());
   const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision);
   const bool is_due = known && known->program->is_quick && (is_kept || ++known->program->lookups == kQuickRuns);
@@ -260,7 +262,7 @@ const CachedProgram& LazyDevice::look_up(Cut& step, bool is_kept) {
 }
 
 // A program of a new size is not likely to come again where new sizes come again and again. It is optimized once it does.
-const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
+const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_quick) {
   timeline::Span span("compile");
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
   ExplainedMiss miss = explain_miss(step.trace, step.roots, step.locations);
@@ -270,10 +272,10 @@ const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
   }
   const bool has_new_sizes = miss.miss && miss.miss->is_size && !repays_in_one_run(traced.graph);
   const bool compiles_quickly =
-      !symbolic_ && usual_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
+      !symbolic_ && default_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
   const bool is_quick = may_be_quick && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
-  const CompileTarget target{queue_.device(), queue_.narrowing(), step.precision, symbolic_ ? &*symbolic_ : nullptr};
-  CompiledProgram compiled = build_program(std::move(traced.graph), target, is_quick ? Effort::kQuick : usual_effort());
+  const CompileTarget target{queue_.device(), queue_.demotion(), step.precision, symbolic_ ? &*symbolic_ : nullptr};
+  CompiledProgram compiled = build_program(std::move(traced.graph), target, is_quick ? Effort::kQuick : default_effort());
   count_compile(compiled.source);
   if (miss.miss) note_varying_offsets(miss.miss->offsets);
   note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);
@@ -283,7 +285,7 @@ const CachedProgram& LazyDevice::compile(Cut& step, bool may_be_quick) {
                                                                      std::move(traced.buffers), std::move(traced.scalars)})});
 }
 
-void LazyDevice::enqueue(const CachedProgram& program, Cut& step, bool is_awaited) {
+void LazyDevice::enqueue(const CachedProgram& program, PendingStep& step, bool is_awaited) {
   Run run{program.program, {}, step.scalars, std::move(step.outputs), ++run_id_, is_awaited, program.step, std::move(step.undo)};
   run.inputs.assign(std::move_iterator(step.inputs.begin()), std::move_iterator(step.inputs.end()));
   recycle(step);  // before the queue may refuse the run
@@ -291,7 +293,7 @@ void LazyDevice::enqueue(const CachedProgram& program, Cut& step, bool is_awaite
 }
 
 // The queue computes the step op by op as far as that is possible. The barrier throws the refusal at once.
-void LazyDevice::enqueue_refused(Cut& step, std::exception_ptr refusal) {
+void LazyDevice::enqueue_refused(PendingStep& step, std::exception_ptr refusal) {
   auto recorded = std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations});
   Run run{nullptr, std::move(step.inputs), step.scalars,         std::move(step.outputs), ++run_id_,
           false,   std::move(recorded),    std::move(step.undo), std::move(refusal)};
@@ -299,7 +301,7 @@ void LazyDevice::enqueue_refused(Cut& step, std::exception_ptr refusal) {
   queue_.execute(std::move(run));
 }
 
-void LazyDevice::recycle(Cut& step) {
+void LazyDevice::recycle(PendingStep& step) {
   step.trace.clear();
   step.locations.clear();
   step.roots.clear();
@@ -310,17 +312,17 @@ void LazyDevice::recycle(Cut& step) {
 }
 
 BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
-  if (tape().is_capture) t_capture->refuse("a value was asked for");
+  if (trace_state().is_capture) t_capture->refuse("a value was asked for");
   for (bool synced = false;; synced = true) {
     BufferRef buffer;
     {
       std::lock_guard lock(mutex_);
       if (storage.is_empty()) return nullptr;
       buffer = storage.buffer_;
-      if (!buffer && storage.epoch_ != tape_.epoch) fail(Code::kInvalidArgument, kFromCapture);
+      if (!buffer && storage.epoch_ != trace_state_.epoch) fail(Code::kInvalidArgument, kFromCapture);
     }
     if (buffer) {
-      if (buffer->is_stand_in) fail(Code::kInvalidArgument, kStandsIn);
+      if (buffer->is_placeholder) fail(Code::kInvalidArgument, kIsPlaceholder);
       const auto order = lock_in_slices(submission_);  // another thread may have promised it and not queued its run yet
       return buffer;
     }
@@ -329,7 +331,7 @@ BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
   }
 }
 
-void LazyDevice::describe(std::span<LazyStorage* const> storages, std::vector<Held>& held) {
+void LazyDevice::describe(std::span<LazyStorage* const> storages, std::vector<StorageSnapshot>& held) {
   std::lock_guard lock(mutex_);
   ++stamp_;
   for (uint32_t i = 0; i < storages.size(); ++i) {
@@ -347,23 +349,25 @@ void LazyDevice::wait() {
 std::string LazyDevice::trace_text() {
   std::lock_guard lock(mutex_);
   std::vector<Root> roots;
-  collect_roots(tape_, roots);
-  return print(build_graph(tape_.trace, roots, tape_.locations).graph);
+  collect_roots(trace_state_, roots);
+  return print(build_graph(trace_state_.trace, roots, trace_state_.locations).graph);
 }
 
-Tape& LazyDevice::tape_within_capture() { return &t_capture->device() == this ? t_capture->tape() : tape_; }
+TraceState& LazyDevice::trace_state_within_capture() {
+  return &t_capture->device() == this ? t_capture->trace_state() : trace_state_;
+}
 
-Tape* LazyDevice::tape_of(const LazyStorage& storage) {
-  if (storage.epoch_ == tape_.epoch) [[likely]]
-    return &tape_;
-  const auto it = std::ranges::find(captures_, storage.epoch_, &Tape::epoch);
+TraceState* LazyDevice::trace_state_of(const LazyStorage& storage) {
+  if (storage.epoch_ == trace_state_.epoch) [[likely]]
+    return &trace_state_;
+  const auto it = std::ranges::find(captures_, storage.epoch_, &TraceState::epoch);
   return it == captures_.end() ? nullptr : *it;
 }
 
 void LazyDevice::unlink(LazyStorage& storage) {
-  Tape* tape = tape_of(storage);
-  if (!tape || storage.value_ == kNone) return;
-  LazyStorage** place = &tape->owners[storage.value_];
+  TraceState* trace_state = trace_state_of(storage);
+  if (!trace_state || storage.value_ == kNone) return;
+  LazyStorage** place = &trace_state->owners[storage.value_];
   while (*place && *place != &storage) place = &(*place)->next_owner_;
   if (*place) *place = storage.next_owner_;
   storage.next_owner_ = nullptr;

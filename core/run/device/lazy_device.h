@@ -13,8 +13,8 @@
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/report/metrics.h"
 #include "core/run/device/capture_state.h"
-#include "core/run/device/tape.h"
 #include "core/run/device/trace_splits.h"
+#include "core/run/device/trace_state.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/interrupt.h"
 #include "core/run/process/process_end.h"
@@ -61,12 +61,12 @@ class LTC_API LazyDevice {
   void end_trace();
 
   // The declared type of what each storage holds, kNoType of an empty one, and the first that is the same storage.
-  struct Held {
+  struct StorageSnapshot {
     TypeId type;
     uint32_t first;
-    bool operator==(const Held&) const = default;
+    bool operator==(const StorageSnapshot&) const = default;
   };
-  void describe(std::span<LazyStorage* const> storages, std::vector<Held>& held);
+  void describe(std::span<LazyStorage* const> storages, std::vector<StorageSnapshot>& held);
 
   // Runs a captured function: of `storages`, the first are its arguments, the others its results. Returns before it has run.
   // Where an argument is only traced, a short function is recorded into that step; a barrier ends the step before any other.
@@ -83,7 +83,7 @@ class LTC_API LazyDevice {
   friend class Recorder;
   friend class LazyStorage;
 
-  struct Cut {
+  struct PendingStep {
     Trace trace;
     std::vector<LocationId> locations;
     std::vector<Root> roots;
@@ -98,19 +98,19 @@ class LTC_API LazyDevice {
   std::vector<BufferRef> run_step(bool is_awaited);
   bool has_records();
   static std::vector<LazyDevice*> in_use(std::chrono::milliseconds patience);
-  static void collect_roots(const Tape& tape, std::vector<Root>& roots);
-  void cut(Cut& cut);
+  static void collect_roots(const TraceState& trace_state, std::vector<Root>& roots);
+  void cut(PendingStep& step);
   size_t limit_after(size_t length) const;
   std::string_view reason_to_end();
-  void promise(Cut& cut, LazyStorage* owners, size_t root);
+  void promise(PendingStep& step, LazyStorage* owners, size_t root);
   // The program of a step. Where it `is_kept`, for calls that will not look it up again, it has the usual effort.
-  const CachedProgram& look_up(Cut& cut, bool is_kept = false);
-  const CachedProgram& compile(Cut& cut, bool may_be_quick);
-  void enqueue(const CachedProgram& program, Cut& cut, bool is_awaited);
-  void enqueue_refused(Cut& cut, std::exception_ptr refusal);
+  const CachedProgram& look_up(PendingStep& step, bool is_kept = false);
+  const CachedProgram& compile(PendingStep& step, bool may_be_quick);
+  void enqueue(const CachedProgram& program, PendingStep& step, bool is_awaited);
+  void enqueue_refused(PendingStep& step, std::exception_ptr refusal);
   bool replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
   bool bind_call(const Captured& captured, std::span<LazyStorage* const> storages, Run& run, std::vector<BufferRef>& bound);
-  void recycle(Cut& cut);
+  void recycle(PendingStep& step);
 
   // Every way to record or to wait begins here, with no lock held.
   static void enter() {
@@ -119,13 +119,13 @@ class LTC_API LazyDevice {
     refuse_after_fork();
   }
   // The calling thread's: of its capture on this device, or everybody's.
-  Tape& tape() { return t_capture ? tape_within_capture() : tape_; }
-  Tape& tape_within_capture();
-  Tape* tape_of(const LazyStorage& storage);  // on which the storage's value is; null if it was cut
-  static void link(Tape& tape, LazyStorage& storage, ValueId value) {
-    storage.epoch_ = tape.epoch;
+  TraceState& trace_state() { return t_capture ? trace_state_within_capture() : trace_state_; }
+  TraceState& trace_state_within_capture();
+  TraceState* trace_state_of(const LazyStorage& storage);  // on which the storage's value is; null if it was cut
+  static void link(TraceState& trace_state, LazyStorage& storage, ValueId value) {
+    storage.epoch_ = trace_state.epoch;
     storage.value_ = value;
-    storage.next_owner_ = std::exchange(tape.owners[value], &storage);
+    storage.next_owner_ = std::exchange(trace_state.owners[value], &storage);
   }
   void unlink(LazyStorage& storage);
   void forget(LazyStorage& storage);  // it is being destroyed
@@ -139,8 +139,8 @@ class LTC_API LazyDevice {
   // at while it stays awake.
   alignas(kCacheLine) SpinLock mutex_;
   uint32_t last_epoch_ = 1;
-  Tape tape_{.epoch = 1};
-  std::vector<Tape*> captures_;
+  TraceState trace_state_{.epoch = 1};
+  std::vector<TraceState*> captures_;
   TraceSplits splits_;
   uint32_t replayed_in_ = 0;  // the last epoch in which a captured function was
   uint64_t stamp_ = 0;        // of the last describe()
@@ -148,7 +148,7 @@ class LTC_API LazyDevice {
   std::timed_mutex submission_;  // held from cutting a trace to queueing its run; no signal handler runs meanwhile
   ProgramCache cache_;
   std::optional<SymbolicPrograms> symbolic_;  // of a plugin that understands it
-  Cut spare_;                                 // keeps its memory from barrier to barrier
+  PendingStep spare_;                         // keeps its memory from barrier to barrier
   uint64_t run_id_ = 0;
 };
 

@@ -43,7 +43,7 @@ class LazyStorage final : public Pooled<LazyStorage> {
   ValueId value_ = kNone;
   uint32_t entry_epoch_ = 0;  // in this epoch the buffer that the storage then held was read as param `entry_`
   ValueId entry_ = kNone;
-  uint32_t before_ = kNone;   // while traced: what it held before `value_`, an index into the tape's history
+  uint32_t before_ = kNone;   // while traced: what it held before `value_`, an index into the trace state's history
   uint32_t stamp_index_ = 0;  // where the storage stood first in the list that got this stamp
   uint64_t stamp_ = 0;
   bool is_forgotten_ = false;          // by the device; its last owner's

@@ -23,7 +23,8 @@ bool is(const NumberOperand& number, const Scalar& scalar, DType dtype) {
 }
 
 bool is_drawn(const Captured& captured, uint32_t scalar) {
-  return std::ranges::any_of(captured.draws, [scalar](const Draw& draw) { return draw.seed == scalar || draw.offset == scalar; });
+  return std::ranges::any_of(captured.rng_uses,
+                             [scalar](const RngUse& use) { return use.seed == scalar || use.offset == scalar; });
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ TEST(NumberOperands, DrawnNumbersAreNotTheArguments) {
     drawn.scalars = {{.i = seed}, {.i = 0}};
     drawn.scalar_of = {0, 1};
     drawn.scalar_dtypes = {DType::kI64, DType::kI64};
-    drawn.draws = {{0, 1, kNoType, nullptr}};
+    drawn.rng_uses = {{0, 1, kNoType, nullptr}};
     return NumberOperands(drawn, {NumberOperand::of(number)}, {false});
   };
   EXPECT_TRUE(capture(1, 1).merged(capture(2, 77)));

@@ -6,32 +6,32 @@ namespace ltc {
 
 // Whether what the storage holds was made by this capture.
 bool Recorder::is_inside(const LazyStorage& storage) const {
-  if (storage.buffer_) return tape_.readable.contains(storage.buffer_);
-  return storage.epoch_ == tape_.epoch;
+  if (storage.buffer_) return trace_state_.readable.contains(storage.buffer_);
+  return storage.epoch_ == trace_state_.epoch;
 }
 
 void Recorder::check_readable(const LazyStorage& storage) const {
   ensure(!storage.is_empty(), "a storage without a value is read");
-  if (tape_.is_capture && !is_inside(storage)) [[unlikely]]
+  if (trace_state_.is_capture && !is_inside(storage)) [[unlikely]]
     t_capture->refuse("a tensor was read that is no argument");
   if (!storage.buffer_) fail(Code::kInvalidArgument, kFromCapture);
-  if (!tape_.is_capture) refuse_stand_in(storage);
+  if (!trace_state_.is_capture) refuse_placeholder(storage);
 }
 
 // Of a function that another thread is recording, or that has been recorded.
-void Recorder::refuse_stand_in(const LazyStorage& storage) const {
-  if (storage.buffer_ && storage.buffer_->is_stand_in) [[unlikely]]
-    fail(Code::kInvalidArgument, kStandsIn);
+void Recorder::refuse_placeholder(const LazyStorage& storage) const {
+  if (storage.buffer_ && storage.buffer_->is_placeholder) [[unlikely]]
+    fail(Code::kInvalidArgument, kIsPlaceholder);
 }
 
 // Notes what `value` takes the place of, for a run that fails; returns where. A value that only numbers make cannot fail, so the
 // buffer before it need not be kept.
 uint32_t Recorder::note_overwritten(const LazyStorage& storage, ValueId value) {
   if (value == kNone) return kNone;
-  std::vector<Overwritten>& history = tape_.history;
-  if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) {
+  std::vector<Overwritten>& history = trace_state_.history;
+  if (storage.epoch_ == trace_state_.epoch && storage.value_ != kNone) {
     history.push_back({.value = storage.value_, .before = storage.before_});
-  } else if (storage.buffer_ && tape_.trace.reads_values(value)) {
+  } else if (storage.buffer_ && trace_state_.trace.reads_values(value)) {
     history.push_back({.buffer = storage.buffer_});
   } else {
     return kNone;
@@ -40,9 +40,9 @@ uint32_t Recorder::note_overwritten(const LazyStorage& storage, ValueId value) {
 }
 
 void Recorder::prepare_write(LazyStorage& storage, ValueId value) {
-  if (tape_.is_capture && !storage.is_empty() && !is_inside(storage)) [[unlikely]]
+  if (trace_state_.is_capture && !storage.is_empty() && !is_inside(storage)) [[unlikely]]
     t_capture->refuse("a tensor was written that is no argument");
-  if (!tape_.is_capture) refuse_stand_in(storage);
+  if (!trace_state_.is_capture) refuse_placeholder(storage);
   storage.before_ = note_overwritten(storage, value);
   device_.unlink(storage);
   if (storage.buffer_) dropped_.push_back(std::move(storage.buffer_));
@@ -51,41 +51,41 @@ void Recorder::prepare_write(LazyStorage& storage, ValueId value) {
 ValueId Recorder::enter_trace(LazyStorage& storage) {
   check_readable(storage);
   const ValueId value = input(storage.buffer_, storage.buffer_->type);
-  storage.epoch_ = storage.entry_epoch_ = tape_.epoch;
+  storage.epoch_ = storage.entry_epoch_ = trace_state_.epoch;
   storage.value_ = storage.entry_ = value;
   storage.before_ = kNone;
   return value;
 }
 
 ValueId Recorder::input(BufferRef buffer, TypeId type) {
-  if (tape_.is_capture) tape_.readable.insert(buffer);
-  tape_.owners.push_back(nullptr);
-  tape_.inputs.push_back(std::move(buffer));
-  return tape_.trace.add_param(kOpParam, type);
+  if (trace_state_.is_capture) trace_state_.readable.insert(buffer);
+  trace_state_.owners.push_back(nullptr);
+  trace_state_.inputs.push_back(std::move(buffer));
+  return trace_state_.trace.add_param(kOpParam, type);
 }
 
 ValueId Recorder::scalar(DType dtype, Scalar value) {
   static const TypeId types[] = {scalar_type(DType::kI64), scalar_type(DType::kF64), scalar_type(DType::kBool),
                                  scalar_type(DType::kC128)};
   const int index = dtype == DType::kI64 ? 0 : dtype == DType::kF64 ? 1 : dtype == DType::kBool ? 2 : 3;
-  tape_.scalars.push_back(value);
-  tape_.owners.push_back(nullptr);
-  return tape_.trace.add_param(kOpScalar, types[index]);
+  trace_state_.scalars.push_back(value);
+  trace_state_.owners.push_back(nullptr);
+  return trace_state_.trace.add_param(kOpScalar, types[index]);
 }
 
 ValueId Recorder::result(ValueId node, uint32_t index, TypeId type) {
-  tape_.owners.push_back(nullptr);
-  return tape_.trace.add_result(node, index, type);
+  trace_state_.owners.push_back(nullptr);
+  return trace_state_.trace.add_result(node, index, type);
 }
 
 ValueId Recorder::find_view(const ViewKey& key) const {
-  const auto it = tape_.views.find(key);
-  return it == tape_.views.end() ? kNone : it->second;
+  const auto it = trace_state_.views.find(key);
+  return it == trace_state_.views.end() ? kNone : it->second;
 }
 
 void Recorder::bind(LazyStorage& storage, BufferRef buffer, TypeId type) {
   prepare_write(storage, kNone);
-  if (tape_.is_capture) tape_.readable.insert(buffer);
+  if (trace_state_.is_capture) trace_state_.readable.insert(buffer);
   storage.declare(type, type_of(type));
   storage.buffer_ = std::move(buffer);
 }

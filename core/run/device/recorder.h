@@ -9,7 +9,7 @@ namespace ltc {
 // Holds the device's mutex. Keep it short, call no PyTorch and no plugin meanwhile.
 class Recorder {
  public:
-  explicit Recorder(LazyDevice& device) : device_(device), tape_(device.tape()), location_(current_location()) {
+  explicit Recorder(LazyDevice& device) : device_(device), trace_state_(device.trace_state()), location_(current_location()) {
     LazyDevice::enter();
     device_.mutex_.lock();
   }
@@ -24,7 +24,7 @@ class Recorder {
 
   // Its value in this trace; not of an empty one.
   ValueId read(LazyStorage& storage) {
-    if (storage.epoch_ == tape_.epoch && storage.value_ != kNone) [[likely]]
+    if (storage.epoch_ == trace_state_.epoch && storage.value_ != kNone) [[likely]]
       return storage.value_;
     return enter_trace(storage);
   }
@@ -34,16 +34,16 @@ class Recorder {
     return node(op, type, attrs, inputs, location_);
   }
   ValueId node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs, LocationId location) {
-    tape_.owners.push_back(nullptr);
-    tape_.locations.push_back(location);
-    return tape_.trace.add_node(op, type, attrs, inputs);
+    trace_state_.owners.push_back(nullptr);
+    trace_state_.locations.push_back(location);
+    return trace_state_.trace.add_node(op, type, attrs, inputs);
   }
   ValueId result(ValueId node, uint32_t index, TypeId type);  // directly after the node
-  TypeId type_of_value(ValueId value) const { return tape_.trace.records[value].type; }
+  TypeId type_of_value(ValueId value) const { return trace_state_.trace.records[value].type; }
 
   // The same value read twice through one geometry is one node.
   ValueId find_view(const ViewKey& key) const;  // kNone if it is the first
-  void remember_view(const ViewKey& key, ValueId value) { tape_.views.emplace(key, value); }
+  void remember_view(const ViewKey& key, ValueId value) { trace_state_.views.emplace(key, value); }
   // Whether a read or write of this geometry takes its offset by value, at the line of the op that is recorded.
   bool offset_varies(TypeId geometry) const { return ltc::offset_varies(location_, geometry); }
 
@@ -52,14 +52,14 @@ class Recorder {
   void bind(LazyStorage& storage, ValueId value, TypeId id, const Type& type) {
     if (!storage.is_empty()) prepare_write(storage, value);
     storage.declare(id, type);
-    LazyDevice::link(tape_, storage, value);
+    LazyDevice::link(trace_state_, storage, value);
   }
   // `to` holds what `from` holds: values are immutable, so nothing is copied.
   void share(LazyStorage& to, LazyStorage& from, TypeId type);
   void bind(LazyStorage& storage, BufferRef buffer, TypeId type);
 
   // Perhaps one program should not have more: end_trace() once this recorder is gone.
-  bool is_long() const { return tape_.trace.records.size() >= tape_.limit; }
+  bool is_long() const { return trace_state_.trace.records.size() >= trace_state_.limit; }
 
  private:
   friend class LazyDevice;
@@ -68,11 +68,11 @@ class Recorder {
   // It lets go of what it holds; `value`: of the trace, what it gets, or kNone for a buffer.
   void prepare_write(LazyStorage& storage, ValueId value);
   uint32_t note_overwritten(const LazyStorage& storage, ValueId value);
-  void refuse_stand_in(const LazyStorage& storage) const;
+  void refuse_placeholder(const LazyStorage& storage) const;
   ValueId enter_trace(LazyStorage& storage);
 
   LazyDevice& device_;
-  Tape& tape_;
+  TraceState& trace_state_;
   const LocationId location_;
   std::vector<BufferRef> dropped_;  // destroyed after the lock is given back: that may call the plugin
 };

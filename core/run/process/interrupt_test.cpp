@@ -83,8 +83,8 @@ TEST_F(InterruptTest, WaitsForTheDeviceAreInterrupted) {
   const auto memory = std::make_shared<Floats>(2);
   expect_interrupted([&] { queue().download(value, memory->data(), memory); });
   run_many();
-  const auto marker = queue().mark();
-  expect_interrupted([&] { marker->wait(); });
+  const auto fence = queue().add_fence();
+  expect_interrupted([&] { fence->wait(); });
   EXPECT_THAT(download(value), ElementsAre(1, 2));
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/log.h"
-#include "core/compile/lowering/blame.h"
+#include "core/compile/lowering/error_context.h"
 #include "core/run/process/fork.h"
 #include "core/run/queue/device_memory.h"
 
@@ -33,7 +33,7 @@ struct Completion::Work {
     const auto wait_for_event = [&] { return memory.device().wait(event, timeout_ns); };
     bool over = true;
     for (const auto& parent : parents) over = over && is_over([&] { return parent->try_wait(timeout_ns); });
-    over = over && is_over([&] { return step ? blaming(*step, wait_for_event) : wait_for_event(); });
+    over = over && is_over([&] { return step ? with_error_context(*step, wait_for_event) : wait_for_event(); });
     return {over, error};
   }
 
@@ -41,7 +41,7 @@ struct Completion::Work {
   ltc_event* const event;
   std::vector<std::shared_ptr<Completion>> parents;
   std::shared_ptr<const Step> step;
-  HostValue sent;
+  HostValue source;
 };
 
 Completion::Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
@@ -53,15 +53,15 @@ Completion::Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::
   work_ = std::move(work);
 }
 
-Completion::Completion(DeviceMemory& memory, ltc_event* event, HostValue sent) {
+Completion::Completion(DeviceMemory& memory, ltc_event* event, HostValue source) {
   if (!event) return;
   auto work = std::make_shared<Work>(memory, event);
-  work->sent = std::move(sent);
+  work->source = std::move(source);
   work_ = std::move(work);
 }
 
 Completion::~Completion() {
-  if (work_ && work_->sent.data && !forked()) wait_until_over();
+  if (work_ && work_->source.data && !forked()) wait_until_over();
 }
 
 bool Completion::try_wait(uint64_t timeout_ns) {

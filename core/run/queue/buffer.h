@@ -31,8 +31,8 @@ class Completion {
   // is what was submitted, for errors. `may_fail`: see below.
   Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
              std::shared_ptr<const Step> step, bool may_fail);
-  // Of a transfer. `sent` is what the device reads meanwhile: kept until it is done, so that the destructor waits.
-  Completion(DeviceMemory& memory, ltc_event* event, HostValue sent = {});
+  // Of a transfer. `source` is what the device reads meanwhile: kept until it is done, so that the destructor waits.
+  Completion(DeviceMemory& memory, ltc_event* event, HostValue source = {});
   ~Completion();
 
   // Returns when the work is done; throws its error, or the first of what it depended on.
@@ -66,7 +66,8 @@ class Completion {
 // Fields are written by the queue's thread, once, when the submission that makes the value runs; read by later submissions of the
 // same queue. Immutable after that. The destructor gives the handle back to the plugin and runs on any thread.
 struct Buffer {
-  Buffer(DeviceMemory& memory, TypeId type, bool is_stand_in = false) : memory(memory), type(type), is_stand_in(is_stand_in) {}
+  Buffer(DeviceMemory& memory, TypeId type, bool is_placeholder = false)
+      : memory(memory), type(type), is_placeholder(is_placeholder) {}
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -76,7 +77,7 @@ struct Buffer {
 
   DeviceMemory& memory;  // of the queue that it came from
   const TypeId type;
-  const bool is_stand_in;  // of an argument while a function is captured: no submission ever makes it
+  const bool is_placeholder;  // of an argument while a function is captured: no submission ever makes it
   HostValue host;
   ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the memory
   std::shared_ptr<Completion> completion;

@@ -3,7 +3,7 @@
 #include <bit>
 
 #include "core/base/log.h"
-#include "core/compile/lowering/blame.h"
+#include "core/compile/lowering/error_context.h"
 #include "core/report/fallback_policy.h"
 #include "core/report/metrics.h"
 #include "core/report/timeline.h"
@@ -28,12 +28,12 @@ ltc_type abi_type(TypeId id) {
   return result;
 }
 
-ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, TypeId kept) {
+ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, TypeId stored) {
   ltc_transfer_args args{};
   args.struct_size = LTC_SIZE_TO(ltc_transfer_args, source_offset_bytes);
   args.direction = direction;
   args.buffer = buffer;
-  args.size_bytes = type_of(kept).size_bytes();
+  args.size_bytes = type_of(stored).size_bytes();
   return args;
 }
 
@@ -42,13 +42,13 @@ constexpr size_t kSendingBytes = 256 << 20;  // of host memory that a device sti
 }  // namespace
 
 void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
-  const HostValue sent = convert(value, narrowing_.kept(value.type));
-  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, nullptr, sent.type);
-  args.from = sent.data.get();
+  const HostValue source = convert(value, demotion_.storage_type(value.type));
+  ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, nullptr, source.type);
+  args.from = source.data.get();
   static metrics::Counter& counter = metrics::counter(metrics::kBytesToDevice);
-  fill(buffer, sent.type, args, counter, sent);
+  fill(buffer, source.type, args, counter, source);
   if (!buffer.completion) return;
-  sending_.emplace_back(buffer.completion, args.size_bytes);
+  uploading_.emplace_back(buffer.completion, args.size_bytes);
   sending_bytes_ += args.size_bytes;
   limit_sending(kSendingBytes);
 }
@@ -68,13 +68,13 @@ auto DeviceQueue::with_memory(Work work) {
   return work();
 }
 
-void DeviceQueue::fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metrics::Counter& counter, HostValue sent) {
+void DeviceQueue::fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source) {
   Buffer made(*this, buffer.type);  // gives the handle back if the transfer is refused
-  made.own(with_memory([&] { return device_->create_buffer(abi_type(kept)); }));
+  made.own(with_memory([&] { return device_->create_buffer(abi_type(stored)); }));
   args.buffer = made.handle;
   if (args.size_bytes > 0) {
     if (ltc_event* event = device_->transfer(args)) {
-      newest_ = buffer.completion = std::make_shared<Completion>(*this, event, std::move(sent));
+      newest_ = buffer.completion = std::make_shared<Completion>(*this, event, std::move(source));
     }
     counter += static_cast<int64_t>(args.size_bytes);
   }
@@ -88,7 +88,7 @@ void DeviceQueue::tell(const Buffer& buffer) {
   if (buffer.error) std::rethrow_exception(buffer.error);
 }
 
-// Throws the buffer's error; sends its bytes if nobody has read them yet.
+// Throws the buffer's error; uploads its bytes if nobody has read them yet.
 void DeviceQueue::require(Buffer& buffer) {
   if (buffer.error) std::rethrow_exception(buffer.error);
   if (!buffer.handle && buffer.host.data) run_upload(std::exchange(buffer.host, {}), buffer);
@@ -107,13 +107,13 @@ void DeviceQueue::check(const Buffer& buffer) {
 
 void DeviceQueue::CopyOut::begin() {
   is_begun = true;
-  const TypeId kept = queue.narrowing_.kept(buffer->type);
-  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer->handle, kept);
+  const TypeId stored = queue.demotion_.storage_type(buffer->type);
+  ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer->handle, stored);
   if (args.size_bytes == 0) return;
-  if (kept != buffer->type) received = allocate_host_value(kept);
+  if (stored != buffer->type) received = allocate_host_value(stored);
   args.to = received.data ? received.data.get() : to;
   ltc_event* event = queue.device_->transfer(args);
-  if (event) copied = std::make_shared<Completion>(queue, event, HostValue{kept, received.data ? received.data : memory});
+  if (event) copied = std::make_shared<Completion>(queue, event, HostValue{stored, received.data ? received.data : memory});
 }
 
 template <typename IsOver>
@@ -131,7 +131,7 @@ bool DeviceQueue::CopyOut::advance(IsOver is_over) {
     copied->wait();
   }
   if (received.data) convert_elements(received, type_of(buffer->type).dtype, to);
-  const size_t size_bytes = type_of(queue.narrowing_.kept(buffer->type)).size_bytes();
+  const size_t size_bytes = type_of(queue.demotion_.storage_type(buffer->type)).size_bytes();
   metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(size_bytes);
   return true;
 }
@@ -142,7 +142,7 @@ void DeviceQueue::CopyOut::finish() {
 
 bool DeviceQueue::CopyOut::finish_soon() {
   return advance([](Completion& work) {
-    stay_awake(kAwaitResult, [&] { return work.is_over(); });
+    spin_until(kSpinForResult, [&] { return work.is_over(); });
     return work.is_over();
   });
 }
@@ -156,29 +156,29 @@ void DeviceQueue::run_upload(const HostValue& value, Buffer& buffer) {
   }
 }
 
-void DeviceQueue::run_fetch(const Buffer& source, Buffer& buffer) {
-  timeline::Span span("fetch");
+void DeviceQueue::run_copy_from_peer(const Buffer& source, Buffer& buffer) {
+  timeline::Span span("copy_from_peer");
   if (source.completion) source.completion->wait();  // there is no order between devices
-  const TypeId kept = narrowing_.kept(buffer.type);
-  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, kept);
+  const TypeId stored = demotion_.storage_type(buffer.type);
+  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, stored);
   args.source = source.handle;
-  fill(buffer, kept, args, metrics::counter(metrics::kBytesBetweenDevices));
+  fill(buffer, stored, args, metrics::counter(metrics::kBytesBetweenDevices));
   if (buffer.completion) buffer.completion->wait();  // until when the source must not go
 }
 
 void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
   timeline::Span span("resize");
   require(source);
-  const TypeId kept = narrowing_.kept(buffer.type);
-  ltc_transfer_args zeros = transfer_args(LTC_TO_DEVICE, nullptr, kept), copied = transfer_args(LTC_ON_DEVICE, nullptr, kept);
-  copied.size_bytes = std::min(zeros.size_bytes, type_of(narrowing_.kept(source.type)).size_bytes());
+  const TypeId stored = demotion_.storage_type(buffer.type);
+  ltc_transfer_args zeros = transfer_args(LTC_TO_DEVICE, nullptr, stored), copied = transfer_args(LTC_ON_DEVICE, nullptr, stored);
+  copied.size_bytes = std::min(zeros.size_bytes, type_of(demotion_.storage_type(source.type)).size_bytes());
   copied.source = source.handle;
   zeros.offset_bytes = copied.size_bytes;
   zeros.size_bytes -= copied.size_bytes;
   const std::vector<std::byte> bytes(zeros.size_bytes);
   zeros.from = bytes.data();
   Buffer made(*this, buffer.type);  // gives the handle back if something fails
-  made.own(with_memory([&] { return device_->create_buffer(abi_type(kept)); }));
+  made.own(with_memory([&] { return device_->create_buffer(abi_type(stored)); }));
   for (ltc_transfer_args* args : {&copied, &zeros}) {
     args->buffer = made.handle;
     if (args->size_bytes > 0) Completion(*this, device_->transfer(*args)).wait();
@@ -259,10 +259,10 @@ void DeviceQueue::recover(Run& run, std::exception_ptr error) {
 
 void DeviceQueue::copy_buffer(Buffer& source, Buffer& buffer) {
   require(source);
-  const TypeId kept = narrowing_.kept(buffer.type);
-  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, kept);
+  const TypeId stored = demotion_.storage_type(buffer.type);
+  ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, stored);
   args.source = source.handle;
-  fill(buffer, kept, args, metrics::counter(metrics::kBytesOnDevice));
+  fill(buffer, stored, args, metrics::counter(metrics::kBytesOnDevice));
   if (buffer.completion) buffer.completion->wait();
   buffer.completion = source.completion;  // a run that failed made no more of this than of its source
 }
@@ -315,7 +315,7 @@ bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   };
   ltc_event* event = nullptr;
   try {
-    event = blaming(step, [&] { return with_memory([&] { return device_->execute(args, outputs.data()); }); });
+    event = with_error_context(step, [&] { return with_memory([&] { return device_->execute(args, outputs.data()); }); });
   } catch (const host::BrokenContract&) {
     forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
@@ -351,14 +351,14 @@ void DeviceQueue::limit_pending(size_t at_most) {
   for (; pending_.size() > at_most; pending_.pop_front()) pending_.front()->wait_until_over();
 }
 
-// Forgets what was sent, and waits until no more than so many bytes are on their way.
+// Forgets what was uploaded, and waits until no more than so many bytes are on their way.
 void DeviceQueue::limit_sending(size_t at_most_bytes) {
-  while (!sending_.empty()) {
-    const auto& [completion, bytes] = sending_.front();
+  while (!uploading_.empty()) {
+    const auto& [completion, bytes] = uploading_.front();
     if (sending_bytes_ > at_most_bytes) completion->wait_until_over();
     if (!completion->is_over()) return;
     sending_bytes_ -= bytes;
-    sending_.pop_front();
+    uploading_.pop_front();
   }
 }
 

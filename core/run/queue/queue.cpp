@@ -20,7 +20,7 @@ constexpr int64_t kTinyRun = 7'000;         // ns: the same for a thread that is
 constexpr size_t kShortUpload = 256 << 10;  // bytes
 constexpr size_t kStagedBytes = 256 << 20;
 
-constexpr uint64_t kLinger = 20'000;  // ns for which the queue's thread stays awake at any pace
+constexpr uint64_t kShortSpin = 20'000;  // ns for which the queue's thread spins at any rate
 
 // The queue whose work the calling thread does. A plugin may end the process in the middle of it, and the end must not wait for
 // it.
@@ -44,7 +44,7 @@ void throw_to_reader(const std::exception_ptr& error) {
 }
 
 DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
-    : DeviceMemory(std::move(device)), narrowing_(Narrowing::of(*device_)), pending_limit_(window), window_(window) {}
+    : DeviceMemory(std::move(device)), demotion_(TypeDemotion::of(*device_)), pending_limit_(window), window_(window) {}
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
@@ -73,7 +73,7 @@ void DeviceQueue::submit(Task task) {
   }
   refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-  if (tasks_.empty() && !running_) pace_.note_arrival(timeline::now_ns());
+  if (tasks_.empty() && !running_) spin_policy_.note_arrival(timeline::now_ns());
   if (task.run_ns) task.run_ns = window_.add(*task.run_ns);
   tasks_.push_back(std::move(task));
   wanted_ = true;
@@ -83,21 +83,22 @@ void DeviceQueue::submit(Task task) {
 }
 
 // Steps follow each other: a thread that stays awake for the next one saves the submitter a system call and starts at once.
-void DeviceQueue::linger(std::unique_lock<std::mutex>& lock) {
-  const bool quick = pace_.quick();
+void DeviceQueue::spin_then_park(std::unique_lock<std::mutex>& lock) {
+  const bool spins = spin_policy_.should_spin();
   lock.unlock();
-  const bool disturbed = stay_awake(quick ? Pace::kStep : kLinger, [&] { return wanted_.load(std::memory_order_relaxed); });
+  const bool preempted =
+      spin_until(spins ? SpinPolicy::kLongestGap : kShortSpin, [&] { return wanted_.load(std::memory_order_relaxed); });
   lock.lock();
-  if (quick && disturbed) pace_.note_disturbed();
+  if (spins && preempted) spin_policy_.note_preempted();
 }
 
 bool DeviceQueue::take(Task& task) {
   std::unique_lock lock(mutex_);
-  bool lingered = false;
+  bool spun = false;
   while (tasks_.empty() || running_) {
     if (stopping_ && !running_) return false;
-    if (!std::exchange(lingered, true)) {
-      linger(lock);
+    if (!std::exchange(spun, true)) {
+      spin_then_park(lock);
       continue;
     }
     sleeping_ = true;  // again after each waking: who wakes takes it back, even while a short program still runs elsewhere
@@ -122,7 +123,7 @@ void DeviceQueue::work() {
       std::lock_guard lock(mutex_);
       if (task.run_ns) window_.remove(*task.run_ns);
       running_ = false;
-      if (tasks_.empty()) pace_.note_dry(timeline::now_ns());
+      if (tasks_.empty()) spin_policy_.note_idle(timeline::now_ns());
       if (window_.is_half_free()) room_.notify_all();
     }
     if (task.announce) task.announce();
@@ -138,7 +139,7 @@ bool DeviceQueue::try_here(Work work) {
   {
     std::lock_guard lock(mutex_);
     if (running_ || stopping_ || !tasks_.empty()) return false;
-    pace_.note_arrival(timeline::now_ns());
+    spin_policy_.note_arrival(timeline::now_ns());
     running_ = true;
     t_working = this;
   }
@@ -148,7 +149,7 @@ bool DeviceQueue::try_here(Work work) {
       t_working = nullptr;
       std::lock_guard lock(queue.mutex_);
       queue.running_ = false;
-      queue.pace_.note_dry(timeline::now_ns());
+      queue.spin_policy_.note_idle(timeline::now_ns());
       if ((!queue.tasks_.empty() || queue.stopping_) && std::exchange(queue.sleeping_, false)) queue.wake_.notify_one();
     }
   } end{*this};
@@ -157,29 +158,29 @@ bool DeviceQueue::try_here(Work work) {
   return true;
 }
 
-std::shared_ptr<Marker> DeviceQueue::mark(bool timed) {
+std::shared_ptr<Fence> DeviceQueue::add_fence(bool timed) {
   refuse_after_fork();
-  auto marker = std::make_shared<Marker>(*device_);
+  auto fence = std::make_shared<Fence>(*device_);
   bool passed = false;
   try_here([&] {
     if (timed && newest_ && !newest_->is_over()) return;  // would be waited for here
-    marker->arrive(newest_);
+    fence->arrive(newest_);
     passed = true;
   });
-  if (passed) return marker->announce(), marker;
-  const auto arrive = [this, timed, marker] {
+  if (passed) return fence->announce(), fence;
+  const auto arrive = [this, timed, fence] {
     if (timed && newest_) newest_->wait_until_over();
-    marker->arrive(newest_);
+    fence->arrive(newest_);
   };
-  submit({.work = arrive, .announce = [marker] { marker->announce(); }});
-  return marker;
+  submit({.work = arrive, .announce = [fence] { fence->announce(); }});
+  return fence;
 }
 
 void DeviceQueue::drain() {
   if (forked() || t_working == this) return;
   try {
-    mark(/*timed=*/true)->wait();  // so the queue's thread is the one that waits in the plugin, where no signal ends a wait
-  } catch (const Error&) {         // stopped meanwhile, which drains too
+    add_fence(/*timed=*/true)->wait();  // so the queue's thread is the one that waits in the plugin, where no signal ends a wait
+  } catch (const Error&) {              // stopped meanwhile, which drains too
   }
 }
 
@@ -228,7 +229,7 @@ BufferRef DeviceQueue::upload(HostValue value) {
   const size_t size = type_of(value.type).size_bytes();
   if (size <= kShortUpload) {
     refuse_after_stop();
-    buffer->host = std::move(value);  // sent by whoever reads it first
+    buffer->host = std::move(value);  // uploaded by whoever reads it first
     return buffer;
   }
   LongCall call;
@@ -247,7 +248,7 @@ void DeviceQueue::reserve_staging(size_t bytes) {
 
 bool DeviceQueue::copies_from(const DeviceQueue& other, TypeId type) const {
   return &device_->plugin() == &other.device_->plugin() && (device_->info().flags & LTC_DEVICE_PEER_COPY) &&
-         narrowing_.kept(type) == other.narrowing_.kept(type);
+         demotion_.storage_type(type) == other.demotion_.storage_type(type);
 }
 
 template <typename Make>
@@ -266,22 +267,22 @@ BufferRef DeviceQueue::make_from(BufferRef source, TypeId type, Make make) {
 }
 
 // Queues wait for what was submitted before, so never for each other.
-BufferRef DeviceQueue::fetch(BufferRef source) {
+BufferRef DeviceQueue::copy_from_peer(BufferRef source) {
   refuse_after_fork();
-  const auto sent = std::make_shared<std::promise<void>>();
+  const auto ready = std::make_shared<std::promise<void>>();
   auto& other = static_cast<DeviceQueue&>(source->memory);  // buffers come from queues
-  other.submit({[source, sent, &other] {
+  other.submit({[source, ready, &other] {
     try {
       other.require(*source);
-      sent->set_value();
+      ready->set_value();
     } catch (...) {
-      sent->set_exception(std::current_exception());
+      ready->set_exception(std::current_exception());
     }
   }});
   const TypeId type = source->type;
-  return make_from(std::move(source), type, [this, sent](const Buffer& from, Buffer& buffer) {
-    sent->get_future().get();
-    run_fetch(from, buffer);
+  return make_from(std::move(source), type, [this, ready](const Buffer& from, Buffer& buffer) {
+    ready->get_future().get();
+    run_copy_from_peer(from, buffer);
   });
 }
 
@@ -294,7 +295,7 @@ BufferRef DeviceQueue::resized(BufferRef source, TypeId type) {
 bool DeviceQueue::runs_beside(const Run& run) const {
   if (!run.program) return true;
   const int64_t typical = run.program->typical_ns.load(std::memory_order_relaxed);
-  return typical > kShortRun || (pace_.quick() && typical > kTinyRun && !run.is_awaited);
+  return typical > kShortRun || (spin_policy_.should_spin() && typical > kTinyRun && !run.is_awaited);
 }
 
 void DeviceQueue::execute(Run run) {
@@ -342,7 +343,7 @@ struct DeviceQueue::Download {
   }
   void wait() {
     const auto is_finished = [&] { return finished.load(); };
-    stay_awake(kAwaitResult, is_finished);
+    spin_until(kSpinForResult, is_finished);
     std::unique_lock lock(mutex);  // even if it has finished: the announcement must have ended
     wait_in_slices(changed, lock, is_finished);
   }

@@ -3,7 +3,7 @@
 // Everything that touches the device goes through here, so the plugin sees transfers and runs one after the other, and what is
 // submitted first runs first. The thread starts at the first submission and ends with stop().
 // Short work is done at once by who submits it, if the queue is idle: waking the thread would cost more than the work. Where it
-// comes at the pace of small steps the thread stays awake instead and does it beside what the program does next.
+// comes at the rate of small steps the thread stays awake instead and does it beside what the program does next.
 // Threads: all members from any thread, except where stated.
 // Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read
 //   such a buffer fails with the same error without running; later work goes on. A run that names its step is repeated op by op
@@ -20,14 +20,14 @@
 
 #include "core/base/spin_lock.h"
 #include "core/compile/cache/cache.h"
-#include "core/compile/lowering/narrowing.h"
 #include "core/compile/lowering/program.h"
+#include "core/compile/lowering/type_demotion.h"
 #include "core/report/metrics.h"
+#include "core/run/queue/adaptive_spin.h"
 #include "core/run/queue/buffer.h"
 #include "core/run/queue/device_memory.h"
+#include "core/run/queue/fence.h"
 #include "core/run/queue/host_ops.h"
-#include "core/run/queue/marker.h"
-#include "core/run/queue/pace.h"
 #include "core/run/queue/undo.h"
 #include "core/run/queue/window.h"
 
@@ -67,17 +67,17 @@ class DeviceQueue : public DeviceMemory {
   DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window);
   ~DeviceQueue();
 
-  const Narrowing& narrowing() const { return narrowing_; }  // of what the device keeps
+  const TypeDemotion& demotion() const { return demotion_; }  // of what the device keeps
 
-  // A buffer of `value`. The bytes are kept until they were sent: a long value at its place in the order, a short one when it is
-  // first read, so that it wakes nobody. Returns at once, unless so many bytes wait already that the host would come to hold
+  // A buffer of `value`. The bytes are kept until they were uploaded: a long value at its place in the order, a short one when it
+  // is first read, so that it wakes nobody. Returns at once, unless so many bytes wait already that the host would come to hold
   // a second copy of a model on its way to the device.
   BufferRef upload(HostValue value);
 
   // Whether the device copies from that one without the host's memory: both are of one plugin that does, and keep the type alike.
   bool copies_from(const DeviceQueue& other, TypeId type) const;
   // A buffer of what `source`, of such a queue, will hold. Returns at once: this queue waits for that one.
-  BufferRef fetch(BufferRef source);
+  BufferRef copy_from_peer(BufferRef source);
 
   // A buffer of `type` that begins as `source`, of this queue, does, as far as both go; zero behind that. Returns at once.
   BufferRef resized(BufferRef source, TypeId type);
@@ -95,7 +95,7 @@ class DeviceQueue : public DeviceMemory {
   void download(const BufferRef& buffer, void* to, std::shared_ptr<void> memory = nullptr);
 
   // This place in the queue's order. A timed one has the device finish what came before, so that its time is exact.
-  std::shared_ptr<Marker> mark(bool timed = false);
+  std::shared_ptr<Fence> add_fence(bool timed = false);
   // Throws the error of what was to produce the buffer, and the failure of a run that nobody was told of. After a drain.
   static void check(const Buffer& buffer);
 
@@ -120,7 +120,7 @@ class DeviceQueue : public DeviceMemory {
   struct Staged;
   void reserve_staging(size_t bytes);
   void work();
-  void linger(std::unique_lock<std::mutex>& lock);
+  void spin_then_park(std::unique_lock<std::mutex>& lock);
   bool runs_beside(const Run& run) const;
   void refuse_after_stop() const;
   bool take(Task& task);
@@ -133,7 +133,7 @@ class DeviceQueue : public DeviceMemory {
   template <typename Make>
   BufferRef make_from(BufferRef source, TypeId type, Make make);
   void run_upload(const HostValue& value, Buffer& buffer);
-  void run_fetch(const Buffer& source, Buffer& buffer);
+  void run_copy_from_peer(const Buffer& source, Buffer& buffer);
   void run_resize(Buffer& source, Buffer& buffer);
   void run_program(Run& run);
   void run_steps(const Run& run);
@@ -150,10 +150,10 @@ class DeviceQueue : public DeviceMemory {
   struct Download;
   bool would_wait(const Run& run);
   void copy_in(const HostValue& value, Buffer& buffer);
-  // The buffer gets memory, which the transfer fills from then on; `counter` counts the bytes, `sent` is what it reads.
-  void fill(Buffer& buffer, TypeId kept, ltc_transfer_args args, metrics::Counter& counter, HostValue sent = {});
+  // The buffer gets memory, which the transfer fills from then on; `counter` counts the bytes, `source` is what it reads.
+  void fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source = {});
 
-  const Narrowing narrowing_;
+  const TypeDemotion demotion_;
   const size_t pending_limit_;  // runs that an asynchronous device may have before it
 
   std::mutex mutex_;
@@ -161,13 +161,13 @@ class DeviceQueue : public DeviceMemory {
   std::deque<Task> tasks_;
   // What an asynchronous device may still work on: runs, and transfers that read host memory. Queue thread only.
   std::deque<std::shared_ptr<Completion>> pending_;
-  std::deque<std::pair<std::shared_ptr<Completion>, size_t>> sending_;  // and how many bytes
+  std::deque<std::pair<std::shared_ptr<Completion>, size_t>> uploading_;  // and how many bytes
   size_t sending_bytes_ = 0;
   OpPrograms op_programs_;              // of the step that was repeated last; whoever runs a task
   std::shared_ptr<Completion> newest_;  // submitted, a run or a transfer; null: all is done
   Window window_;                       // of runs queued or running
   size_t staged_bytes_ = 0;             // of long values queued
-  Pace pace_;
+  SpinPolicy spin_policy_;
   std::atomic<bool> is_asynchronous_{false};             // the device: it has said of a run that it goes on
   alignas(kCacheLine) std::atomic<bool> wanted_{false};  // there is a reason not to sleep
   bool running_ = false;                                 // the queue's thread runs a task, or somebody does in its place

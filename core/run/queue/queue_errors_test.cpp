@@ -238,11 +238,11 @@ TEST_F(QueueErrorsTest, DoubleIsKeptAsSingleByADeviceWithoutIt) {
   auto* numbers = static_cast<double*>(value.data.get());
   numbers[0] = 0.1, numbers[1] = -3;
   const BufferRef buffer = queue().upload(value);
-  const int64_t sent = metrics::counter_value(metrics::kBytesToDevice);
+  const int64_t uploaded = metrics::counter_value(metrics::kBytesToDevice);
   double received[2] = {};
   queue().download(buffer, received);
   EXPECT_THAT(received, ElementsAre(double{0.1f}, -3.0));
-  EXPECT_EQ(metrics::counter_value(metrics::kBytesToDevice) - sent, 8);
+  EXPECT_EQ(metrics::counter_value(metrics::kBytesToDevice) - uploaded, 8);
 }
 
 }  // namespace

@@ -119,9 +119,9 @@ TEST_F(QueueTest, WhatWasWaitedForIsReachedWhenAskedAgain) {
   open("test");
   set_runs_here([] { return false; });  // so that the queue's thread does the work
   for (int i = 0; i < 300; ++i) {
-    queue().mark()->wait();
+    queue().add_fence()->wait();
     set_runs_here([] { return true; });
-    EXPECT_TRUE(queue().mark()->reached()) << "in round " << i;
+    EXPECT_TRUE(queue().add_fence()->reached()) << "in round " << i;
     set_runs_here([] { return false; });
   }
 }
@@ -136,16 +136,16 @@ TEST_F(QueueTest, WhoAsksIsNotHeldUpByWhoWaits) {
   open("watched_async");
   const ProgramRef neg = program(kNeg);
   const BufferRef output = run(neg, upload({1, 2}));
-  const auto marker = queue().mark();
+  const auto fence = queue().add_fence();
   std::thread waiting([&] {
     waiter = std::this_thread::get_id();
-    marker->wait();
+    fence->wait();
   });
   waits.wait();
   const auto asking = std::async(std::launch::async, [&] {
-    while (!marker->reached()) std::this_thread::yield();
+    while (!fence->reached()) std::this_thread::yield();
     run(neg, output);  // the queue asks whether its operand is there
-    queue().mark();
+    queue().add_fence();
   });
   EXPECT_EQ(asking.wait_for(std::chrono::seconds(60)), std::future_status::ready);
   go_on.open();
@@ -282,7 +282,7 @@ TEST_F(QueueTest, ThePluginSeesThatSomebodyWaits) {
   const auto fill_window = [&] {
     for (size_t i = 0; i < Window::kMostRuns; ++i) run(neg, input);
   };
-  for (const auto& wait : std::vector<std::function<void()>>{[&] { queue().drain(); }, [&] { queue().mark()->wait(); },
+  for (const auto& wait : std::vector<std::function<void()>>{[&] { queue().drain(); }, [&] { queue().add_fence()->wait(); },
                                                              [&] { download(output); }, fill_window}) {
     std::thread waiting(wait);
     while (!is_awaited()) std::this_thread::yield();

@@ -179,7 +179,7 @@ const std::shared_ptr<const Program>& Recovery::program_of(ValueId node, Op& op)
   if (known.step != run_.step) known = {run_.step, std::vector<std::shared_ptr<const Program>>(step_.trace.records.size())};
   std::shared_ptr<const Program>& program = known.by_record[node];
   if (program && program->outputs.size() == op.results.size()) return program;  // else other results were missing then
-  auto compiled = compile(std::move(op.graph), {queue_.device(), queue_.narrowing(), step_.precision});
+  auto compiled = compile(std::move(op.graph), {queue_.device(), queue_.demotion(), step_.precision});
   check_fallbacks(*compiled);
   return program = std::move(compiled);
 }

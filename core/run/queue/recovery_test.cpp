@@ -146,12 +146,12 @@ TEST_P(RecoveryTest, StoragesThatShareAValueMayBothHaveBeenWritten) {
 }
 
 TEST_P(RecoveryTest, ACapturedFunctionLeavesItsArgumentsAsTheyWere) {
-  LazyStorage stand_in(device()), result(device()), x(device()), y(device());
+  LazyStorage placeholder(device()), result(device()), x(device()), y(device());
   Capture capturing(device());
-  capturing.add_argument(stand_in, f32({2}));
-  scale(stand_in, 2);
-  record(result, "aten::cos", {&stand_in});
-  record(stand_in, "aten::add.Tensor", {&stand_in, &result});
+  capturing.add_argument(placeholder, f32({2}));
+  scale(placeholder, 2);
+  record(result, "aten::cos", {&placeholder});
+  record(placeholder, "aten::add.Tensor", {&placeholder, &result});
   LazyStorage* const results[] = {&result};
   const Captured captured = capturing.finish(results);
   fill(x, {1, 2});

@@ -227,7 +227,7 @@ class BackwardEngine : public Engine {
 
 }  // namespace
 
-bool is_plain_backward() {
+bool nothing_intercepts_backward() {
   constexpr c10::DispatchKeySet usual = c10::default_included_set | c10::autocast_dispatch_keyset;
   return (c10::impl::tls_local_dispatch_key_set().included_ - usual).empty() && !at::hasCallbacks() &&
          !torch::autograd::AnomalyMode::is_enabled() && !c10::AutogradState::get_tls_state().get_multithreading_enabled();

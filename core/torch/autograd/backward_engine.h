@@ -14,7 +14,7 @@ namespace ltc {
 
 // Whether nothing in this thread or process wants to see a backward's nodes one by one: no profiler, anomaly mode, transform or
 // dispatch mode, and no threads of PyTorch's to run them.
-LTC_API bool is_plain_backward();
+LTC_API bool nothing_intercepts_backward();
 
 // As Engine::execute of PyTorch's default engine, without captures. Its nodes are evaluated one after another in PyTorch's order,
 // as if all were one node; the counter InlinedBackwardNodes has their number. From the first one on that has hooks, or is of a

@@ -13,12 +13,12 @@ namespace ltc {
 namespace {
 
 // Like a recorded draw, each call takes its numbers from where the generator stands.
-void draw(const Draw& draw, std::vector<Scalar>& scalars) {
-  auto& generator = *static_cast<at::Generator*>(draw.generator.get());
+void draw(const RngUse& use, std::vector<Scalar>& scalars) {
+  auto& generator = *static_cast<at::Generator*>(use.generator.get());
   std::lock_guard lock(generator.mutex());
   auto* lazy = static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl());
-  scalars[draw.seed].i = static_cast<int64_t>(lazy->current_seed());
-  scalars[draw.offset].i = static_cast<int64_t>(lazy->reserve(type_of(draw.type)));
+  scalars[use.seed].i = static_cast<int64_t>(lazy->current_seed());
+  scalars[use.offset].i = static_cast<int64_t>(lazy->reserve(type_of(use.type)));
 }
 
 // An empty tensor reads as zeros; from here on it holds them.
@@ -33,14 +33,14 @@ void fill_empty(const TensorArguments& arguments) {
 }  // namespace
 
 TensorArguments::TensorArguments(LazyDevice& device, std::vector<at::Tensor> given)
-    : device(device), tensors(std::move(given)), sent(tensors.size(), false) {
+    : device(device), tensors(std::move(given)), uploaded(tensors.size(), false) {
   storages.reserve(tensors.size());
   for (size_t i = 0; i < tensors.size(); ++i) {
     TORCH_CHECK_NOT_IMPLEMENTED(tensors[i].layout() == c10::kStrided, "torch.compile and ltc.jit take no tensor of layout ",
                                 tensors[i].layout(), ", as argument ", i,
                                 " is: hand its indices and values to the function, which makes the sparse tensor of them");
     if (!is_lazy(tensors[i])) {
-      sent[i] = true;
+      uploaded[i] = true;
       tensors[i] = to_lazy(device, tensors[i]);
     }
     storages.push_back(&lazy_storage(tensors[i].unsafeGetTensorImpl()));
@@ -72,7 +72,7 @@ bool CapturedFunction::computes_like(const CapturedFunction& other) const {
 }
 
 std::vector<at::Tensor> CapturedFunction::call(const TensorArguments& arguments, std::vector<Scalar> scalars) const {
-  for (const Draw& one : captured_.draws) draw(one, scalars);
+  for (const RngUse& one : captured_.rng_uses) draw(one, scalars);
   return run(arguments, scalars);
 }
 
@@ -110,33 +110,33 @@ FunctionCapture::FunctionCapture(TensorArguments arguments)
     : arguments_(std::move(arguments)), storages_(arguments_.tensors.size()), capture_(arguments_.device) {
   for (uint32_t i = 0; i < arguments_.tensors.size(); ++i) {
     const auto* tensor = arguments_.tensors[i].unsafeGetTensorImpl();
-    const LazyDevice::Held held = arguments_.held[i];
+    const LazyDevice::StorageSnapshot held = arguments_.held[i];
     if (held.first == i) {
       storages_[i] = new_storage(arguments_.device, tensor->unsafe_storage().nbytes());
       capture_.add_argument(lazy_storage(storages_[i].unsafeGetStorageImpl()), held.type);
       function_->distinct_.push_back(i);
     }
     function_->arguments_.push_back({TensorGeometry(*tensor), held});
-    stand_ins_.push_back(function_->arguments_[i].geometry.over(storages_[held.first]));
+    placeholders_.push_back(function_->arguments_[i].geometry.over(storages_[held.first]));
   }
 }
 
 // A capture that came to nothing has drawn nothing.
 FunctionCapture::~FunctionCapture() {
-  const auto& draws = capture_.draws();
-  for (auto draw = draws.rbegin(); draw != draws.rend(); ++draw) {
-    auto& generator = *static_cast<at::Generator*>(draw->generator.get());
+  const auto& rng_uses = capture_.rng_uses();
+  for (auto use = rng_uses.rbegin(); use != rng_uses.rend(); ++use) {
+    auto& generator = *static_cast<at::Generator*>(use->generator.get());
     std::lock_guard lock(generator.mutex());
     static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl())
-        ->set_offset(static_cast<uint64_t>(capture_.tape().scalars[draw->offset].i));
+        ->set_offset(static_cast<uint64_t>(capture_.trace_state().scalars[use->offset].i));
   }
 }
 
 // A call gives its arguments new contents and nothing else: the rest of what the function did to them would be lost.
-void FunctionCapture::check_stand_ins() {
-  for (size_t i = 0; i < stand_ins_.size(); ++i) {
+void FunctionCapture::check_placeholders() {
+  for (size_t i = 0; i < placeholders_.size(); ++i) {
     const auto& [geometry, held] = function_->arguments_[i];
-    const c10::TensorImpl* tensor = stand_ins_[i].unsafeGetTensorImpl();
+    const c10::TensorImpl* tensor = placeholders_[i].unsafeGetTensorImpl();
     const c10::Storage& storage = storages_[held.first];
     const size_t size_bytes = arguments_.tensors[i].storage().nbytes();
     const std::string subject = cat("the tensor in place ", i, " of its arguments and parameters was given ");
@@ -146,7 +146,7 @@ void FunctionCapture::check_stand_ins() {
                           c10::IntArrayRef(geometry.sizes), " and ", c10::IntArrayRef(geometry.strides)));
     }
     if (storage.nbytes() != size_bytes) capture_.refuse(cat(subject, storage.nbytes(), " bytes, and had ", size_bytes));
-    if (stand_ins_[i].grad().defined()) capture_.refuse(subject + "a gradient (.grad)");
+    if (placeholders_[i].grad().defined()) capture_.refuse(subject + "a gradient (.grad)");
   }
 }
 
@@ -161,18 +161,18 @@ uint32_t FunctionCapture::own_storage(const at::Tensor& result) {
 
 std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> FunctionCapture::finish(
     const std::vector<at::Tensor>& results) {
-  check_stand_ins();
+  check_placeholders();
   for (const at::Tensor& result : results) {
     if (!is_lazy(result)) capture_.refuse(cat("a result is on ", result.device().str()));
     if (result.layout() != c10::kStrided) capture_.refuse("a result is a sparse tensor: return its indices and values");
     const TensorGeometry geometry(*result.unsafeGetTensorImpl());
-    const auto same = std::ranges::find_if(stand_ins_, [&](const at::Tensor& one) { return one.is_same(result); });
-    const auto base = std::ranges::find_if(stand_ins_, [&](const at::Tensor& one) { return one.is_alias_of(result); });
+    const auto same = std::ranges::find_if(placeholders_, [&](const at::Tensor& one) { return one.is_same(result); });
+    const auto base = std::ranges::find_if(placeholders_, [&](const at::Tensor& one) { return one.is_alias_of(result); });
     using Result = CapturedFunction::Result;
-    if (same != stand_ins_.end()) {
-      function_->results_.push_back({Result::kArgument, static_cast<uint32_t>(same - stand_ins_.begin()), geometry});
-    } else if (base != stand_ins_.end()) {
-      function_->results_.push_back({Result::kViewOfArgument, static_cast<uint32_t>(base - stand_ins_.begin()), geometry});
+    if (same != placeholders_.end()) {
+      function_->results_.push_back({Result::kArgument, static_cast<uint32_t>(same - placeholders_.begin()), geometry});
+    } else if (base != placeholders_.end()) {
+      function_->results_.push_back({Result::kViewOfArgument, static_cast<uint32_t>(base - placeholders_.begin()), geometry});
     } else {
       function_->results_.push_back({Result::kOwn, own_storage(result), geometry});
     }
@@ -181,8 +181,8 @@ std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> Func
   for (const Binding& binding : function_->captured_.bindings) {
     if (binding.storage >= function_->distinct_.size()) continue;
     const uint32_t argument = function_->distinct_[binding.storage];
-    TORCH_CHECK(!arguments_.sent[argument], "a tensor of the CPU is written by a function on device ", kDeviceName, ": argument ",
-                argument, "; move it with .to(\"", kDeviceName, "\") first");
+    TORCH_CHECK(!arguments_.uploaded[argument], "a tensor of the CPU is written by a function on device ", kDeviceName,
+                ": argument ", argument, "; move it with .to(\"", kDeviceName, "\") first");
     for (uint32_t i = 0; i < arguments_.held.size(); ++i) {
       if (arguments_.held[i].first == argument) function_->written_.push_back(i);
     }

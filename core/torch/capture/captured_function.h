@@ -11,13 +11,13 @@
 
 namespace ltc {
 
-// The tensors of one call, all on the device: those of the CPU are sent there.
+// The tensors of one call, all on the device: those of the CPU are uploaded there.
 struct LTC_API TensorArguments {
   LazyDevice& device;
   std::vector<at::Tensor> tensors;
   std::vector<LazyStorage*> storages;  // of each tensor
-  std::vector<LazyDevice::Held> held;
-  std::vector<bool> sent;  // which came from the CPU
+  std::vector<LazyDevice::StorageSnapshot> held;
+  std::vector<bool> uploaded;  // which came from the CPU
 
   TensorArguments(LazyDevice& device, std::vector<at::Tensor> tensors);
 };
@@ -38,7 +38,7 @@ class LTC_API CapturedFunction {
 
   struct Argument {
     TensorGeometry geometry;
-    LazyDevice::Held held;
+    LazyDevice::StorageSnapshot held;
     bool operator==(const Argument&) const = default;
   };
   struct Result {
@@ -57,26 +57,26 @@ class LTC_API CapturedFunction {
   std::vector<Result> results_;
 };
 
-// While it lives, what the calling thread does with the stand-ins is recorded.
+// While it lives, what the calling thread does with the placeholders is recorded.
 class LTC_API FunctionCapture {
  public:
   explicit FunctionCapture(TensorArguments arguments);
   ~FunctionCapture();
 
-  const std::vector<at::Tensor>& stand_ins() const { return stand_ins_; }
+  const std::vector<at::Tensor>& placeholders() const { return placeholders_; }
   const std::string& refusal() const { return capture_.refusal(); }
 
   // The function, and what its first call gives. Throws if a result cannot be given again.
   std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> finish(const std::vector<at::Tensor>& results);
 
  private:
-  void check_stand_ins();
+  void check_placeholders();
   uint32_t own_storage(const at::Tensor& result);
 
   TensorArguments arguments_;
-  std::vector<c10::Storage> storages_;  // of the stand-ins, which the function may put over others; outlive the capture
+  std::vector<c10::Storage> storages_;  // of the placeholders, which the function may put over others; outlive the capture
   Capture capture_;
-  std::vector<at::Tensor> stand_ins_;
+  std::vector<at::Tensor> placeholders_;
   std::vector<LazyStorage*> result_storages_;
   std::shared_ptr<CapturedFunction> function_ = std::make_shared<CapturedFunction>();
 };

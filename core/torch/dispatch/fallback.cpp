@@ -34,9 +34,9 @@ class EagerCall {
       }
     }
     op.callBoxed(&stack_);
-    for (const auto& [lazy, cpu] : written_) send_back(lazy, cpu);
+    for (const auto& [lazy, cpu] : written_) write_back(lazy, cpu);
     for (size_t i = stack_.size() - schema_.returns().size(); i < stack_.size(); ++i) {
-      stack_[i] = map_tensors(stack_[i], [this](const at::Tensor& tensor) { return send(tensor); });
+      stack_[i] = map_tensors(stack_[i], [this](const at::Tensor& tensor) { return upload(tensor); });
     }
   }
 
@@ -90,8 +90,8 @@ class EagerCall {
   }
 
   // An op may have resized what it writes.
-  void send_back(const at::Tensor& lazy, const at::Tensor& cpu) {
-    if (is_sparse(lazy)) return assign_sparse(lazy, send_new(cpu));
+  void write_back(const at::Tensor& lazy, const at::Tensor& cpu) {
+    if (is_sparse(lazy)) return assign_sparse(lazy, upload_new(cpu));
     if (lazy.sizes() != cpu.sizes()) {
       lazy.resize_(cpu.sizes());
       if (cpu.is_non_overlapping_and_dense()) {
@@ -102,7 +102,7 @@ class EagerCall {
     moved_bytes_ += static_cast<int64_t>(cpu.nbytes());
   }
 
-  at::Tensor send(const at::Tensor& result) {
+  at::Tensor upload(const at::Tensor& result) {
     if (!result.defined() || !device_) return result;
     for (const auto& [lazy, cpu] : written_) {
       if (cpu.is_same(result)) return lazy;
@@ -111,15 +111,15 @@ class EagerCall {
       if (!is_sparse(result) && cpu.is_alias_of(result) && cpu.scalar_type() == result.scalar_type())
         return lazy.as_strided(result.sizes(), result.strides(), result.storage_offset());
     }
-    return send_new(result);
+    return upload_new(result);
   }
 
-  at::Tensor send_new(const at::Tensor& result) {
-    const auto send_part = [&](const at::Tensor& part) {
+  at::Tensor upload_new(const at::Tensor& result) {
+    const auto upload_part = [&](const at::Tensor& part) {
       moved_bytes_ += static_cast<int64_t>(part.nbytes());
       return to_lazy(*device_, part);
     };
-    return is_sparse(result) ? map_parts(result, send_part) : send_part(result);
+    return is_sparse(result) ? map_parts(result, upload_part) : upload_part(result);
   }
 
   const c10::FunctionSchema& schema_;
@@ -127,9 +127,9 @@ class EagerCall {
   torch::jit::Stack& stack_;
   LazyDevice* device_ = nullptr;
   int64_t moved_bytes_ = 0;                                          // both ways
-  std::unordered_map<c10::StorageImpl*, at::Tensor> of_storage_;     // by lazy storage: the CPU stand-in that was made first
+  std::unordered_map<c10::StorageImpl*, at::Tensor> of_storage_;     // by lazy storage: the CPU copy that was made first
   std::unordered_map<c10::TensorImpl*, at::Tensor> of_sparse_;       // by lazy tensor
-  std::vector<std::pair<at::Tensor, at::Tensor>> written_, viewed_;  // lazy, its CPU stand-in
+  std::vector<std::pair<at::Tensor, at::Tensor>> written_, viewed_;  // lazy, its CPU copy
 };
 
 }  // namespace

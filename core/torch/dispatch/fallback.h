@@ -7,7 +7,7 @@
 
 namespace ltc {
 
-// Runs `entry.called` with the arguments on the stack: fetches lazy ones, runs the CPU kernel, sends results and what was
+// Runs `entry.called` with the arguments on the stack: fetches lazy ones, runs the CPU kernel, uploads results and what was
 // written. `reason` says why it is not traced, as the end of a sentence. LTC_FALLBACK: allow, warn (each op once) or error
 // (throws, naming the op).
 void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack, const char* reason);

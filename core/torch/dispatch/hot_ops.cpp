@@ -46,7 +46,7 @@ at::Tensor record_boxed(OpEntry& op, const Args&... args) {
 }
 
 // The result of an op of one; undefined for a call that only the boxed recorder can take.
-at::Tensor record_if_usual(Recording& recording) {
+at::Tensor try_record(Recording& recording) {
   if (recording.has_foreign() || !recording.device()) [[unlikely]]
     return {};
   Recorder recorder(*recording.device());
@@ -57,7 +57,7 @@ at::Tensor record_if_usual(Recording& recording) {
 }
 
 // Whether the first operand now holds the result. Only where that is of its own type and all that its storage holds.
-bool rewrite_if_usual(Recording& recording) {
+bool try_rewrite(Recording& recording) {
   if (recording.has_foreign() || !recording.device()) [[unlikely]]
     return false;
   Recorder recorder(*recording.device());
@@ -74,7 +74,7 @@ struct Hot {
     Recording recording(op);
     size_t i = 0;
     (add(recording, op, i++, args), ...);
-    at::Tensor result = record_if_usual(recording);
+    at::Tensor result = try_record(recording);
     return result.defined() ? result : record_boxed(op, args...);
   }
 
@@ -108,7 +108,7 @@ struct HotInPlace {
     recording.add_tensor(self.unsafeGetTensorImpl());
     size_t i = 1;
     (add(recording, op, i++, args), ...);
-    if (!rewrite_if_usual(recording)) record_boxed(op, self, args...);
+    if (!try_rewrite(recording)) record_boxed(op, self, args...);
     return self;
   }
 };
@@ -119,7 +119,7 @@ at::Tensor& multiply_by_number(at::Tensor& self, const at::Scalar& number) {
   Recording recording(op);
   recording.add_tensor(self.unsafeGetTensorImpl());
   recording.add_number_tensor(to_number(number));
-  if (!rewrite_if_usual(recording)) record_boxed(op, self, at::native::wrapped_scalar_tensor(number));
+  if (!try_rewrite(recording)) record_boxed(op, self, at::native::wrapped_scalar_tensor(number));
   return self;
 }
 
@@ -182,7 +182,7 @@ void add_all(torch::Library& m) {
 // ---- Python's operators
 
 // No mode, transform, autocast, tracer or profiler is to see a call with these keys.
-bool is_plain(c10::DispatchKeySet keys) {
+bool nothing_intercepts_call(c10::DispatchKeySet keys) {
   const auto local = c10::impl::tls_local_dispatch_key_set();
   keys = ((keys | local.included_) - local.excluded_).remove(c10::DispatchKey::BackendSelect);  // concerns factories only
   return keys.highestPriorityTypeId() == c10::DispatchKey::AutogradPrivateUse1 && reaches_device(keys) &&
@@ -201,7 +201,7 @@ OpEntry& entry_of(Operator op) {
 
 at::Tensor finish(Recording& recording, Operator op) {
   if (op == Operator::kAdd || op == Operator::kSub) recording.add_absent();  // alpha is 1
-  return record_if_usual(recording);
+  return try_record(recording);
 }
 
 // What `record` gives, remembered by autograd.
@@ -224,7 +224,7 @@ TORCH_LIBRARY_IMPL(aten, AutogradPrivateUse1, m) { add_all<At::kAutograd>(m); }
 }  // namespace
 
 at::Tensor record_operator(Operator op, const at::Tensor& a, const at::Tensor& b) {
-  if (has_forward_gradient(a) || has_forward_gradient(b) || !is_plain(a.key_set() | b.key_set())) return {};
+  if (has_forward_gradient(a) || has_forward_gradient(b) || !nothing_intercepts_call(a.key_set() | b.key_set())) return {};
   const auto record = [op](const at::Tensor& a, const at::Tensor& b) {
     Recording recording(entry_of(op));
     recording.add_tensor(a.unsafeGetTensorImpl());
@@ -237,7 +237,7 @@ at::Tensor record_operator(Operator op, const at::Tensor& a, const at::Tensor& b
 }
 
 at::Tensor record_operator(Operator op, const at::Tensor& a, const Number& number) {
-  if (has_forward_gradient(a) || !is_plain(a.key_set())) return {};
+  if (has_forward_gradient(a) || !nothing_intercepts_call(a.key_set())) return {};
   const auto record = [&](const at::Tensor& a, const at::Tensor&) {
     Recording recording(entry_of(op));
     recording.add_tensor(a.unsafeGetTensorImpl());

@@ -7,10 +7,10 @@
 #include <cmath>
 
 #include "core/report/metrics.h"
+#include "core/torch/dispatch/dummy_inputs.h"
 #include "core/torch/dispatch/map_tensors.h"
 #include "core/torch/dispatch/shape_rules.h"
 #include "core/torch/dispatch/small_calls.h"
-#include "core/torch/dispatch/stand_ins.h"
 
 namespace ltc {
 namespace {
@@ -30,21 +30,21 @@ torch::jit::Stack infer_structured(const OpEntry& entry, torch::jit::Stack stack
   return stack;
 }
 
-// The CPU kernel itself, once, on stand-ins. Exact by construction, strides included, and costs one eager run of the op per new
-// combination of types. Where no filling suits it, the op runs eagerly on the values, which also raises the user's error in the
-// op's own words.
+// The CPU kernel itself, once, on dummy inputs. Exact by construction, strides included, and costs one eager run of the op per
+// new combination of types. Where no filling suits it, the op runs eagerly on the values, which also raises the user's error in
+// the op's own words.
 std::optional<std::vector<TypeId>> infer_on_cpu(const OpEntry& entry, const torch::jit::Stack& stack) {
   for (const Fill fill : kFills) {
-    if (auto outputs = try_on(entry, stand_ins(stack, fill, false))) return outputs;
+    if (auto outputs = try_on(entry, dummy_inputs(stack, fill, false))) return outputs;
   }
   return std::nullopt;
 }
 
 // ---- calls that are too large to be tried
 
-std::atomic<double> g_largest_trial = 128 << 20;  // bytes of operands and results
+std::atomic<double> g_dry_run_limit = 128 << 20;  // bytes of operands and results
 
-// The bytes of stand-ins: a few elements may lie far apart.
+// The bytes of dummy inputs: a few elements may lie far apart.
 double operand_bytes(const torch::jit::Stack& stack) {
   double bytes = 0;
   for_each_tensor(stack, [&](const at::Tensor& tensor) {
@@ -104,7 +104,7 @@ constexpr std::string_view kKernelKnowsBetter[] = {"aten::_embedding_bag", "aten
 std::optional<std::vector<TypeId>> infer_on_meta(const OpEntry& entry, const torch::jit::Stack& stack) {
   const std::string& name = entry.recorded->operator_name().name;
   if (std::ranges::find(kKernelKnowsBetter, name) != std::end(kKernelKnowsBetter)) return std::nullopt;
-  return try_on(entry, stand_ins(stack, Fill::kZeros, false, at::kMeta));
+  return try_on(entry, dummy_inputs(stack, Fill::kZeros, false, at::kMeta));
 }
 
 // Recurrent layers keep memory for their gradients whose size oneDNN alone knows. With another size they would write beyond it.
@@ -122,7 +122,7 @@ bool may_make_square(const OpEntry& entry) {
 
 // The results of a call that would take much to try; nothing for all others.
 std::optional<std::vector<TypeId>> infer_if_large(const OpEntry& entry, const torch::jit::Stack& stack, bool asks_kernel) {
-  const double bytes = operand_bytes(stack), limit = g_largest_trial;
+  const double bytes = operand_bytes(stack), limit = g_dry_run_limit;
   const bool is_large = bytes > limit || most_elements(entry, stack) * sizeof(double) > limit;
   if (!is_large && (!may_make_square(entry) || elements_of_square(stack) * sizeof(double) <= limit)) return std::nullopt;
   auto outputs = can_be_small(entry) ? infer_from_small_calls(entry, stack, asks_kernel) : std::nullopt;
@@ -135,11 +135,11 @@ bool is_of_other_library(const OpEntry& entry) {
   return !name.starts_with("aten::") && !name.starts_with("ltc::");
 }
 
-// Ops of other libraries: what they give for stand-ins says nothing, as sizes may depend on values. Their shape function does
+// Ops of other libraries: what they give for dummy inputs says nothing, as sizes may depend on values. Their shape function does
 // (register_fake, a Meta kernel); one without runs eagerly.
 std::optional<std::vector<TypeId>> infer_by_meta(const OpEntry& entry, const torch::jit::Stack& stack) {
   if (entry.kind == OpKind::kWriting || !entry.recorded->hasKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
-  return try_on(entry, stand_ins(stack, Fill::kZeros, false, at::kMeta));
+  return try_on(entry, dummy_inputs(stack, Fill::kZeros, false, at::kMeta));
 }
 
 Attr constant_attr(const Arg& arg, const c10::IValue& value) {
@@ -252,7 +252,7 @@ bool fills_empty_outputs(const OpEntry& entry, const c10::IValue* args, const Si
 
 bool is_inferring() { return t_inferring; }
 
-void set_largest_trial(double bytes) { g_largest_trial = bytes; }
+void set_dry_run_limit(double bytes) { g_dry_run_limit = bytes; }
 
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args, bool asks_kernel) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -261,18 +261,18 @@ std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args, bo
   return Signature{std::move(*outputs), node_attrs(entry, args)};
 }
 
-std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, const Signature& signature) {
+std::vector<TypeId> dry_run(const OpEntry& entry, const c10::IValue* args, const Signature& signature) {
   static metrics::Counter& dry_runs = metrics::counter(metrics::kDryRuns);
   ++dry_runs;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   const torch::jit::Stack stack(args, args + entry.args.size() + entry.out_count);
-  const bool is_large = operand_bytes(stack) + bytes_of(signature.outputs) > g_largest_trial;
+  const bool is_large = operand_bytes(stack) + bytes_of(signature.outputs) > g_dry_run_limit;
   if (is_large && fills_empty_outputs(entry, args, signature)) return signature.outputs;
   const c10::DeviceType device = is_large ? at::kMeta : at::kCPU;
   std::exception_ptr first;
   for (const Fill fill : kFills) {
-    const torch::jit::Stack stand_in = stand_ins(stack, fill, true, device);
-    torch::jit::Stack results = stand_in;
+    const torch::jit::Stack dummies = dummy_inputs(stack, fill, true, device);
+    torch::jit::Stack results = dummies;
     try {
       entry.called.callBoxed(&results);
     } catch (...) {
@@ -280,7 +280,7 @@ std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, cons
       continue;
     }
     std::vector<TypeId> geometries;
-    for (const at::Tensor& tensor : written_tensors(entry, stand_in.data())) geometries.push_back(type_of_result(tensor));
+    for (const at::Tensor& tensor : written_tensors(entry, dummies.data())) geometries.push_back(type_of_result(tensor));
     return geometries;
   }
   std::rethrow_exception(first);

@@ -25,13 +25,14 @@ struct Signature {
 // for these shapes. Calls dispatcher kernels: hold no lock. Takes memory for small tensors only.
 std::optional<Signature> infer(const OpEntry& entry, const c10::IValue* args, bool asks_kernel = false);
 
-// Runs `entry.called` on CPU stand-ins for its `args`, which share memory as the arguments do, and throws its errors. Some errors
-// depend on more than operand types: an output of another dtype or size, or one that overlaps an operand. Returns the geometries
-// of the written arguments after the call, in order. `signature` is that of the call. Stand-ins of a large call have no memory.
-std::vector<TypeId> rehearse(const OpEntry& entry, const c10::IValue* args, const Signature& signature);
+// Runs `entry.called` on dummy inputs on the CPU for its `args`, which share memory as the arguments do, and throws its errors.
+// Some errors depend on more than operand types: an output of another dtype or size, or one that overlaps an operand. Returns the
+// geometries of the written arguments after the call, in order. `signature` is that of the call. Dummy inputs of a large call
+// have no memory.
+std::vector<TypeId> dry_run(const OpEntry& entry, const c10::IValue* args, const Signature& signature);
 
 // For tests: calls of more bytes are not tried as they are. 128 MiB, unless it is set.
-LTC_API void set_largest_trial(double bytes);
+LTC_API void set_dry_run_limit(double bytes);
 
 // Set while PyTorch's structured kernels compute a geometry: their calls of the .out form return at once.
 bool is_inferring();

@@ -44,8 +44,9 @@ void repeat_interleave(const c10::OperatorHandle& op, torch::jit::Stack* stack) 
   const OpEntry& entry = OpEntry::of(op);
   const at::Tensor counts = torch::jit::peek(*stack, 0, 2).toTensor();
   const c10::IValue total = torch::jit::peek(*stack, 1, 2);
-  const bool is_usual = counts.dim() == 1 && counts.numel() > 0 && c10::isIntegralType(counts.scalar_type(), false);
-  if (!total.isInt() || !is_usual || t_capture) return run_eagerly(entry, *stack, "the size of its result depends on values");
+  const bool is_vector_of_counts = counts.dim() == 1 && counts.numel() > 0 && c10::isIntegralType(counts.scalar_type(), false);
+  if (!total.isInt() || !is_vector_of_counts || t_capture)
+    return run_eagerly(entry, *stack, "the size of its result depends on values");
   const at::Tensor ends = counts.cumsum(0);
   assert_later(counts.ge(0).all(), "repeats can not be negative");
   assert_later(ends.select(0, -1).eq(total.toInt()), "allocated size does not match required size");

@@ -197,11 +197,11 @@ class Call {
       if (!std::ranges::equal(targets_[i].sizes(), type.sizes)) return false;
       if (to_dtype(targets_[i].scalar_type()) != type.dtype && !casts_to(targets_[i], type)) return false;
     }
-    return entry_.kind == OpKind::kWriting || is_rehearsed_ || !overlaps();
+    return entry_.kind == OpKind::kWriting || dry_run_done_ || !overlaps();
   }
 
   bool casts_to(const at::Tensor& to, const Type& type) const {
-    return entry_.structured && (is_rehearsed_ || entry_.kind == OpKind::kInPlace) &&
+    return entry_.structured && (dry_run_done_ || entry_.kind == OpKind::kInPlace) &&
            c10::canCast(to_scalar_type(type.dtype), to.scalar_type());
   }
 
@@ -236,14 +236,14 @@ class Call {
     return !entry_.called.hasTag(at::Tag::pointwise) || at::get_overlap_status(operand, to) != at::MemOverlapStatus::Full;
   }
 
-  // The targets are not simply what the op gives. PyTorch says on stand-ins what it makes of them. Kernels that do not cast their
-  // results on the way out may compute in the output's dtype: then the op is recorded as it was called.
+  // The targets are not simply what the op gives. PyTorch says on dummy inputs what it makes of them. Kernels that do not cast
+  // their results on the way out may compute in the output's dtype: then the op is recorded as it was called.
   bool adapt(const Signature& signature) {
-    if (entry_.kind == OpKind::kWriting) return resize_targets(rehearse(entry_, args_, signature)), false;
-    if (is_rehearsed_ || computes_in_other_dtype(signature)) return record(OpEntry::writing(entry_.called), stack_), true;
-    const std::vector<TypeId> geometries = rehearse(entry_, args_, signature);
+    if (entry_.kind == OpKind::kWriting) return resize_targets(dry_run(entry_, args_, signature)), false;
+    if (dry_run_done_ || computes_in_other_dtype(signature)) return record(OpEntry::writing(entry_.called), stack_), true;
+    const std::vector<TypeId> geometries = dry_run(entry_, args_, signature);
     if (entry_.kind == OpKind::kInPlace) return resize_and_write(geometries), true;
-    is_rehearsed_ = true;
+    dry_run_done_ = true;
     return resize_targets(geometries), false;
   }
 
@@ -283,7 +283,7 @@ class Call {
   c10::IValue* args_;
   c10::SmallVector<at::Tensor, 2> targets_;  // what the op writes
   c10::SmallVector<at::Tensor, 2> fresh_;    // what else it returns
-  bool is_rehearsed_ = false;                // PyTorch has accepted the targets
+  bool dry_run_done_ = false;                // PyTorch has accepted the targets
   bool asks_kernel_ = false;                 // a number may be more than a dtype holds
   bool wraps_number_ = false;                // one is recorded as its bits
 };

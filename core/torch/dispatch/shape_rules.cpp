@@ -63,11 +63,11 @@ std::optional<OneDnnConvolution> by_onednn(const at::Tensor& input, const at::Te
   if (any_below(stride, 1) || any_below(padding, 0) || any_below(dilation, 1)) return std::nullopt;
   // Over no memory: only geometries are looked at.
   alignas(64) static char nothing[64];
-  const auto stand_in = [](const at::Tensor& of) {
+  const auto dummy = [](const at::Tensor& of) {
     return at::from_blob(nothing, of.sizes(), of.strides(), of.options().device(at::kCPU));
   };
-  const at::Tensor x = stand_in(input), w = stand_in(weight);
-  const std::optional<at::Tensor> b = bias ? std::optional(stand_in(*bias)) : std::nullopt;
+  const at::Tensor x = dummy(input), w = dummy(weight);
+  const std::optional<at::Tensor> b = bias ? std::optional(dummy(*bias)) : std::nullopt;
   const auto backend = at::native::select_conv_backend(x, w, b, symbolic(args[0]), symbolic(args[1]), symbolic(args[2]), false,
                                                        symbolic(args[4]), args[5].toInt(), bias_sizes);
   if (backend != at::native::ConvBackend::Mkldnn) return std::nullopt;
@@ -119,7 +119,7 @@ std::optional<Types> relu(const c10::IValue* args) {
 }
 
 // Whether it is training on a plain input, with all else of its type: what mixed types give is for PyTorch to say.
-bool is_usual_batch_norm(const at::Tensor& input, std::initializer_list<const at::Tensor*> by_channel, bool training) {
+bool covers_batch_norm(const at::Tensor& input, std::initializer_list<const at::Tensor*> by_channel, bool training) {
   return training && input.dim() > 1 && input.is_floating_point() && is_plainly_contiguous(input) &&
          same_type(input, by_channel) &&
          std::ranges::all_of(by_channel, [&](const at::Tensor* one) { return is_vector_of(one, input.size(1)); });
@@ -129,7 +129,7 @@ bool is_usual_batch_norm(const at::Tensor& input, std::initializer_list<const at
 std::optional<Types> batch_norm(const c10::IValue* args) {
   const at::Tensor& input = args[0].toTensor();
   const auto by_channel = {tensor(args[1]), tensor(args[2]), tensor(args[3]), tensor(args[4])};
-  if (!is_usual_batch_norm(input, by_channel, args[5].toBool())) return std::nullopt;
+  if (!covers_batch_norm(input, by_channel, args[5].toBool())) return std::nullopt;
   const TypeId channels = dense_type(input, {input.size(1)});
   return Types{dense_type(input, input.sizes()), channels, channels, channels, channels};
 }
@@ -138,7 +138,7 @@ std::optional<Types> batch_norm(const c10::IValue* args) {
 std::optional<Types> batch_norm_backward(const c10::IValue* args) {
   const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
   const auto by_channel = {tensor(args[2]), tensor(args[3]), tensor(args[4]), tensor(args[5]), tensor(args[6])};
-  if (!is_usual_batch_norm(input, by_channel, args[7].toBool()) || !same_type(input, {&gradient})) return std::nullopt;
+  if (!covers_batch_norm(input, by_channel, args[7].toBool()) || !same_type(input, {&gradient})) return std::nullopt;
   if (gradient.sizes() != input.sizes() || !is_plainly_contiguous(gradient)) return std::nullopt;
   const auto mask = args[9].toBoolList();
   const TypeId channels = dense_type(input, {input.size(1)});
@@ -148,8 +148,8 @@ std::optional<Types> batch_norm_backward(const c10::IValue* args) {
 // ---- layer norm
 
 // The dims that are normalized, and parameters of just these: the rest is for PyTorch to say.
-bool is_usual_layer_norm(const at::Tensor& input, const c10::IValue& normalized_shape,
-                         std::initializer_list<const at::Tensor*> parameters) {
+bool covers_layer_norm(const at::Tensor& input, const c10::IValue& normalized_shape,
+                       std::initializer_list<const at::Tensor*> parameters) {
   const std::vector<int64_t> normalized = normalized_shape.toIntVector();
   const auto of = [&](const at::Tensor* one) { return !one || (one->sizes().vec() == normalized && one->is_contiguous()); };
   return input.is_floating_point() && is_plainly_contiguous(input) && same_type(input, parameters) && !normalized.empty() &&
@@ -161,7 +161,7 @@ bool is_usual_layer_norm(const at::Tensor& input, const c10::IValue& normalized_
 // (input, normalized_shape, weight, bias, eps)
 std::optional<Types> layer_norm(const c10::IValue* args) {
   const at::Tensor& input = args[0].toTensor();
-  if (!is_usual_layer_norm(input, args[1], {tensor(args[2]), tensor(args[3])})) return std::nullopt;
+  if (!covers_layer_norm(input, args[1], {tensor(args[2]), tensor(args[3])})) return std::nullopt;
   std::vector<int64_t> rows = input.sizes().vec();
   std::fill(rows.end() - static_cast<int64_t>(args[1].toListRef().size()), rows.end(), 1);
   const TypeId statistics = dense_type(input, rows);
@@ -173,7 +173,7 @@ std::optional<Types> layer_norm_backward(const c10::IValue* args) {
   const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
   const at::Tensor *weight = tensor(args[5]), *bias = tensor(args[6]);
   const auto mask = args[7].toBoolList();
-  if (!is_usual_layer_norm(input, args[2], {weight, bias}) || (mask[1] && !weight) || (mask[2] && !bias)) return std::nullopt;
+  if (!covers_layer_norm(input, args[2], {weight, bias}) || (mask[1] && !weight) || (mask[2] && !bias)) return std::nullopt;
   if (gradient.sizes() != input.sizes() || !same_type(input, {&gradient, tensor(args[3]), tensor(args[4])})) return std::nullopt;
   return Types{mask[0] ? dense_type(input, input.sizes()) : kNoType, mask[1] ? dense_type(*weight, weight->sizes()) : kNoType,
                mask[2] ? dense_type(*bias, bias->sizes()) : kNoType};
@@ -182,7 +182,7 @@ std::optional<Types> layer_norm_backward(const c10::IValue* args) {
 // ---- group norm
 
 // Whether the numbers of images, channels and places are those of a plain input, with all else of its type.
-bool is_usual_group_norm(const at::Tensor& input, const c10::IValue* counts, std::initializer_list<const at::Tensor*> others) {
+bool covers_group_norm(const at::Tensor& input, const c10::IValue* counts, std::initializer_list<const at::Tensor*> others) {
   return input.dim() > 1 && input.is_floating_point() && is_plainly_contiguous(input) && same_type(input, others) &&
          input.size(0) == counts[0].toInt() && input.size(1) == counts[1].toInt() &&
          input.numel() / (input.size(0) * input.size(1)) == counts[2].toInt() && counts[3].toInt() > 0 &&
@@ -193,7 +193,7 @@ bool is_usual_group_norm(const at::Tensor& input, const c10::IValue* counts, std
 std::optional<Types> group_norm(const c10::IValue* args) {
   const at::Tensor& input = args[0].toTensor();
   const at::Tensor *weight = tensor(args[1]), *bias = tensor(args[2]);
-  if (!is_usual_group_norm(input, args + 3, {weight, bias})) return std::nullopt;
+  if (!covers_group_norm(input, args + 3, {weight, bias})) return std::nullopt;
   if (!is_vector_of(weight, input.size(1)) || !is_vector_of(bias, input.size(1))) return std::nullopt;
   const TypeId statistics = dense_type(input, {input.size(0), args[6].toInt()});
   return Types{dense_type(input, input.sizes()), statistics, statistics};
@@ -204,7 +204,7 @@ std::optional<Types> group_norm_backward(const c10::IValue* args) {
   const at::Tensor &gradient = args[0].toTensor(), &input = args[1].toTensor();
   const at::Tensor *mean = tensor(args[2]), *rstd = tensor(args[3]), *weight = tensor(args[4]);
   const auto mask = args[9].toBoolList();
-  if (!is_usual_group_norm(input, args + 5, {&gradient, mean, rstd, weight})) return std::nullopt;
+  if (!covers_group_norm(input, args + 5, {&gradient, mean, rstd, weight})) return std::nullopt;
   if (!is_plainly_contiguous(gradient) || gradient.sizes() != input.sizes() || !is_vector_of(weight, input.size(1)))
     return std::nullopt;
   const std::vector<int64_t> of_groups = {input.size(0), args[8].toInt()};
@@ -259,7 +259,7 @@ std::optional<Types> piece_backward(const c10::IValue* args) {
 
 // Of (batch, heads, positions, size of a head) each, for which the fused kernel has no complaint. `options`: dropout_p,
 // is_causal, attn_mask.
-bool is_usual_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const c10::IValue* options) {
+bool covers_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const c10::IValue* options) {
   const auto fits = [&](const at::Tensor& one) {
     return one.dim() == 4 && one.size(0) == query.size(0) && one.size(1) == query.size(1) && one.size(3) == query.size(3) &&
            one.stride(3) == 1 && one.numel() > 0;
@@ -283,7 +283,7 @@ TypeId swapped_type(const at::Tensor& of, c10::ScalarType dtype, size_t rank) {
 // (query, key, value, dropout_p, is_causal, attn_mask, scale)
 std::optional<Types> attention(const c10::IValue* args) {
   const at::Tensor& query = args[0].toTensor();
-  if (!is_usual_attention(query, args[1].toTensor(), args[2].toTensor(), args + 3)) return std::nullopt;
+  if (!covers_attention(query, args[1].toTensor(), args[2].toTensor(), args + 3)) return std::nullopt;
   if (!query.is_non_overlapping_and_dense()) return std::nullopt;
   return Types{intern_type(to_dtype(query.scalar_type()), as_span(query.sizes()), as_span(query.strides())),
                swapped_type(query, at::toOpMathType(query.scalar_type()), 3)};
@@ -292,7 +292,7 @@ std::optional<Types> attention(const c10::IValue* args) {
 // (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale)
 std::optional<Types> attention_backward(const c10::IValue* args) {
   const at::Tensor &gradient = args[0].toTensor(), &query = args[1].toTensor();
-  if (!is_usual_attention(query, args[2].toTensor(), args[3].toTensor(), args + 6)) return std::nullopt;
+  if (!covers_attention(query, args[2].toTensor(), args[3].toTensor(), args + 6)) return std::nullopt;
   if (gradient.sizes() != query.sizes() || !same_type(query, {&gradient, &args[4].toTensor()})) return std::nullopt;
   Types types;
   for (int i = 1; i <= 3; ++i) types.push_back(swapped_type(args[i].toTensor(), query.scalar_type(), 4));

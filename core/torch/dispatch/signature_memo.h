@@ -73,7 +73,7 @@ class SignatureMemo {
   }
   const Signature* insert(const CallKey& key, Signature signature);
 
-  // Calls that no stand-ins could answer, while the values did.
+  // Calls that no dummy inputs could answer, while the values did.
   bool needs_values(const CallKey& key) const { return needing_values_.contains(key); }
   void insert_needing_values(const CallKey& key) { needing_values_.insert(key); }
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <ranges>
 
+#include "core/torch/dispatch/dummy_inputs.h"
 #include "core/torch/dispatch/map_tensors.h"
-#include "core/torch/dispatch/stand_ins.h"
 
 namespace ltc {
 namespace {
@@ -158,7 +158,7 @@ class SmallCall {
   }
 
  private:
-  // Runs the call where all units begin, with stand-ins that suit it.
+  // Runs the call where all units begin, with dummy inputs that suit it.
   bool begin() {
     for (const Fill fill : kFills) {
       fill_ = fill;

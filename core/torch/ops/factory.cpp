@@ -158,7 +158,7 @@ at::Tensor& linspace_out(const at::Scalar& start, const at::Scalar& end, int64_t
 }
 
 // PyTorch's composite kernels compute these in place, with a kernel of the CPU or of CUDA. They depend on no tensor.
-void send_from_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+void upload_from_cpu(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const auto& arguments = op.schema().arguments();
   std::optional<c10::Device> device;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -189,7 +189,7 @@ at::Tensor efficient_zeros(SymIntArrayRef sizes, OptDtype dtype, OptLayout layou
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   for (const char* name : {"kaiser_window", "kaiser_window.periodic", "kaiser_window.beta"}) {
-    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&send_from_cpu>());
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&upload_from_cpu>());
   }
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", empty_strided);

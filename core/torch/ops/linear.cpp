@@ -41,11 +41,11 @@ int64_t rows_of(const Tensor& tensor) { return c10::multiply_integers(tensor.siz
 
 // A tensor's elements as a matrix: its rows, or those as columns.
 struct Matrix {
-  Matrix(const Tensor& of, bool turned) : tensor(of.unsafeGetTensorImpl()) {
+  Matrix(const Tensor& of, bool transposed) : tensor(of.unsafeGetTensorImpl()) {
     const int64_t columns = of.size(-1), last = of.stride(-1);
     int64_t sizes[] = {of.dim() == 2 ? of.size(0) : rows_of(of), columns};
     int64_t strides[] = {of.dim() == 2 ? of.stride(0) : columns, last};
-    if (turned) std::swap(sizes[0], sizes[1]), std::swap(strides[0], strides[1]);
+    if (transposed) std::swap(sizes[0], sizes[1]), std::swap(strides[0], strides[1]);
     geometry = intern_type(to_dtype(of.scalar_type()), sizes, strides);
   }
 
@@ -162,8 +162,8 @@ bool record_backward(const Tensor& input, const Tensor& grad, const Tensor& weig
 
 Gradients backward_kernel(const Tensor& input, const Tensor& grad, const Tensor& weight, std::array<bool, 3> wanted) {
   Gradients result;
-  const bool is_usual = is_rows(input) && is_plain(grad) && (grad.dim() == 2 || grad.is_contiguous()) && is_weight(weight);
-  if (is_usual && record_backward(input, grad, weight, wanted, result)) return result;
+  const bool takes_fast_path = is_rows(input) && is_plain(grad) && (grad.dim() == 2 || grad.is_contiguous()) && is_weight(weight);
+  if (takes_fast_path && record_backward(input, grad, weight, wanted, result)) return result;
   return compose_backward(input, grad, weight, wanted);
 }
 

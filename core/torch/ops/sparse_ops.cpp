@@ -295,9 +295,9 @@ Tensor transpose(const Tensor& self, int64_t dim0, int64_t dim1) {
 }
 
 Tensor permute(const Tensor& self, c10::IntArrayRef dims) {
-  const bool is_turned = self.dim() == 2 && dims.size() == 2 && coo_impl(self).sparse_dim() == 2 &&
-                         c10::maybe_wrap_dim(dims[0], 2) == 1 && c10::maybe_wrap_dim(dims[1], 2) == 0;
-  return is_turned ? reordered(self, {1, 0}) : on_host("permute", self, dims.vec());
+  const bool is_transposed = self.dim() == 2 && dims.size() == 2 && coo_impl(self).sparse_dim() == 2 &&
+                             c10::maybe_wrap_dim(dims[0], 2) == 1 && c10::maybe_wrap_dim(dims[1], 2) == 0;
+  return is_transposed ? reordered(self, {1, 0}) : on_host("permute", self, dims.vec());
 }
 
 // ---- gradients of tables

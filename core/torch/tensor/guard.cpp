@@ -24,14 +24,14 @@ void wait_for(c10::DeviceIndex index) {
 
 // What c10::Event holds.
 struct Event {
-  std::shared_ptr<Marker> marker;
+  std::shared_ptr<Fence> fence;
 };
 
 // All that was recorded so far is queued, and the place behind it marked.
-std::shared_ptr<Marker> mark(c10::DeviceIndex index, bool timed) {
+std::shared_ptr<Fence> add_fence(c10::DeviceIndex index, bool timed) {
   LazyDevice& device = LazyDevice::get(static_cast<uint32_t>(index < 0 ? current_device() : index));
   device.sync(metrics::kMarkStep);
-  return device.queue().mark(timed);
+  return device.queue().add_fence(timed);
 }
 
 // One in-order queue per device, so there is one stream, and work that is to wait for an event already does.
@@ -61,23 +61,23 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getNewStream(c10::Device device, int) const override { return getStream(device); }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return getStream(stream.device()); }
-  bool queryStream(const c10::Stream& stream) const override { return mark(stream.device_index(), false)->reached(); }
+  bool queryStream(const c10::Stream& stream) const override { return add_fence(stream.device_index(), false)->reached(); }
   void synchronizeStream(const c10::Stream& stream) const override { wait_for(stream.device_index()); }
   void synchronizeDevice(const c10::DeviceIndex index) const override { wait_for(index); }
 
   // An event is null until recorded. One that measures time is exact: the queue waits there for the device.
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex, const c10::EventFlag flag) const override {
-    std::shared_ptr<Marker> marker = mark(stream.device_index(), flag == c10::EventFlag::BACKEND_DEFAULT);
+    std::shared_ptr<Fence> fence = add_fence(stream.device_index(), flag == c10::EventFlag::BACKEND_DEFAULT);
     if (!*event) *event = new Event();
-    static_cast<Event*>(*event)->marker = std::move(marker);
+    static_cast<Event*>(*event)->fence = std::move(fence);
   }
   void block(void*, const c10::Stream&) const override {}  // in order already
-  bool queryEvent(void* event) const override { return !event || static_cast<Event*>(event)->marker->reached(); }
+  bool queryEvent(void* event) const override { return !event || static_cast<Event*>(event)->fence->reached(); }
   void synchronizeEvent(void* event) const override {
-    if (event) static_cast<Event*>(event)->marker->wait();
+    if (event) static_cast<Event*>(event)->fence->wait();
   }
   double elapsedTime(void* from, void* to, const c10::DeviceIndex) const override {
-    const auto time_ns = [](void* event) { return static_cast<double>(static_cast<Event*>(event)->marker->time_ns()); };
+    const auto time_ns = [](void* event) { return static_cast<double>(static_cast<Event*>(event)->fence->time_ns()); };
     return (time_ns(to) - time_ns(from)) / 1e6;
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }

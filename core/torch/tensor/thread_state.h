@@ -19,7 +19,7 @@ inline const c10::AutogradState& autograd_state() {
 }
 
 // Whether nobody wants to see a call that has only plain arguments: no mode, transform, autocast, tracer or profiler.
-inline bool is_unwatched() {
+inline bool nothing_intercepts() {
   const auto local = c10::impl::tls_local_dispatch_key_set();
   return local.included_ == c10::default_included_set && local.excluded_ == c10::default_excluded_set && !at::hasCallbacks() &&
          at::impl::PythonTorchFunctionTLS::stack_len() == 0;

@@ -58,7 +58,7 @@ TEST(Threads, twenty_go_backward_to_one_leaf) {
     threads.emplace_back([&leaf, t] {
       for (int step = 0; step < kSteps; ++step) {
         const at::Tensor loss = (leaf * t).sum();
-        ASSERT_TRUE(is_plain_backward());
+        ASSERT_TRUE(nothing_intercepts_backward());
         run_backward({torch::autograd::impl::gradient_edge(loss)}, {at::ones_like(loss)}, /*keep_graph=*/false,
                      /*create_graph=*/false);
       }
@@ -93,9 +93,9 @@ TEST(Threads, twenty_call_one_captured_function) {
   const at::Tensor shared = at::arange(6, at::TensorOptions(kDevice).dtype(at::kFloat));
   const auto arguments = [&](const at::Tensor& own) { return TensorArguments(LazyDevice::get(0), {shared, own}); };
   FunctionCapture capture(arguments(at::zeros({6}, kDevice)));
-  at::Tensor own = capture.stand_ins()[1];
+  at::Tensor own = capture.placeholders()[1];
   own.add_(1);
-  const auto function = capture.finish({(capture.stand_ins()[0] * own).sum()}).first;
+  const auto function = capture.finish({(capture.placeholders()[0] * own).sum()}).first;
 
   std::vector<float> sums(kThreads);
   std::vector<std::thread> threads;

@@ -112,12 +112,12 @@ at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu) {
   return result;
 }
 
-at::Tensor send_if_usual(const at::Tensor& cpu, c10::Device device) {
+at::Tensor try_fast_upload(const at::Tensor& cpu, c10::Device device) {
   constexpr size_t kSmall = 16 << 10;  // bytes
   static const c10::DispatchKeySet keys = c10::DispatchKeySet(c10::DispatchKey::CPU) |
                                           c10::getAutocastRelatedKeySetFromBackend(c10::BackendComponent::CPUBit) |
                                           c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
-  if (cpu.key_set() != keys || !is_unwatched()) return {};
+  if (cpu.key_set() != keys || !nothing_intercepts()) return {};
   if (cpu.unsafeGetTensorImpl()->autograd_meta() || !cpu.is_contiguous() || cpu.nbytes() > kSmall) return {};
   LazyDevice* const used = LazyDevice::find(ordinal_of(device));
   return used ? to_lazy(*used, cpu) : at::Tensor();
@@ -129,25 +129,25 @@ void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
   LazyStorage& storage = lazy_storage(target);
   const TypeId declared = geometry_of(target);
   const Type& geometry = type_of(declared);
-  const TypeId sent = geometry.contiguous_strides ? declared : intern_contiguous(geometry.dtype, geometry.sizes);
-  BufferRef buffer = upload(storage.device(), cpu, sent);
+  const TypeId uploaded = geometry.contiguous_strides ? declared : intern_contiguous(geometry.dtype, geometry.sizes);
+  BufferRef buffer = upload(storage.device(), cpu, uploaded);
   Recorder recorder(storage.device());
   if (geometry.dense && lazy.storage_offset() == 0 && geometry.size_bytes() == lazy.storage().nbytes()) {
     return recorder.bind(storage, std::move(buffer), declared);
   }
-  write(recorder, target, recorder.input(std::move(buffer), sent));
+  write(recorder, target, recorder.input(std::move(buffer), uploaded));
 }
 
 namespace {
 
 // `from` on the device of `to`, where that is another one that copies from its without the host's memory; else undefined.
-at::Tensor fetch(const at::Tensor& from, const at::Tensor& to) {
+at::Tensor copy_between_devices(const at::Tensor& from, const at::Tensor& to) {
   if (!is_lazy(from) || !is_lazy(to) || &lazy_device(from) == &lazy_device(to) || from.numel() == 0) return {};
   LazyStorage& source = lazy_storage(from.unsafeGetTensorImpl());
   const TypeId declared = declared_type(source);
   DeviceQueue& queue = lazy_device(to).queue();
   if (declared == kNoType || !queue.copies_from(source.device().queue(), declared)) return {};
-  BufferRef buffer = queue.fetch(source.device().computed(source, metrics::kReadBarrier));
+  BufferRef buffer = queue.copy_from_peer(source.device().computed(source, metrics::kReadBarrier));
   const c10::Storage storage = new_storage(lazy_device(to), from.storage().nbytes());
   Recorder(lazy_device(to)).bind(lazy_storage(storage.unsafeGetStorageImpl()), std::move(buffer), declared);
   return TensorGeometry(*from.unsafeGetTensorImpl()).over(storage);
@@ -177,8 +177,8 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
   if (is_lazy(to) && to.is_conj()) return copy_from(at::_conj_physical(from), to.conj(), false), to;
   if (is_lazy(to) && to.is_neg()) return copy_from(at::neg(from), at::_neg_view(to), false), to;
   check_copy(from, to);
-  if (const at::Tensor fetched = fetch(from, to); fetched.defined()) {
-    copy_on_device(fetched, to);
+  if (const at::Tensor copied = copy_between_devices(from, to); copied.defined()) {
+    copy_on_device(copied, to);
   } else if (!is_lazy(to)) {
     at::Tensor target = to;
     target.copy_(to_cpu(from, metrics::kReadBarrier));

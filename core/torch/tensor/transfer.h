@@ -14,7 +14,7 @@ at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu);
 // The same for `cpu.to(device)`, of a tensor of some KB whose sending waits for nothing. Undefined where somebody else is to see
 // the call or has to decide something: a mode, a transform, a profiler, autograd, a layout; and where the device is not in use
 // yet, as opening it may take long.
-LTC_API at::Tensor send_if_usual(const at::Tensor& cpu, c10::Device device);
+LTC_API at::Tensor try_fast_upload(const at::Tensor& cpu, c10::Device device);
 
 // Puts the contents of a CPU tensor, of the same sizes and dtype, where the lazy tensor's elements are.
 void write_cpu(const at::Tensor& lazy, const at::Tensor& cpu);

@@ -29,7 +29,7 @@ namespace {
 enum class Choice : uint8_t { kAutotune, kBlas, kOneDnn, kBlasForAll };
 
 // MKL keeps its fastest kernels for Intel's processors. To time both costs a first step tens of milliseconds.
-Choice usual_choice() {
+Choice default_choice() {
 #if defined(__x86_64__)
   if (__builtin_cpu_is("amd")) return Choice::kOneDnn;
 #endif
@@ -39,7 +39,7 @@ Choice usual_choice() {
 Choice read_choice() {
   const char* const text = std::getenv("LTC_TS_GEMM");
   const std::string_view value = text ? text : "";
-  if (value.empty()) return usual_choice();
+  if (value.empty()) return default_choice();
   if (value == "autotune") return Choice::kAutotune;
   if (value == "blas") return Choice::kBlasForAll;
   if (value == "onednn") return Choice::kOneDnn;
@@ -116,7 +116,7 @@ uint64_t key_of(const at::Tensor& a, const at::Tensor& b) {
 ConstMatrixView view_of(const at::Tensor& x) { return {x.const_data_ptr<float>(), x.stride(0), x.stride(1)}; }
 
 template <typename View>
-View turned(const View& view) {
+View transposed(const View& view) {
   return {view.data, view.column_stride, view.row_stride};
 }
 
@@ -136,8 +136,8 @@ void multiply_skinny(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::
                               {out.mutable_data_ptr<float>(), out.stride(0), out.stride(1)}};
   if (gemm == Gemm::kAddRows) return skinny_kernels().add_rows(product);
   if (gemm == Gemm::kDot) return skinny_kernels().dot(product);
-  skinny_kernels().dot({product.columns, product.inner, product.rows, turned(product.b), turned(product.a),
-                        turned(product.addend), turned(product.out)});
+  skinny_kernels().dot({product.columns, product.inner, product.rows, transposed(product.b), transposed(product.a),
+                        transposed(product.addend), transposed(product.out)});
 }
 
 }  // namespace
@@ -148,7 +148,7 @@ std::optional<Gemm> skinny_gemm_for(const at::Tensor& a, const at::Tensor& b) {
   if (choice() == Choice::kBlasForAll) return std::nullopt;
   const int64_t rows = a.size(0), inner = a.size(1), columns = b.size(1);
   if (inner > 1 && std::min(rows, columns) <= kFew && is_by_rows(a) && is_by_columns(b)) {
-    return rows <= kFew ? Gemm::kDot : Gemm::kTurnedDot;
+    return rows <= kFew ? Gemm::kDot : Gemm::kTransposedDot;
   }
   const bool adds_rows = std::min(rows, inner) <= kFew && inner <= kMostTerms && columns >= kFew && is_by_rows(b);
   return adds_rows ? std::optional(Gemm::kAddRows) : std::nullopt;

@@ -10,8 +10,8 @@
 
 namespace ltc::torchscript {
 
-// The last three are forms of skinny products; a turned dot makes the transposed result.
-enum class Gemm : uint8_t { kBlas, kOneDnn, kDot, kTurnedDot, kAddRows };
+// The last three are forms of skinny products; a transposed dot makes the transposed result.
+enum class Gemm : uint8_t { kBlas, kOneDnn, kDot, kTransposedDot, kAddRows };
 
 // LTC_TS_GEMM, for large products: onednn (default on AMD's processors), where libtorch has that for the processor, or autotune;
 // blas for all, skinny ones too. Throws Failure(LTC_INVALID_ARGUMENT) for other words.

@@ -42,7 +42,7 @@ Taps forward_taps(const at::Tensor& weight) {
 }
 
 // Of the convolution by which the gradient goes back to the image.
-Taps turned_taps(const at::Tensor& weight) {
+Taps flipped_taps(const at::Tensor& weight) {
   const int64_t y = weight.stride(2), x = weight.stride(3);
   return {weight.const_data_ptr<float>() + (kTaps - 1) * (y + x), weight.stride(0), weight.stride(1), -y, -x};
 }
@@ -152,7 +152,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_convolution_backward(
   if (output_mask[0]) {
     constexpr int64_t kFull = kTaps - 1;
     of_input =
-        convolve(gradient, turned_taps(weight.resolve_neg()), nullptr, input.sizes(), kFull - padding[0], kFull - padding[1]);
+        convolve(gradient, flipped_taps(weight.resolve_neg()), nullptr, input.sizes(), kFull - padding[0], kFull - padding[1]);
   }
   if (output_mask[1] || output_mask[2]) {
     of_weight = empty(weight.sizes());

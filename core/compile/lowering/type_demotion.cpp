@@ -1,4 +1,4 @@
-#include "core/compile/lowering/narrowing.h"
+#include "core/compile/lowering/type_demotion.h"
 
 #include <algorithm>
 #include <atomic>
@@ -54,13 +54,13 @@ bool has_no_bf16(OpId op) {
 }
 
 // Numbers that are passed by value are not kept in memory: they stay what they are.
-std::vector<bool> narrowed_values(const Graph& graph, const Narrowing& narrowing) {
-  std::vector<bool> narrowed;
-  for (const TypeId type : graph.types) narrowed.push_back(!narrowing.keeps(type_of(type).dtype));
+std::vector<bool> demoted_values(const Graph& graph, const TypeDemotion& demotion) {
+  std::vector<bool> demoted;
+  for (const TypeId type : graph.types) demoted.push_back(!demotion.is_native(type_of(type).dtype));
   for (const Param& param : graph.params) {
-    if (param.scalar) narrowed[param.value] = false;
+    if (param.scalar) demoted[param.value] = false;
   }
-  return narrowed;
+  return demoted;
 }
 
 void warn_of_double(DType dtype) {
@@ -70,15 +70,15 @@ void warn_of_double(DType dtype) {
 
 class Rewriter {
  public:
-  Rewriter(const Graph& graph, const Narrowing& narrowing)
-      : from_(graph), narrowing_(narrowing), narrowed_(narrowed_values(graph, narrowing)), result_{graph, {}, {}} {
+  Rewriter(const Graph& graph, const TypeDemotion& demotion)
+      : from_(graph), demotion_(demotion), demoted_(demoted_values(graph, demotion)), result_{graph, {}, {}} {
     result_.graph.nodes.clear();
-    for (ValueId value = 0; value < narrowed_.size(); ++value) {
-      if (narrowed_[value]) result_.graph.types[value] = narrowing.kept(graph.types[value]);
+    for (ValueId value = 0; value < demoted_.size(); ++value) {
+      if (demoted_[value]) result_.graph.types[value] = demotion.storage_type(graph.types[value]);
     }
   }
 
-  NarrowedGraph run() {
+  DemotedGraph run() {
     for (uint32_t i = 0; i < from_.nodes.size(); ++i) rewrite(i);
     return std::move(result_);
   }
@@ -86,21 +86,21 @@ class Rewriter {
  private:
   void rewrite(uint32_t index) {
     Node node = from_.nodes[index];
-    const bool reads = std::ranges::any_of(node.inputs, [&](ValueId input) { return input != kNone && narrowed_[input]; });
+    const bool reads = std::ranges::any_of(node.inputs, [&](ValueId input) { return input != kNone && demoted_[input]; });
     const FloatPlaces floats = float_places(node.op);
     node.attrs = rewrite_attrs(node.attrs, reads);
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       ValueId& input = node.inputs[i];
-      if (i >= 32 || !(floats.inputs >> i & 1) || !is_made_wider(input)) continue;
-      const ValueId wide = result_.graph.add_value(made(input));
+      if (i >= 32 || !(floats.inputs >> i & 1) || !computes_wider(input)) continue;
+      const ValueId wide = result_.graph.add_value(compute_type(input));
       add(cast(wide, std::exchange(input, wide)), index, true);
     }
     std::vector<Node> casts;
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       ValueId& output = node.outputs[i];
       const bool is_float = !reads || (i < 32 && floats.outputs >> i & 1);
-      if (!is_float || !is_made_wider(output)) continue;
-      const ValueId wide = result_.graph.add_value(made(output));
+      if (!is_float || !computes_wider(output)) continue;
+      const ValueId wide = result_.graph.add_value(compute_type(output));
       casts.push_back(cast(std::exchange(output, wide), wide));
       casts.back().location = node.location;
     }
@@ -108,8 +108,8 @@ class Rewriter {
     for (Node& cast : casts) add(std::move(cast), index, true);
   }
 
-  bool is_made_wider(ValueId value) const {
-    return value != kNone && narrowed_[value] && made(value) != result_.graph.types[value];
+  bool computes_wider(ValueId value) const {
+    return value != kNone && demoted_[value] && compute_type(value) != result_.graph.types[value];
   }
 
   AttrsId rewrite_attrs(AttrsId id, bool reads) const {
@@ -118,16 +118,16 @@ class Rewriter {
     for (Attr& attr : attrs) {
       if (attr.kind != AttrKind::kDType) continue;
       const auto dtype = static_cast<DType>(attr.ints[0]);
-      const DType narrow = reads ? narrowing_.kept(dtype) : narrowing_.made(dtype);
-      attr.ints[0] = static_cast<int64_t>(narrow);
-      changed |= narrow != dtype;
+      const DType demoted = reads ? demotion_.storage_dtype(dtype) : demotion_.compute_dtype(dtype);
+      attr.ints[0] = static_cast<int64_t>(demoted);
+      changed |= demoted != dtype;
     }
     return changed ? intern_attrs(attrs) : id;
   }
 
-  TypeId made(ValueId value) const {
+  TypeId compute_type(ValueId value) const {
     const Type& type = from_.type(value);
-    return intern_type(narrowing_.made(type.dtype), type.sizes, type.strides);
+    return intern_type(demotion_.compute_dtype(type.dtype), type.sizes, type.strides);
   }
 
   Node cast(ValueId to, ValueId from) const {
@@ -142,31 +142,31 @@ class Rewriter {
   }
 
   const Graph& from_;
-  const Narrowing& narrowing_;
-  std::vector<bool> narrowed_;  // by value of the original
-  NarrowedGraph result_;
+  const TypeDemotion& demotion_;
+  std::vector<bool> demoted_;  // by value of the original
+  DemotedGraph result_;
 };
 
 }  // namespace
 
-Narrowing::Narrowing() {
-  for (uint32_t i = 0; i < kDTypeCount; ++i) kept_[i] = made_[i] = static_cast<DType>(i);
+TypeDemotion::TypeDemotion() {
+  for (uint32_t i = 0; i < kDTypeCount; ++i) storage_[i] = compute_[i] = static_cast<DType>(i);
 }
 
-Narrowing::Narrowing(uint64_t dtypes, Bf16 bf16) : Narrowing() {
+TypeDemotion::TypeDemotion(uint64_t dtypes, Bf16 bf16) : TypeDemotion() {
   const auto has = [&](DType dtype) { return (dtypes >> static_cast<uint32_t>(dtype) & 1) != 0; };
   const auto replace = [&](DType wide, DType narrow) {
-    if (has(narrow) && !has(wide)) kept_[static_cast<uint32_t>(wide)] = narrow;
+    if (has(narrow) && !has(wide)) storage_[static_cast<uint32_t>(wide)] = narrow;
   };
   replace(DType::kF64, DType::kF32);
   replace(DType::kC128, DType::kC64);
-  made_ = kept_;
+  compute_ = storage_;
   if (bf16 == Bf16::kNo) return;
-  made_[static_cast<uint32_t>(DType::kF64)] = DType::kF32;
-  for (const DType wide : {DType::kF32, DType::kF64}) kept_[static_cast<uint32_t>(wide)] = DType::kBF16;
+  compute_[static_cast<uint32_t>(DType::kF64)] = DType::kF32;
+  for (const DType wide : {DType::kF32, DType::kF64}) storage_[static_cast<uint32_t>(wide)] = DType::kBF16;
 }
 
-Narrowing Narrowing::of(const host::PluginDevice& device) {
+TypeDemotion TypeDemotion::of(const host::PluginDevice& device) {
   const bool bf16 = env::is_set(env::kUseBf16);
   if (bf16 && !device.supports(LTC_BF16)) {
     fail(Code::kUnsupported, env::kUseBf16.name, "=1 needs a device with bf16; '", device.info().name, "' has none");
@@ -174,35 +174,35 @@ Narrowing Narrowing::of(const host::PluginDevice& device) {
   return {device.info().dtypes, bf16 ? Bf16::kYes : Bf16::kNo};
 }
 
-TypeId Narrowing::kept(TypeId id) const {
+TypeId TypeDemotion::storage_type(TypeId id) const {
   const Type& type = type_of(id);
-  if (keeps(type.dtype)) return id;
-  if (kept(type.dtype) != DType::kBF16) warn_of_double(type.dtype);
-  return intern_type(kept(type.dtype), type.sizes, type.strides);
+  if (is_native(type.dtype)) return id;
+  if (storage_dtype(type.dtype) != DType::kBF16) warn_of_double(type.dtype);
+  return intern_type(storage_dtype(type.dtype), type.sizes, type.strides);
 }
 
-NarrowedGraph narrow(const Graph& graph, const Narrowing& narrowing) { return Rewriter(graph, narrowing).run(); }
+DemotedGraph demote(const Graph& graph, const TypeDemotion& demotion) { return Rewriter(graph, demotion).run(); }
 
-std::vector<bool> must_stay_wide(const Graph& graph, const Narrowing& narrowing) {
+std::vector<bool> not_demotable(const Graph& graph, const TypeDemotion& demotion) {
   static const OpId bitcast = intern_op("aten::view.dtype");
-  const bool bf16 = narrowing.kept(DType::kF32) == DType::kBF16;
-  const std::vector<bool> narrowed = narrowed_values(graph, narrowing);
+  const bool bf16 = demotion.storage_dtype(DType::kF32) == DType::kBF16;
+  const std::vector<bool> demoted = demoted_values(graph, demotion);
   const auto any = [](const std::vector<ValueId>& values, auto&& holds) {
     return std::ranges::any_of(values, [&](ValueId value) { return value != kNone && holds(value); });
   };
-  const auto is_narrowed = [&](ValueId value) { return narrowed[value]; };
+  const auto is_demoted = [&](ValueId value) { return demoted[value]; };
   // Together with bf16 these are computed as float, complex or half, whatever the graph says.
   const auto is_stranger = [&](ValueId value) {
     return bf16 && (graph.type(value).dtype == DType::kF16 || is_complex(graph.type(value).dtype));
   };
   std::vector<bool> result;
   for (const Node& node : graph.nodes) {
-    const bool reads = any(node.inputs, is_narrowed);
+    const bool reads = any(node.inputs, is_demoted);
     const bool mixes = reads && (any(node.inputs, is_stranger) || any(node.outputs, [&](ValueId output) {
                                    return is_complex(graph.type(output).dtype) && is_stranger(output);
                                  }));
     const bool unknown = reads && bf16 && has_no_bf16(node.op);
-    result.push_back(mixes || unknown || (node.op == bitcast && (reads || any(node.outputs, is_narrowed))));
+    result.push_back(mixes || unknown || (node.op == bitcast && (reads || any(node.outputs, is_demoted))));
   }
   return result;
 }

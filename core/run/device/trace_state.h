@@ -28,8 +28,8 @@ struct ViewKeyHash {
   }
 };
 
-struct Tape {
-  uint32_t epoch = 0;  // storages know by it what they hold; no two tapes of a device ever have the same
+struct TraceState {
+  uint32_t epoch = 0;  // storages know by it what they hold; no two of a device ever have the same
   Trace trace;
   size_t limit = SIZE_MAX;            // of records, where somebody has to look whether the trace goes on
   std::vector<LocationId> locations;  // of the trace's nodes, in order; no part of its identity

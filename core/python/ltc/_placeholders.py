@@ -1,4 +1,4 @@
-"""Stand-ins for a module's tensors, in the eyes of the thread that captures: all others go on with the module's own."""
+"""Placeholders for a module's tensors, in the eyes of the thread that captures: all others go on with the module's own."""
 
 import threading
 
@@ -36,7 +36,7 @@ for _name in dir(dict):
         setattr(_Views, _name, _method(_name))
 
 
-class standing_in:
+class show_placeholders:
     """The calling thread sees `tensors` in the place of the modules' own, in the order of :func:`own_tensors`. Tensors that it
     puts in the place of those meanwhile become their contents."""
 
@@ -51,9 +51,9 @@ class standing_in:
         for module in self.modules:
             for kind in ("_parameters", "_buffers"):
                 outer = getattr(module, kind)
-                stand_ins = {name: next(rest) for name, tensor in outer.items() if tensor is not None}
-                if stand_ins:
-                    self.shown.append((module, stand_ins, *self._show(module, kind, {**outer, **stand_ins})))
+                placeholders = {name: next(rest) for name, tensor in outer.items() if tensor is not None}
+                if placeholders:
+                    self.shown.append((module, placeholders, *self._show(module, kind, {**outer, **placeholders})))
 
     def _show(self, module, kind: str, view: dict | None):
         """What of the module's the calling thread sees from now on, None for what all see, and what it saw before."""
@@ -72,14 +72,14 @@ class standing_in:
     def __exit__(self, kind, error, trace):
         for module, _, name, _, before in self.shown:
             self._show(module, name, before)
-        for module, stand_ins, _, view, _ in self.shown if error is None else ():
-            for name in stand_ins.keys() | view.keys():
-                left, stand_in = view.get(name), stand_ins.get(name)
-                if left is stand_in:
+        for module, placeholders, _, view, _ in self.shown if error is None else ():
+            for name in placeholders.keys() | view.keys():
+                left, placeholder = view.get(name), placeholders.get(name)
+                if left is placeholder:
                     continue
-                if not (isinstance(left, torch.Tensor) and stand_in is not None and _are_alike(left, stand_in)):
+                if not (isinstance(left, torch.Tensor) and placeholder is not None and _are_alike(left, placeholder)):
                     raise RuntimeError(_REPLACED.format(name, type(module).__name__))
-                stand_in.copy_(left)
+                placeholder.copy_(left)
         return False
 
 

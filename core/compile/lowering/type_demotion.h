@@ -16,39 +16,39 @@ namespace host {
 class PluginDevice;
 }
 
-class Narrowing {
+class TypeDemotion {
  public:
   enum class Bf16 : bool { kNo, kYes };
 
-  Narrowing();  // every type is kept as it is
+  TypeDemotion();  // every type is stored as it is
   // For a device with buffers of these types (a bit for each DType).
-  Narrowing(uint64_t dtypes, Bf16 bf16);
+  TypeDemotion(uint64_t dtypes, Bf16 bf16);
   // From what the device says of itself, and LTC_USE_BF16. Throws Error(kUnsupported) if that wants what the device lacks, and
   // kInvalidArgument for a value other than 0 and 1.
-  static Narrowing of(const host::PluginDevice& device);
+  static TypeDemotion of(const host::PluginDevice& device);
 
-  DType kept(DType dtype) const { return kept_[static_cast<uint32_t>(dtype)]; }
-  TypeId kept(TypeId type) const;  // warns, once in a process, of double that is computed as single
-  bool keeps(DType dtype) const { return kept(dtype) == dtype; }
+  DType storage_dtype(DType dtype) const { return storage_[static_cast<uint32_t>(dtype)]; }
+  TypeId storage_type(TypeId type) const;  // warns, once in a process, of double that is computed as single
+  bool is_native(DType dtype) const { return storage_dtype(dtype) == dtype; }
 
-  // The type that an op computes if it reads no narrowed value, for example a random generator or a quotient of integers. It is
-  // narrowed only if the device lacks the type. A cast to kept(dtype) follows.
-  DType made(DType dtype) const { return made_[static_cast<uint32_t>(dtype)]; }
+  // The type that an op computes if it reads no demoted value, for example a random generator or a quotient of integers. It is
+  // demoted only if the device lacks the type. A cast to storage_dtype(dtype) follows.
+  DType compute_dtype(DType dtype) const { return compute_[static_cast<uint32_t>(dtype)]; }
 
  private:
-  std::array<DType, kDTypeCount> kept_, made_;
+  std::array<DType, kDTypeCount> storage_, compute_;
 };
 
 // A graph for the plugin, and for each of its nodes the one that it came from. The values of the original keep their ids.
-struct NarrowedGraph {
+struct DemotedGraph {
   Graph graph;
   std::vector<uint32_t> origin;
   std::vector<bool> is_cast;  // added beside it
 };
-NarrowedGraph narrow(const Graph& graph, const Narrowing& narrowing);
+DemotedGraph demote(const Graph& graph, const TypeDemotion& demotion);
 
-// Per node, whether the host must compute it, because narrowing would change more than the precision of its results. Such nodes
+// Per node, whether the host must compute it, because demotion would change more than the precision of its results. Such nodes
 // reinterpret bytes, or mix bf16 with a type that does not become bf16.
-std::vector<bool> must_stay_wide(const Graph& graph, const Narrowing& narrowing);
+std::vector<bool> not_demotable(const Graph& graph, const TypeDemotion& demotion);
 
 }  // namespace ltc

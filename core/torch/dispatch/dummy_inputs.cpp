@@ -1,4 +1,4 @@
-#include "core/torch/dispatch/stand_ins.h"
+#include "core/torch/dispatch/dummy_inputs.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
@@ -14,9 +14,9 @@ namespace ltc {
 namespace {
 
 // Tensors of the geometries of lazy ones, on the CPU or without data; on request those that share a storage do so afterwards too.
-class StandIns {
+class DummyInputs {
  public:
-  StandIns(Fill fill, bool share, c10::DeviceType device) : fill_(fill), share_(share), device_(device) {}
+  DummyInputs(Fill fill, bool share, c10::DeviceType device) : fill_(fill), share_(share), device_(device) {}
 
   c10::IValue operator()(const c10::IValue& value) {
     if (value.isDevice()) return c10::Device(device_);
@@ -58,10 +58,10 @@ at::Tensor filled(at::Tensor tensor, Fill fill) {
   return tensor;
 }
 
-torch::jit::Stack stand_ins(const torch::jit::Stack& stack, Fill fill, bool share, c10::DeviceType device) {
-  StandIns stand_in(fill, share, device);
+torch::jit::Stack dummy_inputs(const torch::jit::Stack& stack, Fill fill, bool share, c10::DeviceType device) {
+  DummyInputs make(fill, share, device);
   torch::jit::Stack result;
-  for (const c10::IValue& value : stack) result.push_back(stand_in(value));
+  for (const c10::IValue& value : stack) result.push_back(make(value));
   return result;
 }
 
@@ -89,7 +89,7 @@ std::optional<std::vector<TypeId>> try_on(const OpEntry& entry, const torch::jit
   try {
     entry.recorded->callBoxed(&results);
   } catch (const std::exception& error) {
-    log::debug("the shape of ", entry.recorded->operator_name(), " is not known from stand-ins: ", why(error));
+    log::debug("the shape of ", entry.recorded->operator_name(), " is not known from dummy inputs: ", why(error));
     return std::nullopt;
   }
   std::vector<TypeId> outputs;

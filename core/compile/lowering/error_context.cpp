@@ -1,9 +1,9 @@
-#include "core/compile/lowering/blame.h"
+#include "core/compile/lowering/error_context.h"
 
 namespace ltc {
 namespace {
 
-const Node* blamed_node(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
+const Node* node_of_error(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
   if (graph.nodes.size() == 1) return &graph.nodes[0];
   const auto* about_node = dynamic_cast<const host::NodeError*>(&error);
   if (!about_node) return nullptr;
@@ -31,8 +31,8 @@ std::string said(const Error& error) {
 
 }  // namespace
 
-std::string blame_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
-  const Node* node = blamed_node(error, graph, origin);
+std::string error_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
+  const Node* node = node_of_error(error, graph, origin);
   const std::string place = node ? location_text(node->location) : range_text(graph);
   const std::string about = node ? op_name(node->op) : cat("a program of ", graph.nodes.size(), " ops");
   return cat(place, place.empty() ? "" : ": ", about, ": ", said(error));

@@ -1,4 +1,4 @@
-#include "core/run/queue/marker.h"
+#include "core/run/queue/fence.h"
 
 #include <optional>
 
@@ -6,24 +6,24 @@
 #include "core/run/process/fork.h"
 #include "core/run/process/interrupt.h"
 #include "core/run/process/process_end.h"
+#include "core/run/queue/adaptive_spin.h"
 #include "core/run/queue/buffer.h"
-#include "core/run/queue/pace.h"
 
 namespace ltc {
 
-void Marker::arrive(std::shared_ptr<Completion> newest) {
+void Fence::arrive(std::shared_ptr<Completion> newest) {
   std::lock_guard lock(mutex_);
   newest_ = std::move(newest);
   time_ns_ = timeline::now_ns();
 }
 
-void Marker::announce() {
+void Fence::announce() {
   std::lock_guard lock(mutex_);
   is_passed_ = true;
   passed_.notify_all();
 }
 
-bool Marker::reached() {
+bool Fence::reached() {
   refuse_after_fork();
   std::lock_guard lock(mutex_);
   if (!is_passed_) return false;
@@ -31,7 +31,7 @@ bool Marker::reached() {
   return !newest_;
 }
 
-void Marker::wait() {
+void Fence::wait() {
   LongCall call;
   refuse_after_fork();
   std::shared_ptr<Completion> newest;
@@ -39,18 +39,18 @@ void Marker::wait() {
     std::optional<host::Waiting> waiting;
     if (!is_passed_) {
       waiting.emplace(device_);
-      stay_awake(kAwaitResult, [&] { return is_passed_.load(); });
+      spin_until(kSpinForResult, [&] { return is_passed_.load(); });
     }
     std::unique_lock lock(mutex_);
     wait_in_slices(passed_, lock, [&] { return is_passed_.load(); });
     newest = newest_;
   }
   if (!newest) return;
-  stay_awake(kAwaitResult, [&] { return newest->is_over(); });
+  spin_until(kSpinForResult, [&] { return newest->is_over(); });
   while (!newest->is_over_within(kWaitSlice)) check_interrupt();
 }
 
-uint64_t Marker::time_ns() {
+uint64_t Fence::time_ns() {
   std::lock_guard lock(mutex_);
   return time_ns_;
 }

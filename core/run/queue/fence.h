@@ -16,14 +16,14 @@ class PluginDevice;
 // Reached when all that was submitted before it is over on the device, well or not: errors stay in the buffers.
 //
 // Threads: all members from any thread, several at once. After a fork they throw in the child.
-class Marker {
+class Fence {
  public:
-  explicit Marker(const host::PluginDevice& device) : device_(device) {}
+  explicit Fence(const host::PluginDevice& device) : device_(device) {}
 
   bool reached();  // never waits
   void wait();
 
-  // When a timed marker was reached, on the clock of timeline::now_ns(). Only once it is.
+  // When a timed fence was reached, on the clock of timeline::now_ns(). Only once it is.
   uint64_t time_ns();
 
  private:
