@@ -19,16 +19,16 @@ struct Done : device::Event {
   void wait() override {}
 };
 
-struct Zeros : device::Prepared {
-  explicit Zeros(std::shared_ptr<const device::Recipe> compiled) : recipe(std::move(compiled)) {}
+struct Zeros : device::LoadedPlan {
+  explicit Zeros(std::shared_ptr<const device::CompiledPlan> compiled) : compiled_plan(std::move(compiled)) {}
   device::EventRef submit(const device::Run& run) override {
-    for (size_t i = 0; i < run.outputs.size(); ++i) std::memset(run.outputs[i], 0, recipe->outputs[i].bytes());
+    for (size_t i = 0; i < run.outputs.size(); ++i) std::memset(run.outputs[i], 0, compiled_plan->outputs[i].bytes());
     if (run.fault_word) *run.fault_word = 0;
     return std::make_shared<Done>();
   }
   std::vector<std::string> binaries() const override { throw Failure(LTC_UNSUPPORTED, "nothing is kept"); }
 
-  const std::shared_ptr<const device::Recipe> recipe;
+  const std::shared_ptr<const device::CompiledPlan> compiled_plan;
 };
 
 // Programs side by side in one: NVRTC takes long to start. A macro is the same in each.
@@ -67,17 +67,18 @@ class Driver : public device::Driver {
   device::EventRef mark() override { return std::make_shared<Done>(); }
   void finish() noexcept override {}
 
-  std::unique_ptr<device::Prepared> prepare(std::shared_ptr<const device::Recipe> recipe, std::span<const std::string>) override {
+  std::unique_ptr<device::LoadedPlan> load_plan(std::shared_ptr<const device::CompiledPlan> compiled_plan,
+                                                std::span<const std::string>) override {
     std::vector<std::string> fresh;
     {
       const std::lock_guard guard(lock_);
-      for (const std::string& source : recipe->sources) {
+      for (const std::string& source : compiled_plan->sources) {
         if (compiled_.insert(source).second) fresh.push_back(source);
       }
     }
     if (!fresh.empty()) compiler_.compile(joined(fresh), capability_, Compiler::Effort::kLeast);
-    for (const device::LibraryWork& work : recipe->library) blas_call(std::get<kernels::Product>(work));
-    return std::make_unique<Zeros>(std::move(recipe));
+    for (const device::LibraryWork& work : compiled_plan->library) blas_call(std::get<kernels::Product>(work));
+    return std::make_unique<Zeros>(std::move(compiled_plan));
   }
 
  private:

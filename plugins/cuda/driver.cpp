@@ -1,7 +1,7 @@
 #include "cuda/driver.h"
 
+#include "cuda/loaded_plan.h"
 #include "cuda/lowering.h"
-#include "cuda/prepared.h"
 
 namespace ltc::cuda {
 
@@ -210,10 +210,10 @@ void Driver::finish() noexcept {
   api().cuStreamSynchronize(queue_.stream);
 }
 
-std::unique_ptr<device::Prepared> Driver::prepare(std::shared_ptr<const device::Recipe> recipe,
-                                                  std::span<const std::string> binaries) {
+std::unique_ptr<device::LoadedPlan> Driver::load_plan(std::shared_ptr<const device::CompiledPlan> compiled_plan,
+                                                      std::span<const std::string> binaries) {
   const Current current(api(), queue_.context);
-  return std::make_unique<Prepared>(*this, std::move(recipe), binaries);
+  return std::make_unique<LoadedPlan>(*this, std::move(compiled_plan), binaries);
 }
 
 CUevent Driver::record_event() {

@@ -81,11 +81,11 @@ class Driver : public device::Driver {
   device::EventRef copy_from(device::Driver& source, device::Memory to, uint64_t to_offset, device::Memory from,
                              uint64_t from_offset, uint64_t bytes) override;
   device::EventRef mark() override;
-  std::unique_ptr<device::Prepared> prepare(std::shared_ptr<const device::Recipe> recipe,
-                                            std::span<const std::string> binaries) override;
+  std::unique_ptr<device::LoadedPlan> load_plan(std::shared_ptr<const device::CompiledPlan> compiled_plan,
+                                                std::span<const std::string> binaries) override;
   void finish() noexcept override;
 
-  // ---- for Prepared
+  // ---- for LoadedPlan
 
   const DriverApi& api() const { return libraries_.api; }
   const Queue& queue() const { return queue_; }

@@ -1,4 +1,4 @@
-// What a library computes in a recipe, ready to be launched.
+// What a library computes in a compiled plan, ready to be launched.
 #pragma once
 #include <cuda.h>
 

@@ -12,7 +12,7 @@
 #include "cuda/blas.h"
 #include "cuda/dnn.h"
 #include "cuda/lowering.h"
-#include "device/recipe.h"
+#include "device/compiled_plan.h"
 
 namespace ltc::cuda {
 namespace {
@@ -415,23 +415,24 @@ TEST(CudaConvolutions, are_kept_in_saved_executables) {
                               "stride=[2,2],padding=[1,0],dilation=[1,2],transposed=true,output_padding=[1,0],groups=2"));
   const device::Lowering lowering = lowering_for({});
   const kernels::Plan plan = kernels::make_plan(*AbiGraph(graph).get(), lowering.options);
-  const device::Recipe recipe = device::make_recipe(plan, lowering);
-  ASSERT_EQ(recipe.library.size(), 3u);
-  std::vector<std::string> binaries(recipe.sources.size(), "code");
-  const std::string bytes = device::write_recipe(recipe, binaries, "device");
-  EXPECT_EQ(device::read_recipe(bytes, binaries, "device").library, recipe.library);
+  const device::CompiledPlan compiled_plan = device::compile_plan(plan, lowering);
+  ASSERT_EQ(compiled_plan.library.size(), 3u);
+  std::vector<std::string> binaries(compiled_plan.sources.size(), "code");
+  const std::string bytes = device::write_compiled_plan(compiled_plan, binaries, "device");
+  EXPECT_EQ(device::read_compiled_plan(bytes, binaries, "device").library, compiled_plan.library);
 }
 
 TEST(CudaProducts, with_what_follows_them_are_kept_in_saved_executables) {
   const ltc::Graph graph = parse(layer(std::string(kGeluByTanh) + "return %8, %26 }"));
   device::Lowering lowering = lowering_for({.activations = true});
   lowering.options.rounding.products_in_tf32 = true;
-  const device::Recipe recipe = device::make_recipe(kernels::make_plan(*AbiGraph(graph).get(), lowering.options), lowering);
-  EXPECT_THAT(recipe.text(), HasSubstr("bmm+bias+gelu: [1,16,8] by [1,8,24], in TF32, by the library"));
-  std::vector<std::string> binaries(recipe.sources.size(), "code");
-  const std::string bytes = device::write_recipe(recipe, binaries, "device");
-  const device::Recipe read = device::read_recipe(bytes, binaries, "device");
-  EXPECT_EQ(read.library, recipe.library);
+  const device::CompiledPlan compiled_plan =
+      device::compile_plan(kernels::make_plan(*AbiGraph(graph).get(), lowering.options), lowering);
+  EXPECT_THAT(compiled_plan.text(), HasSubstr("bmm+bias+gelu: [1,16,8] by [1,8,24], in TF32, by the library"));
+  std::vector<std::string> binaries(compiled_plan.sources.size(), "code");
+  const std::string bytes = device::write_compiled_plan(compiled_plan, binaries, "device");
+  const device::CompiledPlan read = device::read_compiled_plan(bytes, binaries, "device");
+  EXPECT_EQ(read.library, compiled_plan.library);
   EXPECT_EQ(read.launches.at(0).buffers.size(), 5u);
 }
 

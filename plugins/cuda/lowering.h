@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "device/recipe.h"
+#include "device/compiled_plan.h"
 
 namespace ltc::cuda {
 

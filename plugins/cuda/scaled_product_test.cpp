@@ -9,7 +9,7 @@
 #include "core/ir/text.h"
 #include "cuda/blas.h"
 #include "cuda/lowering.h"
-#include "device/recipe.h"
+#include "device/compiled_plan.h"
 #include "kernels/fuse/import.h"
 #include "kernels/graph/dtype.h"
 
@@ -97,15 +97,15 @@ TEST(CudaScaledProducts, in_other_forms_are_left_to_the_cpu) {
 
 // ---- what they compute
 
-device::Recipe recipe_of(const std::string& text) {
+device::CompiledPlan compiled_plan_of(const std::string& text) {
   const device::Lowering lowering = lowering_for({});
-  return device::make_recipe(kernels::make_plan(*AbiGraph(parse(text)).get(), lowering.options), lowering);
+  return device::compile_plan(kernels::make_plan(*AbiGraph(parse(text)).get(), lowering.options), lowering);
 }
 
-device::Recipe saved_and_read(const device::Recipe& recipe) {
-  std::vector<std::string> binaries(recipe.sources.size(), "code");
-  const std::string bytes = device::write_recipe(recipe, binaries, "device");
-  return device::read_recipe(bytes, binaries, "device");
+device::CompiledPlan saved_and_read(const device::CompiledPlan& compiled_plan) {
+  std::vector<std::string> binaries(compiled_plan.sources.size(), "code");
+  const std::string bytes = device::write_compiled_plan(compiled_plan, binaries, "device");
+  return device::read_compiled_plan(bytes, binaries, "device");
 }
 
 // Numbers that both types hold, and their bits.
@@ -123,21 +123,21 @@ class CudaScaledProductCalls : public testing::Test {
 
   // The largest difference from what the op is defined as, for the product that a saved executable gives back.
   double error_of(const Form& form) {
-    const device::Recipe recipe = saved_and_read(recipe_of(text_of(form)));
-    EXPECT_EQ(recipe.launches.size(), 1u);
+    const device::CompiledPlan compiled_plan = saved_and_read(compiled_plan_of(text_of(form)));
+    EXPECT_EQ(compiled_plan.launches.size(), 1u);
     std::vector<std::vector<char>> memory;
-    for (const auto* types : {&recipe.inputs, &recipe.outputs}) {
+    for (const auto* types : {&compiled_plan.inputs, &compiled_plan.outputs}) {
       for (const device::TensorType& type : *types) memory.emplace_back(type.bytes());
     }
-    fill(recipe, memory);
-    const device::Launch& launch = recipe.launches.at(0);
+    fill(compiled_plan, memory);
+    const device::Launch& launch = compiled_plan.launches.at(0);
     std::vector<CUdeviceptr> buffers;
     for (const device::Binding& binding : launch.buffers) {
-      const size_t at = binding.place == device::Binding::Place::kInput ? binding.index : recipe.inputs.size();
+      const size_t at = binding.place == device::Binding::Place::kInput ? binding.index : compiled_plan.inputs.size();
       buffers.push_back(reinterpret_cast<CUdeviceptr>(memory.at(at).data()));
     }
-    blas_.product(blas_call(std::get<kernels::Product>(recipe.library.at(launch.library))))->launch(buffers, stream_);
-    return difference(recipe, memory);
+    blas_.product(blas_call(std::get<kernels::Product>(compiled_plan.library.at(launch.library))))->launch(buffers, stream_);
+    return difference(compiled_plan, memory);
   }
 
   template <typename T = int>
@@ -159,9 +159,9 @@ class CudaScaledProductCalls : public testing::Test {
     return value;
   }
 
-  static void fill(const device::Recipe& recipe, std::vector<std::vector<char>>& memory) {
+  static void fill(const device::CompiledPlan& compiled_plan, std::vector<std::vector<char>>& memory) {
     for (size_t input = 0; input < 2; ++input) {
-      const bool e4m3 = recipe.inputs[input].dtype == LTC_F8_E4M3FN;
+      const bool e4m3 = compiled_plan.inputs[input].dtype == LTC_F8_E4M3FN;
       for (size_t i = 0; i < memory[input].size(); ++i) {
         const Eighth& one = eighth(input, static_cast<int64_t>(i));
         memory[input][i] = static_cast<char>(e4m3 ? one.e4m3 : one.e5m2);
@@ -169,22 +169,22 @@ class CudaScaledProductCalls : public testing::Test {
       const auto scale = static_cast<float>(kScales[input]);
       std::memcpy(memory[2 + input].data(), &scale, sizeof scale);
     }
-    if (recipe.inputs.size() < 5) return;
+    if (compiled_plan.inputs.size() < 5) return;
     for (size_t i = 0; i < memory[4].size() / 2; ++i) {
       const auto value = static_cast<float>(bias(static_cast<int64_t>(i)));
       std::memcpy(&memory[4][2 * i], reinterpret_cast<const char*>(&value) + 2, 2);
     }
   }
 
-  static double difference(const device::Recipe& recipe, const std::vector<std::vector<char>>& memory) {
-    const auto &a = recipe.inputs[0].sizes, &b = recipe.inputs[1].sizes;
-    const bool wide = recipe.outputs[0].dtype == LTC_F32;
+  static double difference(const device::CompiledPlan& compiled_plan, const std::vector<std::vector<char>>& memory) {
+    const auto &a = compiled_plan.inputs[0].sizes, &b = compiled_plan.inputs[1].sizes;
+    const bool wide = compiled_plan.outputs[0].dtype == LTC_F32;
     double worst = 0;
     for (int64_t i = 0; i < a[0]; ++i) {
       for (int64_t j = 0; j < b[0]; ++j) {
         double sum = 0;
         for (int64_t k = 0; k < a[1]; ++k) sum += eighth(0, i * a[1] + k).value * eighth(1, j * b[1] + k).value;
-        sum = sum * kScales[0] * kScales[1] + (recipe.inputs.size() > 4 ? bias(j) : 0);
+        sum = sum * kScales[0] * kScales[1] + (compiled_plan.inputs.size() > 4 ? bias(j) : 0);
         const auto at = static_cast<size_t>(i * b[0] + j);
         float got = 0;
         std::memcpy(reinterpret_cast<char*>(&got) + (wide ? 0 : 2), &memory.back()[at * (wide ? 4 : 2)], wide ? 4 : 2);
@@ -221,13 +221,13 @@ TEST_F(CudaScaledProductCalls, are_summed_quickly_where_the_program_says_so) {
 }
 
 TEST(CudaScaledProducts, are_kept_in_saved_executables) {
-  const device::Recipe recipe = recipe_of(text_of({.b = "f8e5m2[16,48]", .bias = "bf16[16]", .fast = true}));
-  EXPECT_THAT(recipe.text(), HasSubstr("scaled_mm+bias: [1,32,48] by [1,48,16], in fast sums, by the library"));
-  const auto& product = std::get<kernels::Product>(recipe.library.at(0));
+  const device::CompiledPlan compiled_plan = compiled_plan_of(text_of({.b = "f8e5m2[16,48]", .bias = "bf16[16]", .fast = true}));
+  EXPECT_THAT(compiled_plan.text(), HasSubstr("scaled_mm+bias: [1,32,48] by [1,48,16], in fast sums, by the library"));
+  const auto& product = std::get<kernels::Product>(compiled_plan.library.at(0));
   EXPECT_EQ(product.dtype, ltc_dtype{LTC_F8_E4M3FN});
   EXPECT_EQ(product.scaled_b, ltc_dtype{LTC_F8_E5M2});
-  const device::Recipe read = saved_and_read(recipe);
-  EXPECT_EQ(read.library, recipe.library);
+  const device::CompiledPlan read = saved_and_read(compiled_plan);
+  EXPECT_EQ(read.library, compiled_plan.library);
   EXPECT_EQ(read.launches.at(0).buffers.size(), 6u);
 }
 

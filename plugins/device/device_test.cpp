@@ -41,7 +41,9 @@ class FakeDriver : public Driver {
   EventRef read(void*, Memory, uint64_t, uint64_t) override { return mark(); }
   EventRef copy(Memory, uint64_t, Memory, uint64_t, uint64_t) override { return mark(); }
   EventRef mark() override { return std::make_shared<DoneEvent>(); }
-  std::unique_ptr<Prepared> prepare(std::shared_ptr<const Recipe>, std::span<const std::string>) override { return nullptr; }
+  std::unique_ptr<LoadedPlan> load_plan(std::shared_ptr<const CompiledPlan>, std::span<const std::string>) override {
+    return nullptr;
+  }
   void finish() noexcept override {}
 
   static inline bool write_waits = false;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "abi/failure.h"
-#include "device/recipe.h"
+#include "device/compiled_plan.h"
 
 namespace ltc::device {
 
@@ -45,7 +45,7 @@ struct Run {
   std::span<const ltc_scalar> scalars;
   uint64_t id;
   Memory faults = nullptr;         // where kernels report a bad index: a word
-  uint64_t fault_codes = 0;        // of the recipe's checks: these, one each
+  uint64_t fault_codes = 0;        // of the compiled plan's checks: these, one each
   uint64_t* fault_word = nullptr;  // not null: a word of the host to which `faults` is copied behind the kernels
   // The part of the launches to submit; all but where the driver's lowering has checks_before_donations.
   size_t begin = 0, end = SIZE_MAX;
@@ -62,18 +62,18 @@ struct Run {
   }
 };
 
-// A recipe made ready to run. It may end while its runs are under way.
-class Prepared {
+// A compiled plan made ready to run. It may end while its runs are under way.
+class LoadedPlan {
  public:
-  virtual ~Prepared() = default;
+  virtual ~LoadedPlan() = default;
   // One call at a time. The event is that of the whole run.
   virtual EventRef submit(const Run& run) = 0;
-  // What the sources were compiled to, for Driver::prepare in another process. Any thread.
+  // What the sources were compiled to, for Driver::load_plan in another process. Any thread.
   virtual std::vector<std::string> binaries() const = 0;
 };
 
 // An open device and its queue, which is in order: a block of memory may be used again as soon as the last work that uses it is
-// submitted. Allocation, prepare and events from any thread; the rest one call at a time.
+// submitted. Allocation, load_plan and events from any thread; the rest one call at a time.
 class Driver {
  public:
   virtual ~Driver() = default;  // the queue is empty
@@ -103,7 +103,8 @@ class Driver {
   virtual EventRef mark() = 0;
 
   // Compiles what `binaries`, one per source or none at all, do not hold. May take long.
-  virtual std::unique_ptr<Prepared> prepare(std::shared_ptr<const Recipe> recipe, std::span<const std::string> binaries) = 0;
+  virtual std::unique_ptr<LoadedPlan> load_plan(std::shared_ptr<const CompiledPlan> compiled_plan,
+                                                std::span<const std::string> binaries) = 0;
 
   // Waits until the queue is empty; a lost device has none.
   virtual void finish() noexcept = 0;

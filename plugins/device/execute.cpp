@@ -16,12 +16,12 @@ void check_input(ltc_device* device, const ltc_buffer* buffer, size_t i, const T
   }
 }
 
-void check_args(ltc_device* device, const Recipe& recipe, const ltc_execute_args& args) {
+void check_args(ltc_device* device, const CompiledPlan& compiled_plan, const ltc_execute_args& args) {
   abi::check_extensions(args.ext);
-  abi::check_count("inputs", args.input_count, recipe.inputs.size());
-  abi::check_count("scalars", args.scalar_count, recipe.scalars.size());
-  abi::check_count("outputs", args.output_count, recipe.outputs.size());
-  for (size_t i = 0; i < args.input_count; ++i) check_input(device, args.inputs[i], i, recipe.inputs[i]);
+  abi::check_count("inputs", args.input_count, compiled_plan.inputs.size());
+  abi::check_count("scalars", args.scalar_count, compiled_plan.scalars.size());
+  abi::check_count("outputs", args.output_count, compiled_plan.outputs.size());
+  for (size_t i = 0; i < args.input_count; ++i) check_input(device, args.inputs[i], i, compiled_plan.inputs[i]);
   for (size_t i = 0; i < args.input_count; ++i) args.inputs[i]->seen = args.inputs[i]->donated = false;
   for (size_t i = 0; i < args.input_count; ++i) {
     ltc_buffer& buffer = *args.inputs[i];
@@ -38,12 +38,12 @@ void check_args(ltc_device* device, const Recipe& recipe, const ltc_execute_args
 class RunMemory {
  public:
   RunMemory(ltc_device* device, const ltc_executable& executable, const ltc_execute_args& args) : device_(device) {
-    const Recipe& recipe = *executable.recipe;
-    outputs_.reserve(recipe.outputs.size());
-    slots_.reserve(recipe.slots.size());
+    const CompiledPlan& compiled_plan = *executable.compiled_plan;
+    outputs_.reserve(compiled_plan.outputs.size());
+    slots_.reserve(compiled_plan.slots.size());
     try {
-      for (size_t i = 0; i < recipe.outputs.size(); ++i) add_output(recipe.outputs[i], donor(executable, i, args));
-      for (const uint64_t bytes : recipe.slots) slots_.push_back(device->pool.take(bytes));
+      for (size_t i = 0; i < compiled_plan.outputs.size(); ++i) add_output(compiled_plan.outputs[i], donor(executable, i, args));
+      for (const uint64_t bytes : compiled_plan.slots) slots_.push_back(device->pool.take(bytes));
     } catch (...) {
       release();
       throw;
@@ -73,7 +73,7 @@ class RunMemory {
   // An output that is written before the last check would overwrite what a run with a bad index leaves.
   static ltc_buffer* donor(const ltc_executable& executable, size_t output, const ltc_execute_args& args) {
     if (executable.checked_launches > 0 && executable.first_writers[output] < executable.checked_launches) return nullptr;
-    const uint32_t input = executable.recipe->takes_over[output];
+    const uint32_t input = executable.compiled_plan->takes_over[output];
     return input != LTC_NONE && args.donate && args.donate[input] ? args.inputs[input] : nullptr;
   }
   void add_output(const TensorType& type, ltc_buffer* donor) {
@@ -95,7 +95,7 @@ class RunMemory {
 
 void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done) {
   ltc_executable& executable = *args.executable;
-  check_args(device, *executable.recipe, args);
+  check_args(device, *executable.compiled_plan, args);
   RunMemory memory(device, executable, args);
   for (size_t i = 0; i < args.input_count; ++i) executable.inputs[i] = args.inputs[i]->block.memory;
   for (size_t i = 0; i < executable.outputs.size(); ++i) executable.outputs[i] = memory.output(i);
@@ -103,7 +103,7 @@ void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outp
   Run run{executable.inputs, executable.outputs, executable.slots, {args.scalars, args.scalar_count}, args.run_id};
   const bool donates = args.donate && std::find(args.donate, args.donate + args.input_count, 1) != args.donate + args.input_count;
   const size_t launches_to_await = donates ? executable.checked_launches : 0;
-  deliver(device, device->faults.submit(*executable.prepared, run, executable.recipe, launches_to_await), done);
+  deliver(device, device->faults.submit(*executable.loaded_plan, run, executable.compiled_plan, launches_to_await), done);
   memory.take_outputs(outputs);
   for (size_t i = 0; args.donate && i < args.input_count; ++i) {
     if (args.donate[i]) destroy_buffer(args.inputs[i]);

@@ -16,8 +16,8 @@ bool is_over(const EventRef& copy) {
 
 class FaultEvent : public Event {
  public:
-  FaultEvent(FaultWords& words, uint64_t codes, std::shared_ptr<const Recipe> recipe)
-      : words_(words), codes_(codes), recipe_(std::move(recipe)), word_(words.take()) {}
+  FaultEvent(FaultWords& words, uint64_t codes, std::shared_ptr<const CompiledPlan> compiled_plan)
+      : words_(words), codes_(codes), compiled_plan_(std::move(compiled_plan)), word_(words.take()) {}
   ~FaultEvent() override { words_.give(word_, std::move(copy_)); }
 
   uint64_t* word() const { return word_; }
@@ -36,14 +36,14 @@ class FaultEvent : public Event {
  private:
   void check() const {
     const uint64_t number = *word_ - codes_;
-    if (number >= recipe_->checks.size()) return;
-    const auto& [source, size] = recipe_->checks[number];
+    if (number >= compiled_plan_->checks.size()) return;
+    const auto& [source, size] = compiled_plan_->checks[number];
     throw Failure(LTC_OUT_OF_RANGE, "an element of the index is not in [0, " + std::to_string(size) + ")", source);
   }
 
   FaultWords& words_;
   const uint64_t codes_;
-  const std::shared_ptr<const Recipe> recipe_;
+  const std::shared_ptr<const CompiledPlan> compiled_plan_;
   uint64_t* const word_;
   EventRef copy_;
 };
@@ -79,8 +79,9 @@ Faults::~Faults() {
   if (word_) driver_.release(word_);
 }
 
-EventRef Faults::submit(Prepared& prepared, Run& run, std::shared_ptr<const Recipe> recipe, size_t launches_to_await) {
-  if (recipe->checks.empty()) return prepared.submit(run);
+EventRef Faults::submit(LoadedPlan& loaded_plan, Run& run, std::shared_ptr<const CompiledPlan> compiled_plan,
+                        size_t launches_to_await) {
+  if (compiled_plan->checks.empty()) return loaded_plan.submit(run);
   if (!word_) {
     word_ = driver_.allocate(sizeof kNothing);
     driver_.write(word_, 0, &kNothing, sizeof kNothing)->wait();
@@ -88,15 +89,15 @@ EventRef Faults::submit(Prepared& prepared, Run& run, std::shared_ptr<const Reci
   if (++run_ == 0) ++run_;
   run.faults = word_;
   run.fault_codes = uint64_t{run_} << 32;
-  const auto event = std::make_shared<FaultEvent>(words_, run.fault_codes, std::move(recipe));
+  const auto event = std::make_shared<FaultEvent>(words_, run.fault_codes, std::move(compiled_plan));
   run.fault_word = event->word();
   if (launches_to_await > 0) run.end = launches_to_await;
-  event->begin(prepared.submit(run));
+  event->begin(loaded_plan.submit(run));
   if (launches_to_await == 0) return event;
   event->wait();
   run.begin = std::exchange(run.end, SIZE_MAX);
   run.fault_word = nullptr;
-  return prepared.submit(run);
+  return loaded_plan.submit(run);
 }
 
 }  // namespace ltc::device

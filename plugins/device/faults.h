@@ -1,8 +1,8 @@
 // How a bad index in a kernel becomes the error of its run.
 //
 // A kernel that finds one writes a code into a word of the device's memory: the number of the run, and of the check in its
-// recipe. Behind the kernels of each run that has checks, the word is copied to the host. It is never cleared, since a later run
-// has another number.
+// compiled plan. Behind the kernels of each run that has checks, the word is copied to the host. It is never cleared, since a
+// later run has another number.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -45,7 +45,7 @@ class Faults {
 
   // Submits a run. The event of one with checks fails with OUT_OF_RANGE and the node of a check that has failed. Where so many
   // `launches_to_await` hold all checks, waits for them and throws the same before it submits the others.
-  EventRef submit(Prepared& prepared, Run& run, std::shared_ptr<const Recipe> recipe, size_t launches_to_await);
+  EventRef submit(LoadedPlan& loaded_plan, Run& run, std::shared_ptr<const CompiledPlan> compiled_plan, size_t launches_to_await);
 
  private:
   Driver& driver_;

@@ -71,17 +71,17 @@ struct ltc_event {
 
 struct ltc_program {
   ltc_device* device;
-  std::shared_ptr<const ltc::device::Recipe> recipe;
+  std::shared_ptr<const ltc::device::CompiledPlan> compiled_plan;
   std::string text;
 };
 
 struct ltc_executable {
   ltc_device* device;
-  std::shared_ptr<const ltc::device::Recipe> recipe;
-  std::unique_ptr<ltc::device::Prepared> prepared;
+  std::shared_ptr<const ltc::device::CompiledPlan> compiled_plan;
+  std::unique_ptr<ltc::device::LoadedPlan> loaded_plan;
   std::vector<ltc::device::Memory> inputs, outputs, slots;  // of the run that is being submitted
   size_t checked_launches = 0;                              // with Lowering::checks_before_donations; else 0
-  std::vector<size_t> first_writers;                        // see recipe.h
+  std::vector<size_t> first_writers;                        // see compiled_plan.h
 };
 
 namespace ltc::device {

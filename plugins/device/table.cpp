@@ -1,4 +1,4 @@
-// The function table, and the little that is left once memory, recipes and execution are elsewhere.
+// The function table, and the little that is left once memory, plans and execution are elsewhere.
 #include <algorithm>
 
 #include "device/objects.h"
@@ -131,21 +131,23 @@ ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** 
                         .sums_in_f16 = (allowed & LTC_PARTIAL_SUMS_IN_F16) != 0,
                         .sums_in_bf16 = (allowed & LTC_PARTIAL_SUMS_IN_BF16) != 0};
     const kernels::Plan plan = kernels::make_plan(graph, options);
-    auto recipe = std::make_shared<const Recipe>(make_recipe(plan, lowering));
-    *program = new ltc_program{device, recipe, plan.fusion.text(plan.graph) + recipe->text()};
+    auto compiled_plan = std::make_shared<const CompiledPlan>(compile_plan(plan, lowering));
+    *program = new ltc_program{device, compiled_plan, plan.fusion.text(plan.graph) + compiled_plan->text()};
   });
 }
 
 void program_destroy(ltc_program* program) { delete program; }
 
-ltc_executable* make_executable(ltc_device* device, std::shared_ptr<const Recipe> recipe, std::span<const std::string> binaries) {
-  auto prepared = device->driver->prepare(recipe, binaries);
-  auto made = std::make_unique<ltc_executable>(ltc_executable{device, std::move(recipe), std::move(prepared), {}, {}, {}});
-  if (device->driver->lowering().checks_before_donations) made->checked_launches = made->recipe->checked_launches();
-  if (made->checked_launches > 0) made->first_writers = made->recipe->first_writers();
-  made->inputs.resize(made->recipe->inputs.size());
-  made->outputs.resize(made->recipe->outputs.size());
-  made->slots.resize(made->recipe->slots.size());
+ltc_executable* make_executable(ltc_device* device, std::shared_ptr<const CompiledPlan> compiled_plan,
+                                std::span<const std::string> binaries) {
+  auto loaded_plan = device->driver->load_plan(compiled_plan, binaries);
+  auto made =
+      std::make_unique<ltc_executable>(ltc_executable{device, std::move(compiled_plan), std::move(loaded_plan), {}, {}, {}});
+  if (device->driver->lowering().checks_before_donations) made->checked_launches = made->compiled_plan->checked_launches();
+  if (made->checked_launches > 0) made->first_writers = made->compiled_plan->first_writers();
+  made->inputs.resize(made->compiled_plan->inputs.size());
+  made->outputs.resize(made->compiled_plan->outputs.size());
+  made->slots.resize(made->compiled_plan->slots.size());
   return made.release();
 }
 
@@ -153,7 +155,7 @@ ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_execut
   return on_device(device, [&] {
     check_extensions(args->ext);
     abi::refuse_options(args->option_count, args->options);
-    *executable = make_executable(device, args->program->recipe, {});
+    *executable = make_executable(device, args->program->compiled_plan, {});
   });
 }
 
@@ -180,7 +182,7 @@ ltc_status* executable_save(const ltc_executable* executable, const ltc_sink* si
   const ltc_device& device = *executable->device;
   return guarded(device.plugin->host, [&] {
     const std::string bytes =
-        write_recipe(*executable->recipe, executable->prepared->binaries(), device.driver->facts().fingerprint);
+        write_compiled_plan(*executable->compiled_plan, executable->loaded_plan->binaries(), device.driver->facts().fingerprint);
     sink->write(sink->context, bytes.data(), bytes.size());
   });
 }
@@ -190,8 +192,8 @@ ltc_status* executable_load(ltc_device* device, const ltc_load_args* args, ltc_e
     check_extensions(args->ext);
     std::vector<std::string> binaries;
     const std::span bytes(static_cast<const char*>(args->data), args->size);
-    Recipe recipe = read_recipe(bytes, binaries, device->driver->facts().fingerprint);
-    *executable = make_executable(device, std::make_shared<const Recipe>(std::move(recipe)), binaries);
+    CompiledPlan compiled_plan = read_compiled_plan(bytes, binaries, device->driver->facts().fingerprint);
+    *executable = make_executable(device, std::make_shared<const CompiledPlan>(std::move(compiled_plan)), binaries);
   });
 }
 

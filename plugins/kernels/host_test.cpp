@@ -12,8 +12,8 @@
 #include "core/compile/lowering/abi_graph.h"
 #include "core/decompose/decompose.h"
 #include "core/ir/text.h"
+#include "kernels/plan/im2col_kernel.h"
 #include "kernels/plan/planner.h"
-#include "kernels/plan/windows.h"
 #include "kernels/testing/host_run.h"
 
 namespace ltc::kernels {
@@ -122,7 +122,7 @@ TEST(HostDialect, floats_of_8_bits_are_converted_to_the_nearest) {
   }
 }
 
-// A convolution's columns in tiles, by the general kernel and by that of windows.h.
+// A convolution's columns in tiles, by the general kernel and by that of im2col_kernel.h.
 struct PackedTwice {
   const Step& general;
   Step windows;
@@ -138,7 +138,7 @@ std::optional<PackedTwice> packed_twice(const Plan& plan, Library& library) {
     const NodeId producer = plan.graph.values[tiles].producer;
     if (producer == kNone || plan.graph.nodes[producer].kind != Kind::kPack) continue;
     const ValueId columns = plan.graph.nodes[producer].in[0];
-    const auto windows = packed_windows(plan.graph, columns, tiles);
+    const auto windows = im2col_kernel(plan.graph, columns, tiles);
     if (!windows) continue;
     PackedTwice both{step, {*windows, {{windows->image, LTC_F32, false}, {tiles, LTC_F32, true}}, {}, 0, {}}, tiles, 0, {}, {}};
     both.columns = plan.graph.values[columns].sizes[2];

@@ -2,7 +2,7 @@
 
 #include "opencl/errors.h"
 #include "opencl/gemm.h"
-#include "opencl/prepared.h"
+#include "opencl/loaded_plan.h"
 
 namespace ltc::opencl {
 namespace {
@@ -134,9 +134,9 @@ device::EventRef Driver::mark() {
   return submitted(event);
 }
 
-std::unique_ptr<device::Prepared> Driver::prepare(std::shared_ptr<const device::Recipe> recipe,
-                                                  std::span<const std::string> binaries) {
-  return std::make_unique<Prepared>(*this, programs_, std::move(recipe), binaries);
+std::unique_ptr<device::LoadedPlan> Driver::load_plan(std::shared_ptr<const device::CompiledPlan> compiled_plan,
+                                                      std::span<const std::string> binaries) {
+  return std::make_unique<LoadedPlan>(*this, programs_, std::move(compiled_plan), binaries);
 }
 
 }  // namespace ltc::opencl

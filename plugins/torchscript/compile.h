@@ -42,7 +42,7 @@ class Executable {
   void load(const Input& input, at::Tensor value) noexcept {
     if (input.slot) slots_[*input.slot] = std::move(value);
   }
-  void run(Crew& crew, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated);
+  void run(ThreadLimit& thread_limit, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated);
   at::Tensor take_output(size_t index);
   void clear() noexcept;
 
@@ -83,7 +83,7 @@ class Executable {
   };
   class Compiler;
 
-  void run_range(Crew& crew, size_t begin, size_t end);
+  void run_range(ThreadLimit& thread_limit, size_t begin, size_t end);
   void step(const Instruction& instruction);
   void push_operands(const Instruction& instruction);
   void call(const Instruction& instruction);

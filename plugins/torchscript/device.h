@@ -12,7 +12,7 @@
 #include "ltc/plugin.h"
 #include "torchscript/graph/errors.h"
 #include "torchscript/graph/target.h"
-#include "torchscript/threads/team.h"
+#include "torchscript/threads/thread_pool.h"
 
 namespace ltc::torchscript {
 
@@ -42,7 +42,7 @@ struct ltc_plugin {
   // Found when devices are first asked for.
   const ltc::torchscript::Devices& found();
   ltc::host_compiler::HostKernels kernels;
-  ltc::torchscript::Team team;
+  ltc::torchscript::ThreadPool thread_pool;
 
  private:
   std::once_flag once_;

@@ -12,7 +12,7 @@
 #include "torchscript/ops/image_layout.h"
 #include "torchscript/ops/operands.h"
 #include "torchscript/ops/ops.h"
-#include "torchscript/threads/pool.h"
+#include "torchscript/threads/memory_pool.h"
 #include "torchscript/threads/quiet_dispatch.h"
 
 namespace ltc::torchscript {
@@ -44,21 +44,21 @@ std::string describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_t
 
 }  // namespace
 
-void Executable::run(Crew& crew, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated) {
+void Executable::run(ThreadLimit& thread_limit, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated) {
   scalars_ = scalars;
   for (const SlotScalar& scalar : slot_scalars_) slots_[scalar.slot] = scalar_value(scalar.dtype, scalars[scalar.index]);
-  run_range(crew, 0, commit_);
+  run_range(thread_limit, 0, commit_);
   // The host repeats a run that fails for want of memory, and then needs the inputs.
   if (!donated.empty() && (!device_.is_cpu() || can_allocate(bytes_behind_commit_))) {
     for (at::Tensor* tensor : donated) tensor->reset();
   }
-  run_range(crew, commit_, instructions_.size());
+  run_range(thread_limit, commit_, instructions_.size());
 }
 
-void Executable::run_range(Crew& crew, size_t begin, size_t end) {
+void Executable::run_range(ThreadLimit& thread_limit, size_t begin, size_t end) {
   for (size_t i = begin; i < end; ++i) {
     const Instruction& instruction = instructions_[i];
-    crew.prepare(instruction.threads);
+    thread_limit.set(instruction.threads);
     try {
       step(instruction);
     } catch (...) {
@@ -287,16 +287,16 @@ void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs) {
   check_arguments(device, executable, args);
   at::init_num_threads();  // a later torch.set_num_threads of another thread binds this one too
-  Crew crew(device->plugin->host, device->plugin->team);
+  ThreadLimit thread_limit(device->plugin->host, device->plugin->thread_pool);
   QuietDispatch quiet;
   const OnQueue on(device->queue);
-  PoolScope pooled;
+  MemoryPoolScope pooled;
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
   for (auto& result : results) result = std::make_unique<ltc_buffer>(device);
   const std::vector<at::Tensor*> donated = load_inputs(executable, args);
   std::optional<Error> failure;
   try {
-    executable.run(crew, args.scalars, donated);
+    executable.run(thread_limit, args.scalars, donated);
     for (size_t i = 0; i < results.size(); ++i) results[i]->hold(executable.take_output(i));
   } catch (...) {
     failure = current_error();

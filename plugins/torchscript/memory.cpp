@@ -10,7 +10,7 @@
 
 #include "torchscript/device.h"
 #include "torchscript/graph/types.h"
-#include "torchscript/threads/pool.h"
+#include "torchscript/threads/memory_pool.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -118,7 +118,7 @@ ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args) {
   c10::InferenceMode inference;
   auto buffer = std::make_unique<ltc_buffer>(device);
   const OnQueue on(device->queue);
-  const PoolScope pooled(PoolScope::kTransfer);  // what a program has let go of, perhaps to load it anew
+  const MemoryPoolScope pooled(MemoryPoolScope::kTransfer);  // what a program has let go of, perhaps to load it anew
   buffer->hold(dense({type.sizes, type.rank}, to_torch(type.dtype), device->queue.device()));
   return buffer.release();
 }

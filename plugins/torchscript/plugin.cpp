@@ -22,7 +22,7 @@
 #include "torchscript/ops/gemm.h"
 #include "torchscript/ops/ops.h"
 #include "torchscript/ops/random_layouts.h"
-#include "torchscript/threads/pool.h"
+#include "torchscript/threads/memory_pool.h"
 
 struct ltc_program {
   ltc_program(const ltc_host_api* api, ltc::torchscript::Program lowered) : host(api), program_(std::move(lowered)) {}
@@ -69,7 +69,7 @@ ltc_plugin::ltc_plugin(const ltc_host_api* api)
     : host(api),
       devices(ltc::torchscript::wanted_devices()),
       kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::compile_mode()),
-      team(api) {
+      thread_pool(api) {
   ltc::torchscript::check_gemm_choice();
   ltc::torchscript::layouts_seed();
 }
@@ -262,7 +262,7 @@ bool enter(ltc_entry_args* args) {
   if (!abi::agree(args, "torchscript")) return false;
   at::globalContext();  // kernels ask it, so its end comes after that of their device
   register_operators();
-  install_pool();
+  install_memory_pool();
   args->plugin = new ltc_plugin{args->host};
   args->api = &kApi;
   return true;

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "core/decompose/rules/families.h"
-#include "core/decompose/support/windows.h"
+#include "core/decompose/support/pooling_windows.h"
 
 namespace ltc::decompose {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "core/decompose/rules/families.h"
-#include "core/decompose/support/windows.h"
+#include "core/decompose/support/pooling_windows.h"
 
 namespace ltc::decompose {
 namespace {

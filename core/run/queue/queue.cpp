@@ -43,8 +43,11 @@ void throw_to_reader(const std::exception_ptr& error) {
   }
 }
 
-DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window)
-    : DeviceMemory(std::move(device)), demotion_(TypeDemotion::of(*device_)), pending_limit_(window), window_(window) {}
+DeviceQueue::DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t runs_in_flight)
+    : DeviceMemory(std::move(device)),
+      demotion_(TypeDemotion::of(*device_)),
+      pending_limit_(runs_in_flight),
+      in_flight_(runs_in_flight) {}
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
@@ -61,20 +64,20 @@ void DeviceQueue::await_room(std::unique_lock<std::mutex>& lock, HasRoom has_roo
 
 void DeviceQueue::await_room() {
   std::unique_lock lock(mutex_);
-  if (!window_.has_room()) await_room(lock, [&] { return window_.is_half_free(); });
+  if (!in_flight_.has_room()) await_room(lock, [&] { return in_flight_.is_half_free(); });
 }
 
 void DeviceQueue::submit(Task task) {
   refuse_after_fork();
   std::unique_lock lock(mutex_);
-  if (task.run_ns && !window_.has_room()) {
+  if (task.run_ns && !in_flight_.has_room()) {
     host::Waiting waiting(*device_);
-    room_.wait(lock, [&] { return window_.is_half_free() || stopping_; });
+    room_.wait(lock, [&] { return in_flight_.is_half_free() || stopping_; });
   }
   refuse_after_stop();
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   if (tasks_.empty() && !running_) spin_policy_.note_arrival(timeline::now_ns());
-  if (task.run_ns) task.run_ns = window_.add(*task.run_ns);
+  if (task.run_ns) task.run_ns = in_flight_.add(*task.run_ns);
   tasks_.push_back(std::move(task));
   wanted_ = true;
   const bool wake = std::exchange(sleeping_, false);
@@ -121,10 +124,10 @@ void DeviceQueue::work() {
     task.work = nullptr;  // its references go before anybody is told that it is done
     {
       std::lock_guard lock(mutex_);
-      if (task.run_ns) window_.remove(*task.run_ns);
+      if (task.run_ns) in_flight_.remove(*task.run_ns);
       running_ = false;
       if (tasks_.empty()) spin_policy_.note_idle(timeline::now_ns());
-      if (window_.is_half_free()) room_.notify_all();
+      if (in_flight_.is_half_free()) room_.notify_all();
     }
     if (task.announce) task.announce();
   }

@@ -28,8 +28,8 @@
 #include "core/run/queue/device_memory.h"
 #include "core/run/queue/fence.h"
 #include "core/run/queue/host_ops.h"
+#include "core/run/queue/in_flight_limit.h"
 #include "core/run/queue/undo.h"
-#include "core/run/queue/window.h"
 
 namespace ltc {
 
@@ -63,8 +63,8 @@ struct Run {
 
 class DeviceQueue : public DeviceMemory {
  public:
-  // `window`: runs of any length that may be queued or running before execute() blocks; short ones may be more.
-  DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t window);
+  // `runs_in_flight`: runs of any length that may be queued or running before execute() blocks; short ones may be more.
+  DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t runs_in_flight);
   ~DeviceQueue();
 
   const TypeDemotion& demotion() const { return demotion_; }  // of what the device keeps
@@ -82,11 +82,11 @@ class DeviceQueue : public DeviceMemory {
   // A buffer of `type` that begins as `source`, of this queue, does, as far as both go; zero behind that. Returns at once.
   BufferRef resized(BufferRef source, TypeId type);
 
-  // Returns when the window has room for a run, until another thread takes it. To be called where signal handlers may run, which
+  // Returns when there is room for a run, until another thread takes it. To be called where signal handlers may run, which
   // execute() does not let them.
   void await_room();
 
-  // Returns when the run is queued, which is before it has run, or when the window has room. Where it throws, the outputs fail
+  // Returns when the run is queued, which is before it has run, or when there is room. Where it throws, the outputs fail
   // with the same error.
   void execute(Run run);
 
@@ -110,7 +110,7 @@ class DeviceQueue : public DeviceMemory {
 
   struct Task {
     std::function<void()> work;
-    std::optional<int64_t> run_ns = {};   // of a run: how long it is expected to take; once queued, as the window counts it
+    std::optional<int64_t> run_ns = {};   // of a run: how long it is expected to take; once queued, as the limit counts it
     std::function<void()> announce = {};  // that it is done; called when the queue no longer counts as busy with it
   };
 
@@ -165,7 +165,7 @@ class DeviceQueue : public DeviceMemory {
   size_t sending_bytes_ = 0;
   OpPrograms op_programs_;              // of the step that was repeated last; whoever runs a task
   std::shared_ptr<Completion> newest_;  // submitted, a run or a transfer; null: all is done
-  Window window_;                       // of runs queued or running
+  InFlightLimit in_flight_;             // of runs queued or running
   size_t staged_bytes_ = 0;             // of long values queued
   SpinPolicy spin_policy_;
   std::atomic<bool> is_asynchronous_{false};             // the device: it has said of a run that it goes on

@@ -279,11 +279,11 @@ TEST_F(QueueTest, ThePluginSeesThatSomebodyWaits) {
   const BufferRef output = run(neg, input);
   begun.wait();
   EXPECT_FALSE(is_awaited());
-  const auto fill_window = [&] {
-    for (size_t i = 0; i < Window::kMostRuns; ++i) run(neg, input);
+  const auto fill_queue = [&] {
+    for (size_t i = 0; i < InFlightLimit::kMostRuns; ++i) run(neg, input);
   };
   for (const auto& wait : std::vector<std::function<void()>>{[&] { queue().drain(); }, [&] { queue().add_fence()->wait(); },
-                                                             [&] { download(output); }, fill_window}) {
+                                                             [&] { download(output); }, fill_queue}) {
     std::thread waiting(wait);
     while (!is_awaited()) std::this_thread::yield();
     go_on.open();

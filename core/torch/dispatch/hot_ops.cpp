@@ -9,9 +9,9 @@
 #include <ATen/record_function.h>
 #include <torch/library.h>
 
+#include "core/torch/dispatch/boxed_kernel.h"
 #include "core/torch/dispatch/hot_gradients.h"
 #include "core/torch/dispatch/hot_ops.h"
-#include "core/torch/dispatch/record.h"
 #include "core/torch/dispatch/recording.h"
 #include "core/torch/tensor/thread_state.h"
 

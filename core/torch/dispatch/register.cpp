@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "core/torch/dispatch/record.h"
+#include "core/torch/dispatch/boxed_kernel.h"
 #include "core/torch/dispatch/sparse_fallback.h"
 #include "core/torch/tensor/tensor.h"
 

@@ -6,7 +6,7 @@
 #include <ATen/ops/zeros.h>
 #include <torch/library.h>
 
-#include "core/torch/dispatch/record.h"
+#include "core/torch/dispatch/boxed_kernel.h"
 
 namespace ltc {
 namespace {

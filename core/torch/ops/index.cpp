@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "core/torch/dispatch/boxed_kernel.h"
 #include "core/torch/dispatch/fallback.h"
-#include "core/torch/dispatch/record.h"
 
 namespace ltc {
 namespace {

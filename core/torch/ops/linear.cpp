@@ -4,8 +4,8 @@
 #include <ATen/ops/linear_native.h>
 #include <torch/library.h>
 
+#include "core/torch/dispatch/boxed_kernel.h"
 #include "core/torch/dispatch/hot_gradients.h"
-#include "core/torch/dispatch/record.h"
 #include "core/torch/dispatch/recording.h"
 #include "core/torch/tensor/geometry.h"
 #include "core/torch/tensor/thread_state.h"

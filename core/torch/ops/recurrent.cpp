@@ -16,7 +16,7 @@
 
 #include <algorithm>
 
-#include "core/torch/dispatch/record.h"
+#include "core/torch/dispatch/boxed_kernel.h"
 #include "core/torch/tensor/tensor.h"
 
 namespace ltc {

@@ -19,8 +19,8 @@
 
 #include <numeric>
 
+#include "core/torch/dispatch/boxed_kernel.h"
 #include "core/torch/dispatch/op_entry.h"
-#include "core/torch/dispatch/record.h"
 #include "core/torch/dispatch/sparse_fallback.h"
 #include "core/torch/tensor/sparse.h"
 

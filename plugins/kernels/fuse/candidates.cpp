@@ -71,12 +71,12 @@ class Finder {
   }
 
   void visit(const Node& node) {
-    const bool alone = is_alone(graph_, node, options_);
-    if (alone || is_reduction(graph_, node, options_)) {
+    const bool unfusable = is_unfusable(graph_, node, options_);
+    if (unfusable || is_reduction(graph_, node, options_)) {
       for (const ValueId value : node.out) {
         if (value == kNone || uses_[value] == 0) continue;
         found_.is_candidate[value] = true;
-        if (alone) found_.is_forced[value] = true;
+        if (unfusable) found_.is_forced[value] = true;
       }
     }
     for (size_t i = 0; i < node.in.size(); ++i) {
@@ -86,7 +86,7 @@ class Finder {
         force(attention_operand(graph_, node, i).value);
       } else if (node.kind == Kind::kScaledProduct && i < 2) {
         force(scaled_operand(graph_, node, i).value);
-      } else if (alone && node.kind == Kind::kProduct) {
+      } else if (unfusable && node.kind == Kind::kProduct) {
         force_matrix(operand);
       } else if (reads_buffers(node) || reads_other_size(graph_, node)) {
         force(operand);
@@ -107,7 +107,7 @@ class Finder {
   // Whether elements of the operand are read several times.
   bool repeats(const Node& node, ValueId operand) const {
     if (node.kind == Kind::kPad || node.kind == Kind::kCat || node.kind == Kind::kPack) return false;
-    if (node.kind == Kind::kProduct) return !is_alone(graph_, node, options_);
+    if (node.kind == Kind::kProduct) return !is_unfusable(graph_, node, options_);
     int64_t count = 0;
     for (const ValueId value : node.out) {
       if (value != kNone) count = std::max(count, graph_.values[value].count);
@@ -136,7 +136,7 @@ class Finder {
 
 }  // namespace
 
-bool is_alone(const Graph& graph, const Node& node, const Options& options) {
+bool is_unfusable(const Graph& graph, const Node& node, const Options& options) {
   switch (node.kind) {
     case Kind::kScan:
     case Kind::kScatter:
@@ -157,7 +157,7 @@ bool is_alone(const Graph& graph, const Node& node, const Options& options) {
 
 bool is_reduction(const Graph& graph, const Node& node, const Options& options) {
   return node.kind == Kind::kReduce || node.kind == Kind::kArgmax ||
-         (node.kind == Kind::kProduct && !is_alone(graph, node, options));
+         (node.kind == Kind::kProduct && !is_unfusable(graph, node, options));
 }
 
 Candidates find_candidates(const Graph& graph, const Options& options) { return Finder(graph, options).find(); }

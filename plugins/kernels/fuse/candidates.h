@@ -16,7 +16,7 @@ struct Candidates {
 Candidates find_candidates(const Graph& graph, const Options& options);
 
 // Whether the node has a cluster of its own.
-bool is_alone(const Graph& graph, const Node& node, const Options& options);
+bool is_unfusable(const Graph& graph, const Node& node, const Options& options);
 bool is_reduction(const Graph& graph, const Node& node, const Options& options);
 
 }  // namespace ltc::kernels

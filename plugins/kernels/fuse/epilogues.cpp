@@ -68,7 +68,7 @@ class Extender {
 
   std::vector<std::string> extend() {
     for (NodeId id = 0; id < graph_.nodes.size(); ++id) {
-      if (graph_.nodes[id].kind == Kind::kProduct && is_alone(graph_, graph_.nodes[id], options_)) extend(id);
+      if (graph_.nodes[id].kind == Kind::kProduct && is_unfusable(graph_, graph_.nodes[id], options_)) extend(id);
     }
     if (!products_.empty()) rebuild();
     return std::move(notes_);

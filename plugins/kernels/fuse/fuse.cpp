@@ -31,8 +31,8 @@ class Fuser {
  private:
   void place(NodeId id) {
     const Node& node = graph_.nodes[id];
-    if (is_alone(graph_, node, options_)) {
-      Cluster cluster{.form = Cluster::Form::kAlone, .rows_of = id};
+    if (is_unfusable(graph_, node, options_)) {
+      Cluster cluster{.form = Cluster::Form::kUnfusable, .rows_of = id};
       for (const ValueId value : node.out) {
         if (value != kNone && found_.is_candidate[value]) cluster.members.push_back(value);
       }
@@ -133,7 +133,7 @@ class Fuser {
   std::string why_not(const Cluster& before, const Cluster& cluster, NodeId id, const std::set<ValueId>& leaves) const {
     const Node& node = graph_.nodes[id];
     const int64_t count = graph_.values[node.out[0]].count;
-    if (before.form == Cluster::Form::kAlone) return "that one has no room for others";
+    if (before.form == Cluster::Form::kUnfusable) return "that one has no room for others";
     if (before.leaves.size() + leaves.size() + cluster.members.size() > kMostBuffers) return "too many buffers";
     const bool reduces = is_reduction(graph_, node, options_);
     if (cluster.form == Cluster::Form::kMap && count != cluster.items) return "another number of elements";
@@ -245,7 +245,7 @@ std::string Fusion::text(const Graph& graph) const {
     if (cluster.form == Cluster::Form::kMap) text += std::to_string(cluster.items) + " elements";
     if (cluster.form == Cluster::Form::kRows)
       text += std::to_string(cluster.items) + " rows of " + std::to_string(cluster.length);
-    if (cluster.form == Cluster::Form::kAlone) text += "alone";
+    if (cluster.form == Cluster::Form::kUnfusable) text += "unfusable";
     for (const ValueId value : cluster.members) {
       const Node& node = graph.nodes[graph.values[value].producer];
       const bool local = std::ranges::find(cluster.stored, value) == cluster.stored.end();

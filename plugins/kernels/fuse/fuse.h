@@ -15,12 +15,12 @@ namespace ltc::kernels {
 
 struct Cluster {
   enum class Form : uint8_t {
-    kMap,    // a work item per element
-    kRows,   // a work item per row of a reduction; it loops over the row, perhaps several times
-    kAlone,  // one node: a scan, scatter, sort, or product of a library
+    kMap,        // a work item per element
+    kRows,       // a work item per row of a reduction; it loops over the row, perhaps several times
+    kUnfusable,  // one node: a scan, scatter, sort, or product of a library
   };
   Form form;
-  NodeId rows_of = kNone;         // kRows: the reduction; kAlone: the node
+  NodeId rows_of = kNone;         // kRows: the reduction; kUnfusable: the node
   int64_t items = 0, length = 1;  // rows and their length, or elements
   std::vector<ValueId> members;   // in the order of the graph
   std::vector<ValueId> stored;    // of those, what others read

@@ -95,7 +95,7 @@ void pack_products(Graph& graph, const Options& options) {
   Graph packed = graph;
   packed.nodes.clear();
   for (Node& node : graph.nodes) {
-    if (node.kind == Kind::kProduct && is_alone(graph, node, options)) {
+    if (node.kind == Kind::kProduct && is_unfusable(graph, node, options)) {
       const Sizes b = graph.values[node.in[1]].sizes;
       const int64_t tiles = (b[2] + options.tile_columns - 1) / options.tile_columns;
       node.in[1] = packed.add_node(Kind::kPack, {node.in[1]}, {}, graph.values[node.in[1]].dtype,

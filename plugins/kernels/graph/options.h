@@ -27,7 +27,7 @@ struct Options {
   bool blas_operands = false;  // it takes operands in the forms of BLAS only (products.h)
   // From so many points of its result on, each image of a convolution is a product of its own: see expand_convolution.
   int64_t points_by_image = INT64_MAX;
-  int64_t split_threads = 0;   // above 0: few long rows are split, so that about so many threads share them (split.h)
+  int64_t split_threads = 0;   // above 0: few long rows are split, so that about so many threads share them (split_reduce.h)
   bool block_sorts = false;    // sorts by the lanes of blocks (block_sort.h), where a dialect has them
   bool check_indices = false;  // elements of an index that are out of range are reported (emit.h)
   Extras extras = {};

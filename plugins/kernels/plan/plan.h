@@ -52,7 +52,7 @@ struct Product {
 
 // The columns of a convolution's windows in tiles, as Product wants them: row k of a tile is the place k of the window, for as
 // many columns as a tile has. Buffers of the step: that of the image, the tiles.
-struct WindowsKernel {
+struct Im2colKernel {
   ltc_dtype dtype;
   Windows windows;
   ValueId image;
@@ -62,7 +62,7 @@ struct WindowsKernel {
 };
 
 struct Step {
-  std::variant<Kernel, SortKernel, SortPass, WindowsKernel, Product, AttentionKernel, LibraryConvolution> work;
+  std::variant<Kernel, SortKernel, SortPass, Im2colKernel, Product, AttentionKernel, LibraryConvolution> work;
   std::vector<KernelBuffer> buffers;
   std::vector<KernelScalar> scalars;
   uint32_t source;    // a node of the graph of the ABI that it computes

@@ -5,14 +5,14 @@
 #include "kernels/fuse/import.h"
 #include "kernels/fuse/products.h"
 #include "kernels/fuse/scaled_product.h"
-#include "kernels/fuse/split.h"
+#include "kernels/fuse/split_reduce.h"
 #include "kernels/graph/reads.h"
 #include "kernels/plan/block_sort.h"
+#include "kernels/plan/im2col_kernel.h"
 #include "kernels/plan/in_place.h"
+#include "kernels/plan/kernel_writer.h"
 #include "kernels/plan/scatter.h"
 #include "kernels/plan/sort.h"
-#include "kernels/plan/windows.h"
-#include "kernels/plan/workshop.h"
 
 namespace ltc::kernels {
 namespace {
@@ -25,8 +25,8 @@ class Planner {
 
   void plan() {
     for (const Cluster& cluster : plan_.fusion.clusters) {
-      if (cluster.form == Cluster::Form::kAlone) {
-        plan_alone(cluster);
+      if (cluster.form == Cluster::Form::kUnfusable) {
+        plan_unfusable(cluster);
       } else if (!plan_windows(cluster)) {
         plan_cluster(cluster);
       }
@@ -40,7 +40,7 @@ class Planner {
     const ValueId tiles = cluster.stored[0];
     const Node& pack = graph_.nodes[graph_.values[tiles].producer];
     if (pack.kind != Kind::kPack || graph_.values[tiles].count < kMuchWork || plan_.fusion.is_stored[pack.in[0]]) return false;
-    auto windows = packed_windows(graph_, pack.in[0], tiles);
+    auto windows = im2col_kernel(graph_, pack.in[0], tiles);
     if (!windows || !plan_.fusion.is_stored[windows->image]) return false;
     Step step{*windows, {}, {}, pack.source, "windows"};
     step.buffers = {{windows->image, windows->dtype, false}, {tiles, windows->dtype, true}};
@@ -51,23 +51,23 @@ class Planner {
   void plan_cluster(const Cluster& cluster) {
     const bool empty = std::ranges::all_of(cluster.stored, [&](ValueId value) { return graph_.values[value].count == 0; });
     if (empty || cluster.items == 0) return;
-    Workshop shop(plan_, options_, cluster, cluster.items);
+    KernelWriter writer(plan_, options_, cluster, cluster.items);
     const bool rows = cluster.form == Cluster::Form::kRows;
-    shop.kernel.loops_in_any_order = true;
+    writer.kernel.loops_in_any_order = true;
     BlockId loop = kNone;  // over the elements of a row
     for (const ValueId value : cluster.stored) {
       const Value& type = graph_.values[value];
       if (type.count == 0) continue;
       const bool in_row = rows && type.count != cluster.items;
-      if (in_row && loop == kNone) loop = shop.builder.open_loop(0, cluster.length);
-      const Index r = in_row ? shop.builder.loop_index(loop) : Index{};
-      const Positions positions = positions_of(graph_, cluster, shop.item(), r, shop.kernel.space);
+      if (in_row && loop == kNone) loop = writer.builder.open_loop(0, cluster.length);
+      const Index r = in_row ? writer.builder.loop_index(loop) : Index{};
+      const Positions positions = positions_of(graph_, cluster, writer.item(), r, writer.kernel.space);
       const Index& position = in_row ? positions.full : positions.row;
-      shop.emitter.store(value, position, shop.at(value, position));
+      writer.emitter.store(value, position, writer.at(value, position));
     }
-    if (loop != kNone) shop.builder.close_loop(loop);
+    if (loop != kNone) writer.builder.close_loop(loop);
     const Node& last = graph_.nodes[graph_.values[cluster.members.back()].producer];
-    shop.finish(last, label_of(cluster));
+    writer.finish(last, label_of(cluster));
   }
 
   std::string label_of(const Cluster& cluster) const {
@@ -82,7 +82,7 @@ class Planner {
 
   // ---- kernels of one node
 
-  void plan_alone(const Cluster& cluster) {
+  void plan_unfusable(const Cluster& cluster) {
     const Node& node = graph_.nodes[cluster.rows_of];
     switch (node.kind) {
       case Kind::kScan: return plan_scan(cluster, node);
@@ -102,25 +102,25 @@ class Planner {
     const Value result = graph_.values[node.out[0]];
     if (result.count == 0) return;
     const int64_t length = row_length(graph_, node);
-    Workshop shop(plan_, options_, cluster, result.count / length);
-    const ltc_dtype in = shop.emitter.sum_dtype(result.dtype);
+    KernelWriter writer(plan_, options_, cluster, result.count / length);
+    const ltc_dtype in = writer.emitter.sum_dtype(result.dtype);
     const std::string_view both = formula(*node.op, result.dtype), initial = both.substr(0, both.find(';'));
-    const Ref sum = shop.builder.add({.code = Code::kAccumulator, .dtype = in, .of = in, .formula = initial});
-    const BlockId loop = shop.builder.open_loop(0, length);
+    const Ref sum = writer.builder.add({.code = Code::kAccumulator, .dtype = in, .of = in, .formula = initial});
+    const BlockId loop = writer.builder.open_loop(0, length);
     Sizes rows = result.sizes;
     for (const size_t dim : row_dims(graph_, node)) rows[dim] = 1;
-    const Read read =
-        row_element(graph_, node, shop.kernel.space.split(shop.item(), rows), shop.builder.loop_index(loop), shop.kernel.space);
-    const Ref element = shop.emitter.cast(shop.emitter.at(read.operand, read.at), in);
-    const Ref next = shop.builder.add_in(
+    const Read read = row_element(graph_, node, writer.kernel.space.split(writer.item(), rows), writer.builder.loop_index(loop),
+                                  writer.kernel.space);
+    const Ref element = writer.emitter.cast(writer.emitter.at(read.operand, read.at), in);
+    const Ref next = writer.builder.add_in(
         loop,
         {.code = Code::kFormula, .dtype = in, .args = {element, sum}, .of = in, .formula = both.substr(initial.size() + 1)});
-    shop.kernel.scan = Scan{loop, sum, next};
-    shop.builder.add_in(loop, {.code = Code::kAssign, .dtype = in, .args = {sum, next}});
-    const Ref now = shop.builder.add_in(loop, {.code = Code::kFormula, .dtype = in, .args = {sum}, .of = in, .formula = "$0"});
-    shop.emitter.store(node.out[0], shop.kernel.space.linear(read.at, result.sizes), shop.emitter.cast(now, result.dtype));
-    shop.builder.close_loop(loop);
-    shop.finish(node, std::string(node.op->name.substr(6)));
+    writer.kernel.scan = Scan{loop, sum, next};
+    writer.builder.add_in(loop, {.code = Code::kAssign, .dtype = in, .args = {sum, next}});
+    const Ref now = writer.builder.add_in(loop, {.code = Code::kFormula, .dtype = in, .args = {sum}, .of = in, .formula = "$0"});
+    writer.emitter.store(node.out[0], writer.kernel.space.linear(read.at, result.sizes), writer.emitter.cast(now, result.dtype));
+    writer.builder.close_loop(loop);
+    writer.finish(node, std::string(node.op->name.substr(6)));
   }
 
   // Where the node writes a result, though nobody may want it.
@@ -286,7 +286,7 @@ Plan make_plan(const ltc_graph& graph, const Options& options) {
 Source render(const Step& step, const Dialect& dialect) {
   if (const auto* sort = std::get_if<SortKernel>(&step.work)) return render_sort(*sort, dialect);
   if (const auto* pass = std::get_if<SortPass>(&step.work)) return render_sort_pass(*pass, dialect);
-  if (const auto* windows = std::get_if<WindowsKernel>(&step.work)) return render_windows(*windows, dialect);
+  if (const auto* windows = std::get_if<Im2colKernel>(&step.work)) return render_im2col(*windows, dialect);
   if (const auto* attention = std::get_if<AttentionKernel>(&step.work)) return render_attention(*attention, dialect);
   return render(std::get<Kernel>(step.work), dialect);
 }

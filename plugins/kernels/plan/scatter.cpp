@@ -5,7 +5,7 @@
 
 #include "kernels/graph/dtype.h"
 #include "kernels/graph/reads.h"
-#include "kernels/plan/workshop.h"
+#include "kernels/plan/kernel_writer.h"
 
 namespace ltc::kernels {
 namespace {
@@ -95,7 +95,7 @@ class Scatter {
   }
 
  private:
-  Workshop workshop(int64_t items) { return {plan_, options_, cluster_, items}; }
+  KernelWriter writer_of(int64_t items) { return {plan_, options_, cluster_, items}; }
   Sizes lines_with(int64_t size) const {
     Sizes lines = index_;
     if (!rank_0_) lines[dim_] = size;
@@ -109,9 +109,9 @@ class Scatter {
   bool copy_first() {
     const int64_t count = graph_.values[node_.out[0]].count;
     if (count == 0) return false;
-    Workshop shop = workshop(count);
-    shop.emitter.store(node_.out[0], shop.item(), shop.at(node_.in[0], shop.item()));
-    shop.finish(node_, "copy");
+    KernelWriter writer = writer_of(count);
+    writer.emitter.store(node_.out[0], writer.item(), writer.at(node_.in[0], writer.item()));
+    writer.finish(node_, "copy");
     return true;
   }
 
@@ -120,43 +120,43 @@ class Scatter {
     Index position;
     Ref allowed;
   };
-  Target target(Workshop& shop, Coords at, Ref picked) const {
+  Target target(KernelWriter& writer, Coords at, Ref picked) const {
     const Sizes& sizes = graph_.values[node_.out[0]].sizes;
-    const Index place = shop.builder.data_index(picked, extent());
+    const Index place = writer.builder.data_index(picked, extent());
     if (!rank_0_) at[dim_] = place;
-    return {shop.kernel.space.linear(at, sizes), shop.emitter.names_place(picked, extent())};
+    return {writer.kernel.space.linear(at, sizes), writer.emitter.names_place(picked, extent())};
   }
 
-  void store_in(Workshop& shop, BlockId block, const Index& position, Ref element, Ref guard) {
-    const uint32_t slot = shop.builder.buffer(node_.out[0], dtype(), true);
+  void store_in(KernelWriter& writer, BlockId block, const Index& position, Ref element, Ref guard) {
+    const uint32_t slot = writer.builder.buffer(node_.out[0], dtype(), true);
     Inst inst{.code = Code::kStore, .dtype = dtype(), .args = {element}, .index = position, .slot = slot};
     if (guard != kNoRef) inst.args.push_back(guard);
-    shop.builder.add_in(block, std::move(inst));
+    writer.builder.add_in(block, std::move(inst));
   }
 
-  Ref old_in(Workshop& shop, BlockId block, const Index& position, Ref guard) {
-    const uint32_t slot = shop.builder.buffer(node_.out[0], dtype(), true);
+  Ref old_in(KernelWriter& writer, BlockId block, const Index& position, Ref guard) {
+    const uint32_t slot = writer.builder.buffer(node_.out[0], dtype(), true);
     Inst inst{.code = Code::kLoad, .dtype = dtype(), .index = position, .slot = slot, .of = dtype()};
     if (guard != kNoRef) inst.args = {guard};
-    return shop.builder.add_in(block, std::move(inst));
+    return writer.builder.add_in(block, std::move(inst));
   }
 
   void along_lines() {
-    Workshop shop = workshop(count_of(index_) / length_);
-    const BlockId loop = shop.builder.open_loop(0, length_);
-    Coords at = shop.kernel.space.split(shop.item(), lines_with(1));
-    if (!rank_0_) at[dim_] = shop.builder.loop_index(loop);
-    const Ref picked = shop.emitter.at(node_.in[1], at);
-    const Target to = target(shop, at, picked);
-    shop.emitter.check_index(node_, to.allowed, extent(), kNoRef);
-    Ref element = shop.emitter.at(node_.in[2], at);
+    KernelWriter writer = writer_of(count_of(index_) / length_);
+    const BlockId loop = writer.builder.open_loop(0, length_);
+    Coords at = writer.kernel.space.split(writer.item(), lines_with(1));
+    if (!rank_0_) at[dim_] = writer.builder.loop_index(loop);
+    const Ref picked = writer.emitter.at(node_.in[1], at);
+    const Target to = target(writer, at, picked);
+    writer.emitter.check_index(node_, to.allowed, extent(), kNoRef);
+    Ref element = writer.emitter.at(node_.in[2], at);
     if (node_.kind == Kind::kScatterAdd) {
-      const Ref old = old_in(shop, loop, to.position, kNoRef);
-      element = shop.apply_in(loop, formula(*node_.op, dtype()), dtype(), dtype(), {old, element});
+      const Ref old = old_in(writer, loop, to.position, kNoRef);
+      element = writer.apply_in(loop, formula(*node_.op, dtype()), dtype(), dtype(), {old, element});
     }
-    store_in(shop, loop, to.position, element, to.allowed);
-    shop.builder.close_loop(loop);
-    shop.finish(node_, std::string(node_.op->name.substr(6)));
+    store_in(writer, loop, to.position, element, to.allowed);
+    writer.builder.close_loop(loop);
+    writer.finish(node_, std::string(node_.op->name.substr(6)));
   }
 
   // Where elements of the geometry overlap, one work item writes all, in order.
@@ -165,16 +165,16 @@ class Scatter {
     if (source.count == 0) return;
     const auto& strides = node_.integers("stride");
     const bool serial = may_overlap(source.sizes, strides);
-    Workshop shop = workshop(serial ? 1 : source.count);
-    const BlockId loop = serial ? shop.builder.open_loop(0, source.count) : 0;
-    const Index from = serial ? shop.builder.loop_index(loop) : shop.item();
-    const Coords at = shop.kernel.space.split(from, source.sizes);
+    KernelWriter writer = writer_of(serial ? 1 : source.count);
+    const BlockId loop = serial ? writer.builder.open_loop(0, source.count) : 0;
+    const Index from = serial ? writer.builder.loop_index(loop) : writer.item();
+    const Coords at = writer.kernel.space.split(from, source.sizes);
     Index target{node_.integer("storage_offset", 0), {}};
     for (size_t dim = 0; dim < at.size(); ++dim)
-      target = shop.kernel.space.sum(target, shop.kernel.space.scaled(at[dim], strides[dim]));
-    store_in(shop, loop, target, shop.emitter.at(node_.in[1], at), kNoRef);
-    if (serial) shop.builder.close_loop(loop);
-    shop.finish(node_, "as_strided_scatter");
+      target = writer.kernel.space.sum(target, writer.kernel.space.scaled(at[dim], strides[dim]));
+    store_in(writer, loop, target, writer.emitter.at(node_.in[1], at), kNoRef);
+    if (serial) writer.builder.close_loop(loop);
+    writer.finish(node_, "as_strided_scatter");
   }
 
   // Whether two elements of a geometry may be one: false if each stride steps over all that smaller ones reach.
@@ -194,124 +194,125 @@ class Scatter {
 
   // ---- by a sorted index
 
-  static Ref both(Workshop& shop, Ref a, Ref b) {
+  static Ref both(KernelWriter& writer, Ref a, Ref b) {
     if (a == kNoRef || b == kNoRef) return a == kNoRef ? b : a;
-    return shop.emitter.apply("(T)($0 & $1)", LTC_BOOL, LTC_BOOL, {a, b});
+    return writer.emitter.apply("(T)($0 & $1)", LTC_BOOL, LTC_BOOL, {a, b});
   }
 
   // An element of the sorted index, or of where its elements came from; 0 outside of the line.
-  Ref entry(Workshop& shop, ValueId value, Coords at, const Index& place) const {
-    const Ref exists = shop.emitter.inside(place, length_);
-    at[dim_] = shop.kernel.space.within(place, length_);
-    return shop.emitter.at(value, at, exists);
+  Ref entry(KernelWriter& writer, ValueId value, Coords at, const Index& place) const {
+    const Ref exists = writer.emitter.inside(place, length_);
+    at[dim_] = writer.kernel.space.within(place, length_);
+    return writer.emitter.at(value, at, exists);
   }
   // Whether the line has such a place, and its key is this one.
-  Ref has_key(Workshop& shop, const Coords& at, const Index& place, Ref key) const {
-    const Ref other = entry(shop, node_.in[1], at, place);
-    const Ref same = shop.emitter.apply("$0 == $1", LTC_I64, LTC_BOOL, {other, key});
-    return both(shop, same, shop.emitter.inside(place, length_));
+  Ref has_key(KernelWriter& writer, const Coords& at, const Index& place, Ref key) const {
+    const Ref other = entry(writer, node_.in[1], at, place);
+    const Ref same = writer.emitter.apply("$0 == $1", LTC_I64, LTC_BOOL, {other, key});
+    return both(writer, same, writer.emitter.inside(place, length_));
   }
-  static Ref not_(Workshop& shop, Ref x) { return shop.emitter.apply("(T)!$0", LTC_BOOL, LTC_BOOL, {x}); }
+  static Ref not_(KernelWriter& writer, Ref x) { return writer.emitter.apply("(T)!$0", LTC_BOOL, LTC_BOOL, {x}); }
 
   // What goes to the place of a sorted index.
-  Ref source(Workshop& shop, Coords at, const Index& place) const {
-    const Ref from = entry(shop, node_.in[3], at, place);
-    at[dim_] = shop.builder.data_index(from, length_);
-    return shop.emitter.at(node_.in[2], at, shop.emitter.inside(place, length_));
+  Ref source(KernelWriter& writer, Coords at, const Index& place) const {
+    const Ref from = entry(writer, node_.in[3], at, place);
+    at[dim_] = writer.builder.data_index(from, length_);
+    return writer.emitter.at(node_.in[2], at, writer.emitter.inside(place, length_));
   }
 
   void last_of_runs() {
-    Workshop shop = workshop(count_of(index_));
-    const Coords at = shop.kernel.space.split(shop.item(), index_);
-    const Index place = at[dim_], next = shop.kernel.space.shifted(place, 1);
-    const Ref key = entry(shop, node_.in[1], at, place);
-    const Target to = target(shop, at, key);
-    shop.emitter.check_index(node_, to.allowed, extent(), kNoRef);
-    const Ref is_last = not_(shop, has_key(shop, at, next, key));
-    store_in(shop, 0, to.position, source(shop, at, place), both(shop, to.allowed, is_last));
-    shop.finish(node_, "scatter (sorted)");
+    KernelWriter writer = writer_of(count_of(index_));
+    const Coords at = writer.kernel.space.split(writer.item(), index_);
+    const Index place = at[dim_], next = writer.kernel.space.shifted(place, 1);
+    const Ref key = entry(writer, node_.in[1], at, place);
+    const Target to = target(writer, at, key);
+    writer.emitter.check_index(node_, to.allowed, extent(), kNoRef);
+    const Ref is_last = not_(writer, has_key(writer, at, next, key));
+    store_in(writer, 0, to.position, source(writer, at, place), both(writer, to.allowed, is_last));
+    writer.finish(node_, "scatter (sorted)");
   }
 
   // The result's old element and a sum become its new one.
-  void add_to_result(Workshop& shop, BlockId loop, const Target& to, Ref sum, Ref guard) {
-    const ltc_dtype in = shop.kernel.insts[sum].dtype;
-    const Ref written = both(shop, to.allowed, guard), old = shop.emitter.cast(old_in(shop, loop, to.position, written), in);
-    const Ref all = shop.apply_in(loop, formula(*node_.op, in), in, in, {old, sum});
-    store_in(shop, loop, to.position, shop.emitter.cast(all, dtype()), written);
+  void add_to_result(KernelWriter& writer, BlockId loop, const Target& to, Ref sum, Ref guard) {
+    const ltc_dtype in = writer.kernel.insts[sum].dtype;
+    const Ref written = both(writer, to.allowed, guard),
+              old = writer.emitter.cast(old_in(writer, loop, to.position, written), in);
+    const Ref all = writer.apply_in(loop, formula(*node_.op, in), in, in, {old, sum});
+    store_in(writer, loop, to.position, writer.emitter.cast(all, dtype()), written);
   }
 
-  static Ref accumulator(Workshop& shop, ltc_dtype dtype) {
-    return shop.builder.add({.code = Code::kAccumulator, .dtype = dtype, .of = dtype, .formula = "0"});
+  static Ref accumulator(KernelWriter& writer, ltc_dtype dtype) {
+    return writer.builder.add({.code = Code::kAccumulator, .dtype = dtype, .of = dtype, .formula = "0"});
   }
-  static void assign(Workshop& shop, BlockId loop, Ref to, Ref value) {
-    shop.builder.add_in(loop, {.code = Code::kAssign, .dtype = shop.kernel.insts[to].dtype, .args = {to, value}});
+  static void assign(KernelWriter& writer, BlockId loop, Ref to, Ref value) {
+    writer.builder.add_in(loop, {.code = Code::kAssign, .dtype = writer.kernel.insts[to].dtype, .args = {to, value}});
   }
 
   void add_runs() {
-    const auto piece = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(length_))));
-    const int64_t pieces = (length_ + piece - 1) / piece;
+    const auto chunk = static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(length_))));
+    const int64_t chunks = (length_ + chunk - 1) / chunk;
     const bool wide = is_float(dtype());
     const ltc_dtype in = !wide ? dtype() : options_.abilities.fp64 ? ltc_dtype{LTC_F64} : ltc_dtype{LTC_F32};
-    // Of each piece: what it adds to the run that it ends; the sum of the run that goes on behind it.
-    const ValueId ends = plan_.add_work(in, lines_with(pieces)), goes_on = plan_.add_work(in, lines_with(pieces));
-    add_pieces(piece, pieces, in, ends, goes_on);
-    join_pieces(piece, pieces, in, ends, goes_on);
+    // Of each chunk: what it adds to the run that it ends; the sum of the run that goes on behind it.
+    const ValueId ends = plan_.add_work(in, lines_with(chunks)), goes_on = plan_.add_work(in, lines_with(chunks));
+    add_chunks(chunk, chunks, in, ends, goes_on);
+    join_chunks(chunk, chunks, in, ends, goes_on);
   }
 
-  // A work item adds up a piece of a line, and writes runs that lie within it.
-  void add_pieces(int64_t piece, int64_t pieces, ltc_dtype in, ValueId ends, ValueId goes_on) {
-    Workshop shop = workshop(count_of(lines_with(pieces)));
-    IndexSpace& space = shop.kernel.space;
-    const Coords at = space.split(shop.item(), lines_with(pieces));
-    const Ref sum = accumulator(shop, in), state = accumulator(shop, LTC_I64);
-    const BlockId loop = shop.builder.open_loop(0, piece);
-    const Index place = space.sum(space.scaled(at[dim_], piece), shop.builder.loop_index(loop));
-    const Ref exists = shop.emitter.inside(place, length_), key = entry(shop, node_.in[1], at, place);
-    const Target to = target(shop, at, key);
-    shop.emitter.check_index(node_, to.allowed, extent(), exists);
-    const Ref goes_back = has_key(shop, at, space.shifted(place, -1), key);
-    const Ref is_last = both(shop, exists, not_(shop, has_key(shop, at, space.shifted(place, 1), key)));
-    // 0: no element yet; then whether the run began 1: before the piece, 2: in it.
-    const Ref is_first = shop.apply_in(loop, "!$0 || $1 == 0", LTC_I64, LTC_BOOL, {goes_back, state});
-    const Ref now = shop.apply_in(loop, "!$0 ? 2 : $1 == 0 ? 1 : $1", LTC_I64, LTC_I64, {goes_back, state});
-    const Ref element = shop.emitter.cast(source(shop, at, place), in);
-    const Ref more = shop.apply_in(loop, formula(*node_.op, in), in, in, {sum, element});
-    const Ref next = shop.apply_in(loop, kSelect, in, in, {is_first, element, more});
-    const Ref began_here = shop.emitter.apply("$0 == 2", LTC_I64, LTC_BOOL, {now});
-    add_to_result(shop, loop, to, next, both(shop, is_last, began_here));
-    shop.emitter.store(ends, shop.item(), next, both(shop, is_last, not_(shop, began_here)));
-    assign(shop, loop, sum, next);
-    assign(shop, loop, state, now);
-    shop.builder.close_loop(loop);
-    shop.emitter.store(goes_on, shop.item(), shop.emitter.apply("$0", in, in, {sum}));
-    shop.finish(node_, "scatter_add (pieces)");
+  // A work item adds up a chunk of a line, and writes runs that lie within it.
+  void add_chunks(int64_t chunk, int64_t chunks, ltc_dtype in, ValueId ends, ValueId goes_on) {
+    KernelWriter writer = writer_of(count_of(lines_with(chunks)));
+    IndexSpace& space = writer.kernel.space;
+    const Coords at = space.split(writer.item(), lines_with(chunks));
+    const Ref sum = accumulator(writer, in), state = accumulator(writer, LTC_I64);
+    const BlockId loop = writer.builder.open_loop(0, chunk);
+    const Index place = space.sum(space.scaled(at[dim_], chunk), writer.builder.loop_index(loop));
+    const Ref exists = writer.emitter.inside(place, length_), key = entry(writer, node_.in[1], at, place);
+    const Target to = target(writer, at, key);
+    writer.emitter.check_index(node_, to.allowed, extent(), exists);
+    const Ref goes_back = has_key(writer, at, space.shifted(place, -1), key);
+    const Ref is_last = both(writer, exists, not_(writer, has_key(writer, at, space.shifted(place, 1), key)));
+    // 0: no element yet; then whether the run began 1: before the chunk, 2: in it.
+    const Ref is_first = writer.apply_in(loop, "!$0 || $1 == 0", LTC_I64, LTC_BOOL, {goes_back, state});
+    const Ref now = writer.apply_in(loop, "!$0 ? 2 : $1 == 0 ? 1 : $1", LTC_I64, LTC_I64, {goes_back, state});
+    const Ref element = writer.emitter.cast(source(writer, at, place), in);
+    const Ref more = writer.apply_in(loop, formula(*node_.op, in), in, in, {sum, element});
+    const Ref next = writer.apply_in(loop, kSelect, in, in, {is_first, element, more});
+    const Ref began_here = writer.emitter.apply("$0 == 2", LTC_I64, LTC_BOOL, {now});
+    add_to_result(writer, loop, to, next, both(writer, is_last, began_here));
+    writer.emitter.store(ends, writer.item(), next, both(writer, is_last, not_(writer, began_here)));
+    assign(writer, loop, sum, next);
+    assign(writer, loop, state, now);
+    writer.builder.close_loop(loop);
+    writer.emitter.store(goes_on, writer.item(), writer.emitter.apply("$0", in, in, {sum}));
+    writer.finish(node_, "scatter_add (chunks)");
   }
 
-  // A work item per line adds up the runs that lie in several pieces.
-  void join_pieces(int64_t piece, int64_t pieces, ltc_dtype in, ValueId ends, ValueId goes_on) {
-    Workshop shop = workshop(count_of(index_) / length_);
-    IndexSpace& space = shop.kernel.space;
-    Coords at = space.split(shop.item(), lines_with(1));
-    const Ref sum = accumulator(shop, in);
-    const BlockId loop = shop.builder.open_loop(0, pieces);
-    const Index part = shop.builder.loop_index(loop), begin = space.scaled(part, piece), end = space.shifted(begin, piece);
-    const Ref first = entry(shop, node_.in[1], at, begin), last = entry(shop, node_.in[1], at, space.shifted(end, -1));
-    const Ref goes_back = has_key(shop, at, space.shifted(begin, -1), first), goes_far = has_key(shop, at, end, last);
-    const Ref one_run = shop.emitter.apply("$0 == $1", LTC_I64, LTC_BOOL, {first, last});
-    const Ref passes = both(shop, both(shop, goes_back, goes_far), one_run);
-    const Ref is_end = both(shop, goes_back, not_(shop, passes));
-    const Target to = target(shop, at, first);
+  // A work item per line adds up the runs that lie in several chunks.
+  void join_chunks(int64_t chunk, int64_t chunks, ltc_dtype in, ValueId ends, ValueId goes_on) {
+    KernelWriter writer = writer_of(count_of(index_) / length_);
+    IndexSpace& space = writer.kernel.space;
+    Coords at = space.split(writer.item(), lines_with(1));
+    const Ref sum = accumulator(writer, in);
+    const BlockId loop = writer.builder.open_loop(0, chunks);
+    const Index part = writer.builder.loop_index(loop), begin = space.scaled(part, chunk), end = space.shifted(begin, chunk);
+    const Ref first = entry(writer, node_.in[1], at, begin), last = entry(writer, node_.in[1], at, space.shifted(end, -1));
+    const Ref goes_back = has_key(writer, at, space.shifted(begin, -1), first), goes_far = has_key(writer, at, end, last);
+    const Ref one_run = writer.emitter.apply("$0 == $1", LTC_I64, LTC_BOOL, {first, last});
+    const Ref passes = both(writer, both(writer, goes_back, goes_far), one_run);
+    const Ref is_end = both(writer, goes_back, not_(writer, passes));
+    const Target to = target(writer, at, first);
     at[dim_] = part;
-    const Index position = space.linear(at, lines_with(pieces));
+    const Index position = space.linear(at, lines_with(chunks));
     const auto with_sum = [&](ValueId value, Ref guard) {
-      const Ref element = shop.emitter.load(value, in, position, guard);
-      return std::pair{element, shop.apply_in(loop, formula(*node_.op, in), in, in, {sum, element})};
+      const Ref element = writer.emitter.load(value, in, position, guard);
+      return std::pair{element, writer.apply_in(loop, formula(*node_.op, in), in, in, {sum, element})};
     };
-    add_to_result(shop, loop, to, with_sum(ends, is_end).second, is_end);
+    add_to_result(writer, loop, to, with_sum(ends, is_end).second, is_end);
     const auto [own, more] = with_sum(goes_on, goes_far);
-    assign(shop, loop, sum, shop.apply_in(loop, kSelect, in, in, {passes, more, own}));
-    shop.builder.close_loop(loop);
-    shop.finish(node_, "scatter_add (runs)");
+    assign(writer, loop, sum, writer.apply_in(loop, kSelect, in, in, {passes, more, own}));
+    writer.builder.close_loop(loop);
+    writer.finish(node_, "scatter_add (runs)");
   }
 
   Plan& plan_;

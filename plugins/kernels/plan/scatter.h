@@ -3,8 +3,8 @@
 // A work item walks along each line of the index, so two items never write one line, and lines never meet.
 //
 // If lines are few and long, their index is sorted first (block_sort.h). Elements for one place then lie side by side, as a run.
-// A plain scatter writes the last element of a run. A scatter that adds works in two stages. First it adds up each piece of a
-// line; a line of n has about sqrt(n) pieces of sqrt(n) elements. Then it joins the sums of a run that spans several pieces. So a
+// A plain scatter writes the last element of a run. A scatter that adds works in two stages. First it adds up each chunk of a
+// line; a line of n has about sqrt(n) chunks of sqrt(n) elements. Then it joins the sums of a run that spans several chunks. So a
 // line of n takes O(sqrt n) steps, and the elements of each place are added in their order.
 #pragma once
 #include "kernels/plan/plan.h"

@@ -30,7 +30,8 @@ struct Dialect {
   std::span<const std::string_view> maths;  // the functions of F32 that come from maths.h
   std::span<const MathsForm> maths_forms;
   bool vectors;  // has float16, vload16 and their like
-  // Above 0: threads meet in blocks (blocks.h) and load several elements at once (packs.h); so many keep a device busy.
+  // Above 0: threads meet in blocks (coop_reduce.h) and load several elements at once (vectorized_access.h); so many keep a
+  // device busy.
   int64_t device_threads = 0;
   // Whether arguments arrive in an array; else they are parameters of the kernel.
   bool arguments_in_array;

@@ -5,9 +5,9 @@
 #include <stdexcept>
 
 #include "kernels/graph/dtype.h"
-#include "kernels/print/blocks.h"
+#include "kernels/print/coop_reduce.h"
 #include "kernels/print/formula.h"
-#include "kernels/print/packs.h"
+#include "kernels/print/vectorized_access.h"
 #include "kernels/print/vectors.h"
 
 namespace ltc::kernels {
@@ -23,8 +23,8 @@ int64_t work(const Kernel& kernel) {
 
 // Fewer than these are not worth a second form of a kernel.
 constexpr int64_t kManyItems = 256;
-// Items of a piece, and pieces of a group.
-constexpr int64_t kPiece = 64, kPiecesOfGroup = 16;
+// Items of a chunk, and chunks of a group.
+constexpr int64_t kChunk = 64, kChunksOfGroup = 16;
 
 class Printer {
  public:
@@ -42,7 +42,7 @@ class Printer {
       if (const int64_t pack = pack_of(kernel_, dialect_.device_threads); pack > 1) return print_in_packs(pack);
     }
     if (dialect_.vectors && !kernel_.checks.empty() && kernel_.blocks.size() == 1 && kernel_.item_count() >= kManyItems) {
-      return print_in_pieces();
+      return print_in_chunks();
     }
     block(kernel_.blocks[0], dialect_.arguments_in_array ? 2 : 1);
     return finished(dialect_.arguments_in_array ? unpacked() : parameters());
@@ -69,17 +69,17 @@ class Printer {
     return finished(parameters());
   }
 
-  // A work item does the items of a piece in a loop that a compiler makes vectors of, which a report at each item would prevent.
-  Source print_in_pieces() {
+  // A work item does the items of a chunk in a loop that a compiler makes vectors of, which a report at each item would prevent.
+  Source print_in_chunks() {
     const int64_t count = kernel_.item_count();
-    const std::string all = constant(count), piece = std::to_string(kPiece);
+    const std::string all = constant(count), chunk = std::to_string(kChunk);
     block(kernel_.blocks[0], 2);
-    text_ = "  const ix begin = i0 * " + piece + ", rest = " + all + " - begin, end = begin + (rest < " + piece +
-            " ? rest : " + piece +
+    text_ = "  const ix begin = i0 * " + chunk + ", rest = " + all + " - begin, end = begin + (rest < " + chunk +
+            " ? rest : " + chunk +
             ");\n  #pragma clang loop vectorize(assume_safety)\n  for (ix i0 = begin; i0 < end; ++i0) {\n" + text_ + "  }\n";
-    integers_[0] = (count + kPiece - 1) / kPiece;
+    integers_[0] = (count + kChunk - 1) / kChunk;
     Source source = finished(parameters());
-    source.local_size = kPiecesOfGroup;
+    source.local_size = kChunksOfGroup;
     return source;
   }
 

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "torchscript/fusion/formulas.h"
-#include "torchscript/fusion/row_steps.h"
+#include "torchscript/fusion/row_ops.h"
 #include "torchscript/fusion/row_sums.h"
 
 namespace ltc::torchscript {
@@ -35,7 +35,7 @@ bool is_elementwise(const Program& program, const Node& node) {
 // Whether the value is there, or must be, only when all of a row is.
 bool is_of_whole_rows(const Value& value) { return value.offset() > 0 || find_row_sum(*value.node()).length > 0; }
 bool takes_whole(const Node& node, const Value& value) {
-  const auto operands = find_row_step(node).length ? row_operands(node) : std::vector<const Value*>();
+  const auto operands = find_row_op(node).length ? row_operands(node) : std::vector<const Value*>();
   return std::ranges::find(operands, &value) != operands.end();
 }
 
@@ -64,7 +64,7 @@ class Clustering {
  private:
   using Id = size_t;  // of a place: first that of one node, in the graph's order
   // What the nodes of a place do with rows, all of one length.
-  enum class Rows : uint8_t { kNothing, kSums, kSteps };
+  enum class Rows : uint8_t { kNothing, kSums, kOps };
   struct Place {
     const Node* node;
     bool fusable;
@@ -89,7 +89,7 @@ class Clustering {
       if (const auto made = place_of_.find(input->node()); made != place_of_.end()) places_[id].needs.push_back(made->second);
     }
     if (const int64_t length = find_row_sum(node).length) put_rows(id, Rows::kSums, length);
-    if (const int64_t length = find_row_step(node).length) put_rows(id, Rows::kSteps, length);
+    if (const int64_t length = find_row_op(node).length) put_rows(id, Rows::kOps, length);
     if (!fusable) return;
     merge_with(neighbours(node), id);
     for (const Value* input : node.inputs()) {
@@ -228,7 +228,7 @@ class Builder {
     }
     for (const Node* node : whole) {
       if (node->outputs().size() == 1) continue;
-      result_.tiles.add_row_statistics(registers_.at(node->output(0)), find_row_step(*node).statistics);
+      result_.tiles.add_row_statistics(registers_.at(node->output(0)), find_row_op(*node).statistics);
       result_.outputs.insert(result_.outputs.end(), node->outputs().begin() + 1, node->outputs().end());
     }
     result_.tiles.finish();
@@ -247,11 +247,11 @@ class Builder {
   }
 
   Register compute(const Node& node) {
-    const RowStep step = find_row_step(node);
-    return step.length ? row_step(node, step) : is_uniform(node) ? uniform(node) : formula(node);
+    const RowOp step = find_row_op(node);
+    return step.length ? row_op(node, step) : is_uniform(node) ? uniform(node) : formula(node);
   }
 
-  Register row_step(const Node& node, const RowStep& step) {
+  Register row_op(const Node& node, const RowOp& step) {
     const Register in = operand(*node.input(0));
     c10::SmallVector<size_t, 2> rows;
     for (const Value* value : row_operands(node)) {
@@ -354,10 +354,10 @@ class Builder {
   std::unordered_map<const Value*, Register> registers_;
 };
 
-// Why a sum or a row step joins no cluster.
+// Why a sum or a row-wise op joins no cluster.
 std::string apart_text(const Node& node) {
   const RowSum sum = find_row_sum(node);
-  const RowStep step = find_row_step(node);
+  const RowOp step = find_row_op(node);
   const char* why = sum.why_not ? sum.why_not : step.why_not;
   if (!why && (sum.length || step.length)) why = "no cluster with rows of this length makes its operand";
   if (!why) return "";

@@ -47,7 +47,7 @@ int64_t rows_together(int64_t length, bool draws) {
 
 void TileProgram::Run::compute() {
   choose_stages();
-  if (!program_.row_steps_.empty()) return compute_blocks();
+  if (!program_.row_ops_.empty()) return compute_blocks();
   if (!program_.row_sums_.empty()) return compute_sums();
   const int64_t tiles = (count_ + kTile - 1) / kTile;
   const auto weight = static_cast<int64_t>(program_.instructions_.size()) * kTile;
@@ -133,7 +133,7 @@ void TileProgram::Run::compute_blocks() const {
 }
 
 void TileProgram::Run::compute_rows(const Instruction& instruction, int64_t row, int64_t rows, const Scratch& scratch) const {
-  const RowStep& step = program_.row_steps_[instruction.row_step];
+  const RowOp& step = program_.row_ops_[instruction.row_op];
   const int64_t length = program_.row_length_;
   const float* const in = scratch.places[instruction.operands[0]];
   float* const out = scratch.places[instruction.out];
@@ -143,29 +143,29 @@ void TileProgram::Run::compute_rows(const Instruction& instruction, int64_t row,
   row_kernels().normalize(in, rows, length, given(0), given(1), step.eps, {out, means + row, scales + row});
 }
 
-// One thread adds up some rows that are a tile together, or a piece of a long one; pieces are added in their order.
+// One thread adds up some rows that are a tile together, or a chunk of a long one; chunks are added in their order.
 void TileProgram::Run::compute_sums() const {
   const int64_t length = program_.row_length_, rows = count_ / length, together = std::max<int64_t>(1, kTile / length);
-  const int64_t pieces = (length + kPiece - 1) / kPiece, each = std::min(kPiece, together * length);
+  const int64_t chunks = (length + kPiece - 1) / kPiece, each = std::min(kPiece, together * length);
   const int64_t grain = std::max<int64_t>(1, kParallelGrain / (each * static_cast<int64_t>(program_.instructions_.size())));
   const size_t count = program_.row_sums_.size();
-  std::vector<double> sums(pieces > 1 ? count * static_cast<size_t>(rows * pieces) : 0);
-  divide((rows + together - 1) / together * pieces, grain, [&](int64_t begin, int64_t end) {
+  std::vector<double> sums(chunks > 1 ? count * static_cast<size_t>(rows * chunks) : 0);
+  divide((rows + together - 1) / together * chunks, grain, [&](int64_t begin, int64_t end) {
     Scratch scratch = make_scratch(0);
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / pieces * together, at = i % pieces * kPiece, here = std::min(together, rows - row);
+      const int64_t row = i / chunks * together, at = i % chunks * kPiece, here = std::min(together, rows - row);
       const Totals totals = add_up(row * length + at, here, std::min(kPiece, length - at), scratch);
-      if (pieces > 1) {
+      if (chunks > 1) {
         std::ranges::copy(totals, &sums[static_cast<size_t>(i) * count]);
       } else {
         for (size_t k = 0; k < totals.size(); ++k) store_sum(k % count, row + static_cast<int64_t>(k / count), totals[k]);
       }
     }
   });
-  for (size_t k = 0; k < (pieces > 1 ? count : 0); ++k) {
+  for (size_t k = 0; k < (chunks > 1 ? count : 0); ++k) {
     for (int64_t row = 0; row < rows; ++row) {
       double total = 0;
-      for (int64_t i = row * pieces; i < (row + 1) * pieces; ++i) total += sums[static_cast<size_t>(i) * count + k];
+      for (int64_t i = row * chunks; i < (row + 1) * chunks; ++i) total += sums[static_cast<size_t>(i) * count + k];
       store_sum(k, row, total);
     }
   }

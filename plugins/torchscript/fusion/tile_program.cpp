@@ -13,7 +13,7 @@ int TileProgram::operands_of(const Instruction& instruction) {
   switch (instruction.code) {
     case Code::kPrimitive: return operand_count(instruction.primitive);
     case Code::kUniform: return 0;
-    case Code::kRowStep: return 1;
+    case Code::kRowOp: return 1;
   }
   return 0;
 }
@@ -119,9 +119,9 @@ TileProgram::Register TileProgram::add_uniform(size_t seed, size_t offset) {
 TileProgram::Register TileProgram::add_row_step(RowFunction function, Register in, int64_t length, double eps,
                                                 c10::ArrayRef<size_t> weight_and_bias) {
   const Register out = new_register(Kind::kTile);
-  const auto number = static_cast<uint16_t>(row_steps_.size());
-  row_steps_.push_back({function, eps, {weight_and_bias.begin(), weight_and_bias.end()}});
-  instructions_.push_back({Code::kRowStep, Primitive::kCount, nullptr, out, {in}, number});
+  const auto number = static_cast<uint16_t>(row_ops_.size());
+  row_ops_.push_back({function, eps, {weight_and_bias.begin(), weight_and_bias.end()}});
+  instructions_.push_back({Code::kRowOp, Primitive::kCount, nullptr, out, {in}, number});
   row_length_ = length;
   return out;
 }
@@ -135,7 +135,7 @@ void TileProgram::add_row_sum(Register value, int64_t length, double scale, std:
 
 void TileProgram::add_row_statistics(Register normalized, const std::vector<int64_t>& sizes) {
   const auto made = std::ranges::find(instructions_, normalized, &Instruction::out);
-  row_steps_[made->row_step].statistics = statistics_.size();
+  row_ops_[made->row_op].statistics = statistics_.size();
   statistics_.insert(statistics_.end(), 2, sizes);
 }
 
@@ -182,7 +182,7 @@ void TileProgram::note_phases() {
   phases_.push_back({});
   for (size_t i = 0; i < stages_.size(); ++i) {
     const Stage& stage = stages_[i];
-    const bool is_steps = stage.number % kStageKinds == kRowSteps;
+    const bool is_steps = stage.number % kStageKinds == kRowOps;
     for (uint32_t k = stage.begin; k < stage.end; ++k) {
       made_in[instructions_[k].out] = phases_.size() - 1;
       note_in_phase(instructions_[k], made_in);
@@ -198,7 +198,7 @@ void TileProgram::note_phases() {
 
 // What the instruction, one of the last phase, needs for its tiles from elsewhere, and what it leaves there.
 void TileProgram::note_in_phase(const Instruction& instruction, const std::vector<size_t>& made_in) {
-  const bool is_step = instruction.code == Code::kRowStep;
+  const bool is_step = instruction.code == Code::kRowOp;
   Phase& phase = phases_.back();
   const auto note_output = [&](std::vector<uint16_t>& to, Register id) {
     const auto output = std::ranges::find(outputs_, id, &Output::id);
@@ -234,7 +234,7 @@ void TileProgram::assign_slots() {
       registers_[instruction.out].slot = of.free.back();
       of.free.pop_back();
     };
-    const bool is_in_place = instruction.code == Code::kRowStep;
+    const bool is_in_place = instruction.code == Code::kRowOp;
     if (!is_in_place) take();
     for (int k = 0; k < operands_of(instruction); ++k) {
       const Register id = instruction.operands[k];
@@ -255,8 +255,8 @@ std::string TileProgram::text() const {
   std::string text;
   for (const auto* instructions : {&scalar_instructions_, &instructions_}) {
     for (const Instruction& instruction : *instructions) {
-      if (instruction.code == Code::kRowStep) {
-        const char* const name = row_steps_[instruction.row_step].function == RowFunction::kSoftmax ? "softmax" : "normalize";
+      if (instruction.code == Code::kRowOp) {
+        const char* const name = row_ops_[instruction.row_op].function == RowFunction::kSoftmax ? "softmax" : "normalize";
         text += c10::str("    r", instruction.out, " = ", name, "(r", instruction.operands[0], "), rows of ", row_length_, "\n");
         continue;
       }

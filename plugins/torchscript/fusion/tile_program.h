@@ -58,7 +58,7 @@ class TileProgram {
   // operands.
   Register add_row_step(RowFunction function, Register in, int64_t length, double eps, c10::ArrayRef<size_t> weight_and_bias);
   void add_output(Register result, bool is_bool);  // the result of an instruction
-  // One more result: the sums of rows of so many elements, whole vectors, times `scale`. None in a program with row steps.
+  // One more result: the sums of rows of so many elements, whole vectors, times `scale`. None in a program with row-wise ops.
   void add_row_sum(Register value, int64_t length, double scale, std::vector<int64_t> sizes);
   // Two more results: the means and the scales of the rows that a kNormalize normalised.
   void add_row_statistics(Register normalized, const std::vector<int64_t>& sizes);
@@ -81,18 +81,18 @@ class TileProgram {
   struct RegisterInfo {
     Kind kind;
     bool is_literal = false;
-    bool is_block = false;       // of a tile: a row step or a later phase reads it, so there is one for each of the block
+    bool is_block = false;       // of a tile: a row-wise op or a later phase reads it, so there is one for each of the block
     uint16_t slot = 0;           // of a tile: its scratch memory; of a scalar: its place in scalars_; of a tensor: its index
     uint32_t last_use = kNever;  // instruction
   };
-  enum class Code : uint8_t { kPrimitive, kUniform, kRowStep };
+  enum class Code : uint8_t { kPrimitive, kUniform, kRowOp };
   struct Instruction {
     Code code;
     Primitive primitive;  // of kPrimitive
     TileKernel kernel;
     Register out;
     Register operands[kMostOperands];  // kUniform: seeds
-    uint16_t row_step = 0;             // of kRowStep: which
+    uint16_t row_op = 0;               // of kRowOp: which
   };
   struct TensorInput {
     Register id;
@@ -108,7 +108,7 @@ class TileProgram {
     double scale;
     std::vector<int64_t> sizes;  // of the result
   };
-  struct RowStep {
+  struct RowOp {
     RowFunction function;
     double eps;
     c10::SmallVector<size_t, 2> weight_and_bias;  // row operands
@@ -116,7 +116,7 @@ class TileProgram {
   };
   // Instructions of one kind; those that compile run as one kernel once that is there. Stages take turns, so that the kind is the
   // rest of the number.
-  enum StageKind : int { kInterpreted, kCompiled, kRowSteps, kStageKinds };
+  enum StageKind : int { kInterpreted, kCompiled, kRowOps, kStageKinds };
   struct Stage {
     int number = 0;
     uint32_t begin = 0, end = 0;
@@ -125,7 +125,7 @@ class TileProgram {
     std::vector<uint16_t> scalars = {};  // and which of scalars_
     uint32_t size() const { return end - begin; }
   };
-  // The stages that run over the tiles of a block one after the other, and then the row steps.
+  // The stages that run over the tiles of a block one after the other, and then the row-wise ops.
   struct Phase {
     size_t begin = 0, end = 0;               // stages
     uint32_t first_step = 0, end_steps = 0;  // instructions
@@ -157,7 +157,7 @@ class TileProgram {
   std::vector<TensorInput> tensors_;
   std::vector<Output> outputs_;
   std::vector<RowSum> row_sums_;
-  std::vector<RowStep> row_steps_;
+  std::vector<RowOp> row_ops_;
   std::vector<std::vector<int64_t>> statistics_;  // sizes of these results
   size_t row_operands_ = 0;
   int64_t row_length_ = 0;  // of sums and steps

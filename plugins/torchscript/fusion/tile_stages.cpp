@@ -17,7 +17,7 @@ constexpr std::string_view kFormulas[] = {
 }  // namespace
 
 int TileProgram::stage_kind(const Instruction& instruction) {
-  if (instruction.code == Code::kRowStep) return kRowSteps;
+  if (instruction.code == Code::kRowOp) return kRowOps;
   const bool compiles = instruction.code == Code::kPrimitive && !kFormulas[static_cast<int>(instruction.primitive)].empty();
   return compiles ? kCompiled : kInterpreted;
 }

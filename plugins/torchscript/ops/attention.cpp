@@ -132,10 +132,10 @@ class Attention {
   AttentionHead any_;
 };
 
-// Calls work(piece, scratch) for all pieces.
+// Calls work(chunk, scratch) for all chunks.
 template <typename Work>
-void divide_with_scratch(int64_t pieces, int64_t multiplications_each, int64_t scratch_size, Work work) {
-  divide(pieces, std::max<int64_t>(1, kAttentionGrain / multiplications_each), [&](int64_t begin, int64_t end) {
+void divide_with_scratch(int64_t chunks, int64_t multiplications_each, int64_t scratch_size, Work work) {
+  divide(chunks, std::max<int64_t>(1, kAttentionGrain / multiplications_each), [&](int64_t begin, int64_t end) {
     at::Tensor scratch(at::detail::empty_cpu({scratch_size}, at::kFloat));
     float* const memory = scratch.mutable_data_ptr<float>();
     for (int64_t i = begin; i < end; ++i) work(i, memory);

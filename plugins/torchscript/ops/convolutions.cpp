@@ -23,18 +23,18 @@ at::Tensor convolve(const at::Tensor& images, const std::vector<c10::IValue>& op
 
 at::Tensor convolve_divided(const std::vector<c10::IValue>& operands) {
   const at::Tensor& images = operands[0].toTensor();
-  const int64_t count = images.size(0), pieces = std::min<int64_t>(most_threads(), count);
-  if (pieces <= 1) return convolve(images, operands);
-  const auto first = [&](int64_t piece) { return count * piece / pieces; };
-  std::vector<at::Tensor> parts(static_cast<size_t>(pieces));
-  divide_pieces(pieces, [&](int64_t i) {
+  const int64_t count = images.size(0), chunks = std::min<int64_t>(most_threads(), count);
+  if (chunks <= 1) return convolve(images, operands);
+  const auto first = [&](int64_t chunk) { return count * chunk / chunks; };
+  std::vector<at::Tensor> parts(static_cast<size_t>(chunks));
+  for_each_chunk(chunks, [&](int64_t i) {
     const QuietDispatch quiet;
     parts[static_cast<size_t>(i)] = convolve(images.narrow(0, first(i), first(i + 1) - first(i)), operands);
   });
   std::vector<int64_t> sizes = parts[0].sizes().vec();
   sizes[0] = count;
   at::Tensor result = at::empty(sizes, parts[0].options(), parts[0].suggest_memory_format());
-  divide_pieces(pieces, [&](int64_t i) {
+  for_each_chunk(chunks, [&](int64_t i) {
     const QuietDispatch quiet;
     result.narrow(0, first(i), first(i + 1) - first(i)).copy_(parts[static_cast<size_t>(i)]);
   });

@@ -1,4 +1,4 @@
-// Convolutions that are computed in pieces: few images divided among the plugin's own threads, wide windows by their columns.
+// Convolutions that are computed in chunks: few images divided among the plugin's own threads, wide windows by their columns.
 #pragma once
 #include <array>
 #include <tuple>

@@ -89,13 +89,13 @@ at::Tensor transformer_encoder_layer_fwd(const at::Tensor& src, int64_t embed_di
                                               norm_first, eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2,
                                               ffn_weight_1, ffn_bias_1, ffn_weight_2, ffn_bias_2, mask, mask_type);
   }
-  // Each thread has its sequences: to wake another once is enough, and what the steps pass on stays in its cache. One piece for
+  // Each thread has its sequences: to wake another once is enough, and what the steps pass on stays in its cache. One chunk for
   // each, as products of fewer rows are slower: 128 rows at once take 1.2 of the time per row of 256.
-  const int64_t batch = src.size(0), pieces = std::min<int64_t>(batch, most_threads());
-  if (pieces == 1) return layer(src);
+  const int64_t batch = src.size(0), chunks = std::min<int64_t>(batch, most_threads());
+  if (chunks == 1) return layer(src);
   at::Tensor made(at::detail::empty_cpu(src.sizes(), at::kFloat));
-  divide_pieces(pieces, [&](int64_t i) {
-    const int64_t begin = batch * i / pieces, count = batch * (i + 1) / pieces - begin;
+  for_each_chunk(chunks, [&](int64_t i) {
+    const int64_t begin = batch * i / chunks, count = batch * (i + 1) / chunks - begin;
     made.narrow(0, begin, count).copy_(layer(src.narrow(0, begin, count)));
   });
   return made;

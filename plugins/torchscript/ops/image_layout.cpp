@@ -10,8 +10,8 @@
 namespace ltc::torchscript {
 namespace {
 
-constexpr int64_t kPieceColumns = 16;     // of a piece of work: a cache line
-constexpr int64_t kPieceGrain = 1 << 14;  // elements
+constexpr int64_t kChunkColumns = 16;     // of a chunk of work: a cache line
+constexpr int64_t kChunkGrain = 1 << 14;  // elements
 
 // What both formats are, for having one channel or pixel, has the strides of either: operators take the format from these.
 at::Tensor with_strides_of(at::Tensor image, at::MemoryFormat format) {
@@ -34,11 +34,11 @@ at::Tensor in_format(const at::Tensor& self, at::MemoryFormat format) {
   at::Tensor out(at::detail::empty_cpu(self.sizes(), at::kFloat, /*pin_memory=*/false, format));
   const float* const from = self.const_data_ptr<float>();
   float* const to = out.mutable_data_ptr<float>();
-  const int64_t pieces = (columns + kPieceColumns - 1) / kPieceColumns;  // of an image
-  divide(self.size(0) * pieces, std::max<int64_t>(1, kPieceGrain / (rows * kPieceColumns)), [&](int64_t begin, int64_t end) {
+  const int64_t chunks = (columns + kChunkColumns - 1) / kChunkColumns;  // of an image
+  divide(self.size(0) * chunks, std::max<int64_t>(1, kChunkGrain / (rows * kChunkColumns)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t image = i / pieces * rows * columns, first = i % pieces * kPieceColumns;
-      image_kernels().transpose(from + image + first, rows, std::min(kPieceColumns, columns - first), columns,
+      const int64_t image = i / chunks * rows * columns, first = i % chunks * kChunkColumns;
+      image_kernels().transpose(from + image + first, rows, std::min(kChunkColumns, columns - first), columns,
                                 to + image + first * rows);
     }
   });

@@ -13,13 +13,13 @@
 namespace ltc::torchscript {
 namespace {
 
-constexpr int64_t kPieceWork = 1 << 21;   // multiplications worth being a piece
-constexpr int64_t kPieceMoved = 1 << 19;  // the same of a skinny product, in elements read or written
-constexpr int64_t kPieceStep = 16;        // rows or columns; a vector and a cache line of them
+constexpr int64_t kChunkWork = 1 << 21;   // multiplications worth being a chunk
+constexpr int64_t kChunkMoved = 1 << 19;  // the same of a skinny product, in elements read or written
+constexpr int64_t kChunkStep = 16;        // rows or columns; a vector and a cache line of them
 
 // Products are divided by columns where an operand lies by columns, unless there are few: a left one, as in gradients of weights,
-// by rows makes oneDNN take twice its time in one piece (512 x 512 x 128: 324 us whole, 645 in halves by rows, 367 by columns), a
-// right one, as weights, is laid out anew for each piece of rows by MKL (4 pieces of rows of 512 x 128 x 384: 1.13 to 1.19 of the
+// by rows makes oneDNN take twice its time in one chunk (512 x 512 x 128: 324 us whole, 645 in halves by rows, 367 by columns), a
+// right one, as weights, is laid out anew for each chunk of rows by MKL (4 chunks of rows of 512 x 128 x 384: 1.13 to 1.19 of the
 // time in one, of columns 1.04).
 constexpr int64_t kManyColumns = 128;
 
@@ -35,7 +35,7 @@ bool is_ours(const at::Tensor& a, const at::Tensor& b) {
          a.size(1) == b.size(0) && a.numel() > 0 && b.numel() > 0;
 }
 
-// The rows (dim 0) or columns (dim 1) of a result that are one piece.
+// The rows (dim 0) or columns (dim 1) of a result that are one chunk.
 struct Part {
   int64_t dim, first, count;
   at::Tensor of(const at::Tensor& whole) const { return whole.size(dim) == count ? whole : whole.narrow(dim, first, count); }
@@ -56,18 +56,18 @@ at::Tensor in_parts(const at::Tensor& a, const at::Tensor& b, Compute compute) {
   const int64_t size = dim == 0 ? rows : columns;
   const std::optional<Gemm> skinny = skinny_gemm_for(a, b);
   const int64_t most = std::max<int64_t>(
-      1, skinny ? (a.numel() + b.numel() + out.numel()) / kPieceMoved : rows * columns * a.size(1) / kPieceWork);
-  // Each piece of a large product costs some: of oneDNN's, four take 1.1 to 1.4 of one's time, two 1.04 to 1.15.
-  const int64_t pieces = most_threads() == 1 ? 1 : std::min<int64_t>(most, (skinny ? kPiecesEach : 1) * most_threads());
-  const int64_t width = ((size + pieces - 1) / pieces + kPieceStep - 1) / kPieceStep * kPieceStep;
+      1, skinny ? (a.numel() + b.numel() + out.numel()) / kChunkMoved : rows * columns * a.size(1) / kChunkWork);
+  // Each chunk of a large product costs some: of oneDNN's, four take 1.1 to 1.4 of one's time, two 1.04 to 1.15.
+  const int64_t chunks = most_threads() == 1 ? 1 : std::min<int64_t>(most, (skinny ? kChunksPerThread : 1) * most_threads());
+  const int64_t width = ((size + chunks - 1) / chunks + kChunkStep - 1) / kChunkStep * kChunkStep;
   const auto operands = [&](Part part) { return dim == 0 ? std::pair(part.of(a), b) : std::pair(a, part.of(b)); };
   const auto [first_a, first_b] = operands({dim, 0, std::min(width, size)});
   const Gemm gemm = skinny ? *skinny : gemm_for(first_a, first_b);
-  divide_pieces((size + width - 1) / width, [&](int64_t i) {
+  for_each_chunk((size + width - 1) / width, [&](int64_t i) {
     const Part part{dim, i * width, std::min(width, size - i * width)};
     const auto [part_a, part_b] = operands(part);
-    at::Tensor piece = part.of(out);
-    compute(gemm, piece, part_a, part_b, part);
+    at::Tensor chunk = part.of(out);
+    compute(gemm, chunk, part_a, part_b, part);
   });
   return out;
 }

@@ -10,7 +10,7 @@ namespace ltc::torchscript {
 // Of the stack's operands, in the order of the schema.
 using Product = at::Tensor (*)(const std::vector<c10::IValue>& operands);
 
-// What computes aten::mm and aten::addmm; null for any other operator. With several threads the result is cut into pieces by
+// What computes aten::mm and aten::addmm; null for any other operator. With several threads the result is cut into chunks by
 // shapes alone, and each is one thread's: how many threads there are at the moment changes no bit.
 Product find_product(const c10::OperatorHandle& op);
 

@@ -26,18 +26,18 @@ constexpr int64_t kSoftmaxSteps = 4;  // of the others, as long as one of softma
 int64_t grain(int64_t elements_each) { return std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, elements_each)); }
 
 void sum_rows(const float* x, int64_t rows, int64_t length, double scale, float* out) {
-  const int64_t pieces = (length + kPiece - 1) / kPiece;
-  if (rows >= pieces) {
+  const int64_t chunks = (length + kPiece - 1) / kPiece;
+  if (rows >= chunks) {
     divide(rows, grain(length), [&](int64_t begin, int64_t end) {
       row_kernels().add_up(x + begin * length, end - begin, length, scale, out + begin);
     });
     return;
   }
-  // Few and long: the pieces of each side by side.
-  std::vector<float> sums(static_cast<size_t>(pieces));
+  // Few and long: the chunks of each side by side.
+  std::vector<float> sums(static_cast<size_t>(chunks));
   for (int64_t row = 0; row < rows; ++row) {
     const float* const from = x + row * length;
-    divide(pieces, grain(kPiece), [&](int64_t begin, int64_t end) {
+    divide(chunks, grain(kPiece), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         row_kernels().add_up(from + i * kPiece, 1, std::min(kPiece, length - i * kPiece), 1, &sums[static_cast<size_t>(i)]);
       }

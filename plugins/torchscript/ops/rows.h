@@ -1,5 +1,5 @@
-// Sums, layer normalisation and softmax of dense float32 tensors. ATen walks columns in short pieces and a row in one; these read
-// memory once, in the order in which it lies, and divide the work in pieces that do not depend on the number of threads.
+// Sums, layer normalisation and softmax of dense float32 tensors. ATen walks columns in short chunks and a row in one; these read
+// memory once, in the order in which it lies, and divide the work in chunks that do not depend on the number of threads.
 #pragma once
 #include <ATen/core/Tensor.h>
 

@@ -78,7 +78,7 @@ void differentiate(const at::Tensor& gradient, const at::Tensor& input, at::IntA
       columns == 1 ? std::max(parts(results), std::min<int64_t>(most_threads(), results / kChannelStep)) : parts(results);
   const auto bound = [](int64_t count, int64_t part, int64_t of) { return count / kChannelStep * part / of * kChannelStep; };
   if (bias.defined()) bias.zero_();
-  divide_pieces(rows * columns, [&](int64_t i) {
+  for_each_chunk(rows * columns, [&](int64_t i) {
     const int64_t row = i / columns, column = i % columns;
     WinogradGradient part{
         .from = images_of(input),

@@ -26,7 +26,7 @@ constexpr int64_t kLongWork = 100'000;         // ns of one thread that are wort
 constexpr int64_t kMultiplicationsPerNs = 50;  // of an AVX-512 machine's matrix products
 constexpr int64_t kElementsPerNs = 4;          // read or written
 
-thread_local Crew* t_crew = nullptr;
+thread_local ThreadLimit* t_thread_limit = nullptr;
 
 void openmp_threads([[maybe_unused]] int threads) {
 #ifdef _OPENMP
@@ -122,10 +122,10 @@ Threads threads_for(c10::ArrayRef<const Node*> cluster) {
   return sum < kLongWork ? Threads::kOne : Threads::kAny;
 }
 
-Crew::Crew(const ltc_host_api* host, Team& team)
+ThreadLimit::ThreadLimit(const ltc_host_api* host, ThreadPool& thread_pool)
     : host_(host),
-      team_(team),
-      outer_(std::exchange(t_crew, this)),
+      thread_pool_(thread_pool),
+      outer_(std::exchange(t_thread_limit, this)),
       all_(at::get_num_threads()),
       most_(all_),
       few_(all_),
@@ -136,33 +136,34 @@ Crew::Crew(const ltc_host_api* host, Team& team)
   if (few_ > 1) most_ = few_;
 }
 
-Crew::~Crew() {
+ThreadLimit::~ThreadLimit() {
   if (now_ != all_) use(all_);
-  t_crew = outer_;
+  t_thread_limit = outer_;
 }
 
-Crew* Crew::current() { return t_crew; }
+ThreadLimit* ThreadLimit::current() { return t_thread_limit; }
 
-void Crew::use(int threads) {
+void ThreadLimit::use(int threads) {
   openmp_threads(threads);
   blas_threads(threads == all_ ? 0 : threads);
   now_ = threads;
 }
 
-void Crew::divide(int64_t pieces, Team::Work work) {
+void ThreadLimit::divide(int64_t chunks, ThreadPool::Work work) {
   OneThread alone;
   const int most = threads_ == Threads::kOne ? 0 : most_ - 1;
-  team_.run(pieces, threads_ == Threads::kAny ? few_ - 1 : most, most, work);
+  thread_pool_.run(chunks, threads_ == Threads::kAny ? few_ - 1 : most, most, work);
 }
 
-OneThread::OneThread() : crew_(std::exchange(t_crew, nullptr)), outer_(at::get_num_threads()), outer_blas_(blas_threads(1)) {
+OneThread::OneThread()
+    : thread_limit_(std::exchange(t_thread_limit, nullptr)), outer_(at::get_num_threads()), outer_blas_(blas_threads(1)) {
   openmp_threads(1);
 }
 
 OneThread::~OneThread() {
   openmp_threads(outer_);
   blas_threads(outer_blas_);
-  t_crew = crew_;
+  t_thread_limit = thread_limit_;
 }
 
 }  // namespace ltc::torchscript

@@ -13,7 +13,7 @@
 #include <cstdint>
 
 #include "ltc/plugin.h"
-#include "torchscript/threads/team.h"
+#include "torchscript/threads/thread_pool.h"
 
 namespace ltc::torchscript {
 
@@ -27,16 +27,16 @@ enum class Threads : uint8_t {
 Threads threads_for(const torch::jit::Node& node, const c10::OperatorHandle& op);
 Threads threads_for(c10::ArrayRef<const torch::jit::Node*> cluster);
 
-class Crew {
+class ThreadLimit {
  public:
   // Sees to the calling thread's kernels until it is destroyed. There is one per thread.
-  Crew(const ltc_host_api* host, Team& team);
-  ~Crew();
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  ThreadLimit(const ltc_host_api* host, ThreadPool& thread_pool);
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit&) = delete;
+  ThreadLimit& operator=(const ThreadLimit&) = delete;
 
   // Before each kernel.
-  void prepare(Threads threads) {
+  void set(Threads threads) {
     threads_ = threads;
     if (most_ == 1) return;
     const bool leaves_one = few_ < most_ && threads == Threads::kAny && !host_->is_awaited(host_->host);
@@ -45,20 +45,20 @@ class Crew {
   }
 
   // Of the calling thread; null outside of runs and inside of what divide() calls.
-  static Crew* current();
+  static ThreadLimit* current();
 
   // The most threads that a kernel of the run has, whoever waits.
   int most() const { return most_; }
 
-  // Team::run, with the threads that the kernel may have.
-  void divide(int64_t pieces, Team::Work work);
+  // ThreadPool::run, with the threads that the kernel may have.
+  void divide(int64_t chunks, ThreadPool::Work work);
 
  private:
   void use(int threads);
 
   const ltc_host_api* const host_;
-  Team& team_;
-  Crew* const outer_;
+  ThreadPool& thread_pool_;
+  ThreadLimit* const outer_;
   const int all_;
   int most_, few_, now_;
   Threads threads_ = Threads::kOne;
@@ -73,22 +73,23 @@ class OneThread {
   OneThread& operator=(const OneThread&) = delete;
 
  private:
-  Crew* const crew_;
+  ThreadLimit* const thread_limit_;
   const int outer_, outer_blas_;
 };
 
-// The most threads that a kernel of the calling thread's run has: where the shape of its pieces shows in the results, they must
+// The most threads that a kernel of the calling thread's run has: where the shape of its chunks shows in the results, they must
 // depend on nothing else but the operands.
-inline int most_threads() { return Crew::current() ? Crew::current()->most() : 1; }
+inline int most_threads() { return ThreadLimit::current() ? ThreadLimit::current()->most() : 1; }
 
-// Pieces for each of them, where they are few and large: whoever is late takes fewer.
-inline constexpr int kPiecesEach = 2;
+// Chunks for each of them, where they are few and large: whoever is late takes fewer.
+inline constexpr int kChunksPerThread = 2;
 
-// Calls work(i) for all i below `pieces`, in the threads of the calling thread's kernel.
+// Calls work(i) for all i below `chunks`, in the threads of the calling thread's kernel.
 template <typename Work>
-void divide_pieces(int64_t pieces, Work work) {
-  if (Crew* const crew = Crew::current(); crew && crew->most() > 1) return crew->divide(pieces, work);
-  for (int64_t i = 0; i < pieces; ++i) work(i);
+void for_each_chunk(int64_t chunks, Work work) {
+  if (ThreadLimit* const thread_limit = ThreadLimit::current(); thread_limit && thread_limit->most() > 1)
+    return thread_limit->divide(chunks, work);
+  for (int64_t i = 0; i < chunks; ++i) work(i);
 }
 
 // Calls work(begin, end) for ranges that are 0 .. count together, of `grain` at least. They say nothing about the results.
@@ -96,8 +97,8 @@ template <typename Work>
 void divide(int64_t count, int64_t grain, Work work) {
   constexpr int kRangesEach = 4;
   const int64_t most = most_threads() == 1 ? 1 : int64_t{kRangesEach} * most_threads();
-  const int64_t pieces = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, most);
-  divide_pieces(pieces, [&](int64_t i) { work(count * i / pieces, count * (i + 1) / pieces); });
+  const int64_t chunks = std::clamp<int64_t>(count / std::max<int64_t>(grain, 1), 1, most);
+  for_each_chunk(chunks, [&](int64_t i) { work(count * i / chunks, count * (i + 1) / chunks); });
 }
 
 }  // namespace ltc::torchscript

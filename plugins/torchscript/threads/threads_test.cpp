@@ -13,7 +13,7 @@ extern "C" __attribute__((visibility("default"))) const char* __tsan_default_sup
 namespace ltc::testing {
 namespace {
 
-// While nobody waits, fewer threads compute; and a product's pieces are its shapes'.
+// While nobody waits, fewer threads compute; and a product's chunks are its shapes'.
 class ThreadsTest : public TorchscriptTest {
  protected:
   static std::vector<float> noise(size_t count) {
@@ -114,7 +114,7 @@ TEST_F(ThreadsTest, Winograd) {
   }
 }
 
-// Sequences are pieces of the work; a mask, which is ATen's to deal with, is not given.
+// Sequences are chunks of the work; a mask, which is ATen's to deal with, is not given.
 TEST_F(ThreadsTest, EncoderLayer) {
   const std::vector<int64_t> sizes = {5, 64, 64};
   for (const int64_t norm_first : {0, 1}) {

@@ -1,4 +1,4 @@
-#include "torchscript/threads/pool.h"
+#include "torchscript/threads/memory_pool.h"
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
@@ -160,7 +160,7 @@ class Pool final : public c10::Allocator {
 
 }  // namespace
 
-void install_pool() { Pool::instance(); }
+void install_memory_pool() { Pool::instance(); }
 
 bool can_allocate(double bytes) {
   constexpr double kChecked = 16 << 20;  // to ask takes longer than smaller memory is worth
@@ -172,9 +172,9 @@ bool can_allocate(double bytes) {
   return true;
 }
 
-PoolScope::PoolScope(Use use) : outer_(t_pooling), ends_run_(use == kRun && !outer_) { t_pooling = true; }
+MemoryPoolScope::MemoryPoolScope(Use use) : outer_(t_pooling), ends_run_(use == kRun && !outer_) { t_pooling = true; }
 
-PoolScope::~PoolScope() {
+MemoryPoolScope::~MemoryPoolScope() {
   t_pooling = outer_;
   if (ends_run_) Pool::instance().end_run();
 }

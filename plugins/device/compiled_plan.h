@@ -49,10 +49,10 @@ struct Launch {
   uint64_t local_size;  // work items of a group
   uint32_t node;        // for messages
   std::string label;
-  uint32_t first_check = 0;  // of those of the recipe that its kernel makes
+  uint32_t first_check = 0;  // of those of the compiled plan that its kernel makes
 };
 
-struct Recipe {
+struct CompiledPlan {
   std::vector<TensorType> inputs, outputs;
   std::vector<uint32_t> takes_over;  // by output: the input whose memory becomes its own where that is donated, or LTC_NONE
   std::vector<ltc_dtype> scalars;
@@ -81,10 +81,11 @@ struct Lowering {
 };
 
 // Renders the plan, and plans its memory: what is dead makes room for what comes.
-Recipe make_recipe(const kernels::Plan& plan, const Lowering& lowering);
+CompiledPlan compile_plan(const kernels::Plan& plan, const Lowering& lowering);
 
 // Bytes for executable_save, with the binaries of the sources, and back. read throws DATA_CORRUPT.
-std::string write_recipe(const Recipe& recipe, std::span<const std::string> binaries, const std::string& fingerprint);
-Recipe read_recipe(std::span<const char> bytes, std::vector<std::string>& binaries, const std::string& fingerprint);
+std::string write_compiled_plan(const CompiledPlan& compiled_plan, std::span<const std::string> binaries,
+                                const std::string& fingerprint);
+CompiledPlan read_compiled_plan(std::span<const char> bytes, std::vector<std::string>& binaries, const std::string& fingerprint);
 
 }  // namespace ltc::device

@@ -1,4 +1,4 @@
-#include "core/decompose/support/windows.h"
+#include "core/decompose/support/pooling_windows.h"
 
 #include <algorithm>
 

@@ -9,8 +9,8 @@
 
 namespace ltc::kernels {
 
-struct Workshop {
-  Workshop(Plan& made, const Options& options, const Cluster& cluster, int64_t items)
+struct KernelWriter {
+  KernelWriter(Plan& made, const Options& options, const Cluster& cluster, int64_t items)
       : plan(made),
         builder(kernel, items),
         emitter(

@@ -1,4 +1,4 @@
-#include "cuda/prepared.h"
+#include "cuda/loaded_plan.h"
 
 #include <algorithm>
 #include <cstring>
@@ -55,29 +55,32 @@ bool Arguments::set_scalars(const Launch& launch, const device::Run& run) {
   return changed;
 }
 
-Prepared::Prepared(Driver& driver, std::shared_ptr<const device::Recipe> recipe, std::span<const std::string> binaries)
-    : driver_(driver), recipe_(std::move(recipe)), most_graphs_(recipe_->checks.empty() ? kMostGraphs : 2 * kMostGraphs) {
-  for (size_t i = 0; i < recipe_->sources.size(); ++i) {
-    modules_.push_back(driver_.module(recipe_->sources[i], binaries.empty() ? "" : binaries[i]));
+LoadedPlan::LoadedPlan(Driver& driver, std::shared_ptr<const device::CompiledPlan> compiled_plan,
+                       std::span<const std::string> binaries)
+    : driver_(driver),
+      compiled_plan_(std::move(compiled_plan)),
+      most_graphs_(compiled_plan_->checks.empty() ? kMostGraphs : 2 * kMostGraphs) {
+  for (size_t i = 0; i < compiled_plan_->sources.size(); ++i) {
+    modules_.push_back(driver_.module(compiled_plan_->sources[i], binaries.empty() ? "" : binaries[i]));
   }
-  for (const device::LibraryWork& work : recipe_->library) calls_.push_back(driver_.library_call(work));
-  for (const Launch& launch : recipe_->launches) arguments_.emplace_back(launch);
+  for (const device::LibraryWork& work : compiled_plan_->library) calls_.push_back(driver_.library_call(work));
+  for (const Launch& launch : compiled_plan_->launches) arguments_.emplace_back(launch);
 }
 
-Prepared::~Prepared() {
+LoadedPlan::~LoadedPlan() {
   const Current current(driver_.api(), driver_.queue().context);
-  for (const Graph& graph : graphs_) driver_.retire(graph.executable);
+  for (const ExecGraph& graph : graphs_) driver_.retire(graph.executable);
 }
 
-std::vector<std::string> Prepared::binaries() const {
+std::vector<std::string> LoadedPlan::binaries() const {
   std::vector<std::string> binaries;
   for (const ModuleRef& module : modules_) binaries.push_back(module->binary);
   return binaries;
 }
 
-device::EventRef Prepared::submit(const device::Run& run) {
+device::EventRef LoadedPlan::submit(const device::Run& run) {
   const Current current(driver_.api(), driver_.queue().context);
-  if (Graph* graph = graph_for(run)) {
+  if (ExecGraph* graph = graph_for(run)) {
     launch_graph(*graph, run);
   } else {
     launch_each(run);
@@ -85,17 +88,17 @@ device::EventRef Prepared::submit(const device::Run& run) {
   if (run.fault_word) driver_.copy_to_host(run.fault_word, run.faults, 0, sizeof *run.fault_word);
   const size_t end = end_of(run), count = end - std::min(run.begin, end);
   return driver_.record("run " + std::to_string(run.id) + " (" + std::to_string(count) + " launches" +
-                        (count == 0 ? "" : ", the last " + recipe_->launches[end - 1].label) + ")");
+                        (count == 0 ? "" : ", the last " + compiled_plan_->launches[end - 1].label) + ")");
 }
 
 // ---- one by one
 
-void Prepared::launch_each(const device::Run& run) {
+void LoadedPlan::launch_each(const device::Run& run) {
   for (size_t i = run.begin; i < end_of(run); ++i) launch(i, run);
 }
 
-void Prepared::launch(size_t i, const device::Run& run) {
-  const Launch& launch = recipe_->launches[i];
+void LoadedPlan::launch(size_t i, const device::Run& run) {
+  const Launch& launch = compiled_plan_->launches[i];
   const DriverApi& api = driver_.api();
   CUresult result = CUDA_SUCCESS;
   if (launch.library != LTC_NONE) {
@@ -115,7 +118,7 @@ void Prepared::launch(size_t i, const device::Run& run) {
 }
 
 // Libraries do not tell an error of the device, which is sticky, from their own.
-CUresult Prepared::launch_library_now(size_t i, const device::Run& run) const {
+CUresult LoadedPlan::launch_library_now(size_t i, const device::Run& run) const {
   const DriverApi& api = driver_.api();
   const CUstream stream = driver_.queue().stream;
   try {
@@ -128,15 +131,15 @@ CUresult Prepared::launch_library_now(size_t i, const device::Run& run) const {
   return driver_.blocks_launches() ? api.cuStreamSynchronize(stream) : CUDA_SUCCESS;
 }
 
-uint32_t Prepared::blocks(const Launch& launch) const {
+uint32_t LoadedPlan::blocks(const Launch& launch) const {
   const uint64_t blocks = (static_cast<uint64_t>(launch.integers[0]) + launch.local_size - 1) / launch.local_size;
   if (blocks <= INT32_MAX) return static_cast<uint32_t>(blocks);
   throw Failure(LTC_UNSUPPORTED, launch.label + " has " + std::to_string(launch.integers[0]) + " work items, more than a launch",
                 launch.node);
 }
 
-void Prepared::launch_library(size_t i, const device::Run& run, CUstream stream) const {
-  const Launch& launch = recipe_->launches[i];
+void LoadedPlan::launch_library(size_t i, const device::Run& run, CUstream stream) const {
+  const Launch& launch = compiled_plan_->launches[i];
   CUdeviceptr buffers[kMostLibraryBuffers];
   std::ranges::transform(launch.buffers, buffers, [&](const device::Binding& binding) { return address(run.at(binding)); });
   calls_[launch.library]->launch({buffers, launch.buffers.size()}, stream);
@@ -144,7 +147,7 @@ void Prepared::launch_library(size_t i, const device::Run& run, CUstream stream)
 
 // ---- as a graph
 
-Prepared::Graph* Prepared::graph_for(const device::Run& run) {
+LoadedPlan::ExecGraph* LoadedPlan::graph_for(const device::Run& run) {
   Part part{run.begin, end_of(run), {}};
   if (part.begin + kFewestLaunches > part.end || driver_.blocks_launches()) return nullptr;
   part.memory.reserve(run.inputs.size() + run.outputs.size() + run.slots.size());
@@ -168,7 +171,7 @@ Prepared::Graph* Prepared::graph_for(const device::Run& run) {
 }
 
 // A chain: each launch after the one before, as in the stream.
-void Prepared::make_graph(Part part, const device::Run& run) {
+void LoadedPlan::make_graph(Part part, const device::Run& run) {
   const DriverApi& api = driver_.api();
   CUgraph chain = nullptr;
   api.check(api.cuGraphCreate(&chain, 0), "cuGraphCreate");
@@ -176,7 +179,7 @@ void Prepared::make_graph(Part part, const device::Run& run) {
   Graph made{std::move(part), nullptr, {}, {}};
   CUgraphNode last = nullptr;
   for (size_t i = made.part.begin; i < made.part.end; ++i) {
-    const Launch& launch = recipe_->launches[i];
+    const Launch& launch = compiled_plan_->launches[i];
     Arguments& arguments = made.arguments.emplace_back(launch);
     if (launch.library != LTC_NONE) {
       last = add_library(chain, last ? &last : nullptr, i, run);
@@ -195,8 +198,8 @@ void Prepared::make_graph(Part part, const device::Run& run) {
   graphs_.pop_back();
 }
 
-CUDA_KERNEL_NODE_PARAMS Prepared::node_params(size_t i, Arguments& arguments) const {
-  const Launch& launch = recipe_->launches[i];
+CUDA_KERNEL_NODE_PARAMS LoadedPlan::node_params(size_t i, Arguments& arguments) const {
+  const Launch& launch = compiled_plan_->launches[i];
   CUDA_KERNEL_NODE_PARAMS params{};
   params.func = modules_[launch.source]->kernel;
   params.gridDimX = blocks(launch);
@@ -206,7 +209,7 @@ CUDA_KERNEL_NODE_PARAMS Prepared::node_params(size_t i, Arguments& arguments) co
   return params;
 }
 
-CUgraphNode Prepared::add_kernel(CUgraph graph, const CUgraphNode* after, size_t i, Arguments& arguments) const {
+CUgraphNode LoadedPlan::add_kernel(CUgraph graph, const CUgraphNode* after, size_t i, Arguments& arguments) const {
   const CUDA_KERNEL_NODE_PARAMS params = node_params(i, arguments);
   CUgraphNode node = nullptr;
   driver_.api().check(driver_.api().cuGraphAddKernelNode_v2(&node, graph, after, after ? 1 : 0, &params), "cuGraphAddKernelNode");
@@ -214,7 +217,7 @@ CUgraphNode Prepared::add_kernel(CUgraph graph, const CUgraphNode* after, size_t
 }
 
 // The library's own launches are only known by capturing them.
-CUgraphNode Prepared::add_library(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const {
+CUgraphNode LoadedPlan::add_library(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const {
   const DriverApi& api = driver_.api();
   const CUstream stream = driver_.queue().capture_stream;
   api.check(api.cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
@@ -234,11 +237,11 @@ CUgraphNode Prepared::add_library(CUgraph graph, const CUgraphNode* after, size_
 }
 
 // Memory is what the graph was made for; scalars change from run to run.
-void Prepared::launch_graph(Graph& graph, const device::Run& run) {
+void LoadedPlan::launch_graph(ExecGraph& graph, const device::Run& run) {
   const DriverApi& api = driver_.api();
   for (size_t k = 0; k < graph.arguments.size(); ++k) {
     const size_t i = graph.part.begin + k;
-    const Launch& launch = recipe_->launches[i];
+    const Launch& launch = compiled_plan_->launches[i];
     if (launch.scalars.empty() || !graph.arguments[k].set_scalars(launch, run)) continue;
     const CUDA_KERNEL_NODE_PARAMS params = node_params(i, graph.arguments[k]);
     api.check(api.cuGraphExecKernelNodeSetParams_v2(graph.executable, graph.nodes[k], &params), "cuGraphExecKernelNodeSetParams");

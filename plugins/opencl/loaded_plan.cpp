@@ -1,4 +1,4 @@
-#include "opencl/prepared.h"
+#include "opencl/loaded_plan.h"
 
 #include <algorithm>
 
@@ -41,20 +41,20 @@ void set_scalar(cl_kernel kernel, cl_uint at, ltc_dtype dtype, const ltc_scalar&
 
 }  // namespace
 
-Prepared::Prepared(Driver& driver, Programs& programs, std::shared_ptr<const device::Recipe> recipe,
-                   std::span<const std::string> binaries)
-    : driver_(driver), sources_(programs), recipe_(std::move(recipe)) {
-  for (size_t i = 0; i < recipe_->sources.size(); ++i) {
-    programs_.push_back(programs.build(recipe_->sources[i], binaries.empty() ? "" : binaries[i]));
+LoadedPlan::LoadedPlan(Driver& driver, Programs& programs, std::shared_ptr<const device::CompiledPlan> compiled_plan,
+                       std::span<const std::string> binaries)
+    : driver_(driver), sources_(programs), compiled_plan_(std::move(compiled_plan)) {
+  for (size_t i = 0; i < compiled_plan_->sources.size(); ++i) {
+    programs_.push_back(programs.build(compiled_plan_->sources[i], binaries.empty() ? "" : binaries[i]));
   }
-  for (const Launch& launch : recipe_->launches) {
+  for (const Launch& launch : compiled_plan_->launches) {
     kernels_.push_back(make_kernel(*programs_[launch.source], launch));
     bound_.emplace_back(launch.buffers.size(), nullptr);
   }
 }
 
-void Prepared::enqueue(size_t i, const device::Run& run, cl_event* event) {
-  const Launch& launch = recipe_->launches[i];
+void LoadedPlan::enqueue(size_t i, const device::Run& run, cl_event* event) {
+  const Launch& launch = compiled_plan_->launches[i];
   const cl_kernel kernel = kernels_[i].get();
   cl_uint at = 0;
   for (const device::Binding& binding : launch.buffers) {
@@ -70,7 +70,7 @@ void Prepared::enqueue(size_t i, const device::Run& run, cl_event* event) {
   check(clEnqueueNDRangeKernel(driver_.queue(), kernel, 1, nullptr, &items, &local, 0, nullptr, event), "clEnqueueNDRangeKernel");
 }
 
-device::EventRef Prepared::submit(const device::Run& run) {
+device::EventRef LoadedPlan::submit(const device::Run& run) {
   const size_t end = std::min(run.end, kernels_.size());
   if (run.begin >= end) return driver_.mark();
   cl_event event = nullptr;
@@ -78,7 +78,7 @@ device::EventRef Prepared::submit(const device::Run& run) {
   return run.fault_word ? driver_.read(run.fault_word, run.faults, 0, sizeof *run.fault_word) : driver_.submitted(event);
 }
 
-std::vector<std::string> Prepared::binaries() const {
+std::vector<std::string> LoadedPlan::binaries() const {
   std::vector<std::string> binaries;
   for (const Programs::Ref& program : programs_) binaries.push_back(sources_.binary_of(program->get()));
   return binaries;

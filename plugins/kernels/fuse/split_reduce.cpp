@@ -1,4 +1,4 @@
-#include "kernels/fuse/split.h"
+#include "kernels/fuse/split_reduce.h"
 
 #include <algorithm>
 #include <numeric>
@@ -9,17 +9,17 @@
 namespace ltc::kernels {
 namespace {
 
-// Lanes of a block (blocks.h) for one row: if the elements of a row lie side by side, and if the first elements of neighbouring
-// rows do. Then the number of elements that a lane should have.
+// Lanes of a block (coop_reduce.h) for one row: if the elements of a row lie side by side, and if the first elements of
+// neighbouring rows do. Then the number of elements that a lane should have.
 constexpr int64_t kLanes = 256, kLanesOfColumns = 8, kElements = 8;
-// Fewer pieces are not worth a second kernel.
-constexpr int64_t kFewestPieces = 4;
+// Fewer chunks are not worth a second kernel.
+constexpr int64_t kFewestChunks = 4;
 
 Attr ints(std::string name, std::vector<int64_t> values) { return {std::move(name), LTC_ATTR_INTS, std::move(values), {}}; }
 
 // The divisor of `length` that is nearest to `wanted`, at most four times as far; 1: none.
-int64_t pieces_near(int64_t wanted, int64_t length) {
-  for (int64_t more = wanted, less = wanted; less >= std::max(kFewestPieces, wanted / 4); ++more, --less) {
+int64_t chunks_near(int64_t wanted, int64_t length) {
+  for (int64_t more = wanted, less = wanted; less >= std::max(kFewestChunks, wanted / 4); ++more, --less) {
     if (length % less == 0) return less;
     if (length % more == 0 && more <= 4 * wanted) return more;
   }
@@ -55,13 +55,13 @@ class Splitter {
     const bool columns = last > 0 && !std::ranges::count(rows, last - 1);
     const int64_t lanes = columns ? kLanesOfColumns : kLanes;
     const int64_t wanted = std::min(options_.split_threads / (items * lanes), length / (lanes * kElements));
-    const int64_t pieces = wanted < kFewestPieces ? 1 : pieces_near(wanted, length);
-    if (pieces > 1) replace(node, rows, columns, items, length, pieces);
-    return pieces > 1;
+    const int64_t chunks = wanted < kFewestChunks ? 1 : chunks_near(wanted, length);
+    if (chunks > 1) replace(node, rows, columns, items, length, chunks);
+    return chunks > 1;
   }
 
-  // Rows side by side become [items, pieces, piece], others [pieces, piece, items].
-  void replace(const Node& node, const std::vector<size_t>& rows, bool columns, int64_t items, int64_t length, int64_t pieces) {
+  // Rows side by side become [items, chunks, chunk], others [chunks, chunk, items].
+  void replace(const Node& node, const std::vector<size_t>& rows, bool columns, int64_t items, int64_t length, int64_t chunks) {
     const Value x = old_.values[node.in[0]], result = old_.values[node.out[0]];
     const bool adds = node.op->name == "aten::sum.dim_IntList" && is_float(result.dtype);
     const ltc_dtype wide = options_.abilities.fp64 ? ltc_dtype{LTC_F64} : ltc_dtype{LTC_F32}, in = adds ? wide : result.dtype;
@@ -81,9 +81,9 @@ class Splitter {
     Sizes permuted;
     for (const int64_t dim : order) permuted.push_back(x.sizes[static_cast<size_t>(dim)]);
     value = add(Kind::kPermute, value, {ints("dims", order)}, permuted);
-    const int64_t piece = length / pieces;
-    value = add(Kind::kReshape, value, {}, columns ? Sizes{pieces, piece, items} : Sizes{items, pieces, piece});
-    value = reduce(value, columns ? 1 : 2, columns ? Sizes{pieces, items} : Sizes{items, pieces});
+    const int64_t chunk = length / chunks;
+    value = add(Kind::kReshape, value, {}, columns ? Sizes{chunks, chunk, items} : Sizes{items, chunks, chunk});
+    value = reduce(value, columns ? 1 : 2, columns ? Sizes{chunks, items} : Sizes{items, chunks});
     value = reduce(value, columns ? 0 : 1, {items});
     if (in != result.dtype) {
       value = new_.add_node(Kind::kCast, {value}, {}, result.dtype, {items}, node.source);

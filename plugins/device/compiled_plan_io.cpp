@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "abi/failure.h"
-#include "device/recipe.h"
+#include "device/compiled_plan.h"
 
 namespace ltc::device {
 namespace {
@@ -137,18 +137,19 @@ void library(Archive& io, LibraryWork& work) {
 }
 
 template <typename Archive>
-void recipe(Archive& io, Recipe& recipe, std::vector<std::string>& binaries, std::vector<uint8_t>& is_scalar) {
-  io.list(recipe.inputs, [&](TensorType& value) { type(io, value); });
-  io.list(recipe.outputs, [&](TensorType& value) { type(io, value); });
-  io.list(recipe.takes_over, [&](uint32_t& input) { io.number(input); });
-  io.list(recipe.scalars, [&](ltc_dtype& dtype) { io.number(dtype); });
+void compiled_plan(Archive& io, CompiledPlan& compiled_plan, std::vector<std::string>& binaries,
+                   std::vector<uint8_t>& is_scalar) {
+  io.list(compiled_plan.inputs, [&](TensorType& value) { type(io, value); });
+  io.list(compiled_plan.outputs, [&](TensorType& value) { type(io, value); });
+  io.list(compiled_plan.takes_over, [&](uint32_t& input) { io.number(input); });
+  io.list(compiled_plan.scalars, [&](ltc_dtype& dtype) { io.number(dtype); });
   io.list(is_scalar, [&](uint8_t& flag) { io.number(flag); });
-  io.list(recipe.slots, [&](uint64_t& bytes) { io.number(bytes); });
-  io.list(recipe.sources, [&](std::string& text) { io.text(text); });
-  io.list(recipe.library, [&](LibraryWork& value) { library(io, value); });
+  io.list(compiled_plan.slots, [&](uint64_t& bytes) { io.number(bytes); });
+  io.list(compiled_plan.sources, [&](std::string& text) { io.text(text); });
+  io.list(compiled_plan.library, [&](LibraryWork& value) { library(io, value); });
   io.list(binaries, [&](std::string& text) { io.text(text); });
-  io.list(recipe.launches, [&](Launch& value) { launch(io, value); });
-  io.list(recipe.checks, [&](kernels::Check& check) { io.number(check.source), io.number(check.size); });
+  io.list(compiled_plan.launches, [&](Launch& value) { launch(io, value); });
+  io.list(compiled_plan.checks, [&](kernels::Check& check) { io.number(check.source), io.number(check.size); });
 }
 
 // Two operands and a result, and what scales and an epilogue need.
@@ -158,26 +159,27 @@ size_t buffer_count(const LibraryWork& work) {
 }
 
 // What a damaged file could send outside of an array.
-void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
-  bool good = binaries.size() == recipe.sources.size() && recipe.takes_over.size() == recipe.outputs.size();
-  for (size_t i = 0; good && i < recipe.outputs.size(); ++i) {
-    const uint32_t input = recipe.takes_over[i];
-    good = input == LTC_NONE || (input < recipe.inputs.size() && recipe.inputs[input].bytes() == recipe.outputs[i].bytes());
+void check(const CompiledPlan& compiled_plan, const std::vector<std::string>& binaries) {
+  bool good = binaries.size() == compiled_plan.sources.size() && compiled_plan.takes_over.size() == compiled_plan.outputs.size();
+  for (size_t i = 0; good && i < compiled_plan.outputs.size(); ++i) {
+    const uint32_t input = compiled_plan.takes_over[i];
+    good = input == LTC_NONE ||
+           (input < compiled_plan.inputs.size() && compiled_plan.inputs[input].bytes() == compiled_plan.outputs[i].bytes());
   }
-  for (const Launch& launch : recipe.launches) {
+  for (const Launch& launch : compiled_plan.launches) {
     const bool is_kernel = launch.library == LTC_NONE;
-    good = good && (is_kernel ? launch.source < recipe.sources.size() && !launch.integers.empty() && launch.local_size > 0
-                              : launch.library < recipe.library.size() &&
-                                    launch.buffers.size() == buffer_count(recipe.library[launch.library]));
+    good = good && (is_kernel ? launch.source < compiled_plan.sources.size() && !launch.integers.empty() && launch.local_size > 0
+                              : launch.library < compiled_plan.library.size() &&
+                                    launch.buffers.size() == buffer_count(compiled_plan.library[launch.library]));
     for (const Binding& binding : launch.buffers) {
-      const size_t count = binding.place == Binding::Place::kInput    ? recipe.inputs.size()
-                           : binding.place == Binding::Place::kOutput ? recipe.outputs.size()
-                           : binding.place == Binding::Place::kSlot   ? recipe.slots.size()
-                                                                      : std::min<size_t>(recipe.checks.size(), 1);
+      const size_t count = binding.place == Binding::Place::kInput    ? compiled_plan.inputs.size()
+                           : binding.place == Binding::Place::kOutput ? compiled_plan.outputs.size()
+                           : binding.place == Binding::Place::kSlot   ? compiled_plan.slots.size()
+                                                                      : std::min<size_t>(compiled_plan.checks.size(), 1);
       good = good && binding.index < count;
     }
     for (const ScalarBinding& binding : launch.scalars) {
-      good = good && (binding.index < recipe.scalars.size() || binding.index == ScalarBinding::kFaultCode);
+      good = good && (binding.index < compiled_plan.scalars.size() || binding.index == ScalarBinding::kFaultCode);
     }
   }
   if (!good) Reader::corrupt();
@@ -185,14 +187,15 @@ void check(const Recipe& recipe, const std::vector<std::string>& binaries) {
 
 }  // namespace
 
-std::string write_recipe(const Recipe& recipe, std::span<const std::string> binaries, const std::string& fingerprint) {
-  Recipe copy = recipe;
+std::string write_compiled_plan(const CompiledPlan& compiled_plan, std::span<const std::string> binaries,
+                                const std::string& fingerprint) {
+  CompiledPlan copy = compiled_plan;
   std::vector<std::string> blobs(binaries.begin(), binaries.end());
-  std::vector<uint8_t> is_scalar(recipe.is_scalar.begin(), recipe.is_scalar.end());
+  std::vector<uint8_t> is_scalar(compiled_plan.is_scalar.begin(), compiled_plan.is_scalar.end());
   Writer body;
   std::string device = fingerprint;
   body.text(device);
-  device::recipe(body, copy, blobs, is_scalar);
+  device::compiled_plan(body, copy, blobs, is_scalar);
   const std::string bytes = body.take();
   Writer head;
   uint64_t magic = kMagic, sum = checksum(bytes);
@@ -201,7 +204,7 @@ std::string write_recipe(const Recipe& recipe, std::span<const std::string> bina
   return head.take() + bytes;
 }
 
-Recipe read_recipe(std::span<const char> bytes, std::vector<std::string>& binaries, const std::string& fingerprint) {
+CompiledPlan read_compiled_plan(std::span<const char> bytes, std::vector<std::string>& binaries, const std::string& fingerprint) {
   Reader head(bytes);
   uint64_t magic = 0, sum = 0;
   head.number(magic);
@@ -212,13 +215,13 @@ Recipe read_recipe(std::span<const char> bytes, std::vector<std::string>& binari
   std::string device;
   body.text(device);
   if (device != fingerprint) throw Failure(LTC_UNSUPPORTED, "saved for another device: " + device);
-  Recipe recipe;
+  CompiledPlan compiled_plan;
   std::vector<uint8_t> is_scalar;
-  device::recipe(body, recipe, binaries, is_scalar);
-  recipe.is_scalar.assign(is_scalar.begin(), is_scalar.end());
+  device::compiled_plan(body, compiled_plan, binaries, is_scalar);
+  compiled_plan.is_scalar.assign(is_scalar.begin(), is_scalar.end());
   if (!body.at_end()) Reader::corrupt();
-  check(recipe, binaries);
-  return recipe;
+  check(compiled_plan, binaries);
+  return compiled_plan;
 }
 
 }  // namespace ltc::device

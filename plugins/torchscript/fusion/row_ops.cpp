@@ -1,4 +1,4 @@
-#include "torchscript/fusion/row_steps.h"
+#include "torchscript/fusion/row_ops.h"
 
 #include <ATen/WrapDimUtils.h>
 #include <torch/csrc/jit/ir/constants.h>
@@ -18,7 +18,7 @@ constexpr int64_t kLongestRow = 1 << 16;  // what a thread keeps of longer ones 
 
 bool is_float(const Value& value) { return spec_of(value).dtype == at::kFloat; }
 
-RowStep find_softmax(const Node& node) {
+RowOp find_softmax(const Node& node) {
   const auto dim = constant_int(*node.input(1));
   const auto widens = torch::jit::toIValue(node.input(2));
   const TensorSpec in = spec_of(*node.input(0));
@@ -28,7 +28,7 @@ RowStep find_softmax(const Node& node) {
   return {.length = in.sizes.back(), .function = RowFunction::kSoftmax};
 }
 
-RowStep find_normalize(const Node& node) {
+RowOp find_normalize(const Node& node) {
   const auto shape = constant_ints(*node.input(1));
   const auto eps = torch::jit::toIValue(node.input(4));
   if (!shape || shape->empty() || !eps || !eps->isDouble()) return {.why_not = "its shape is no constant"};
@@ -50,12 +50,12 @@ RowStep find_normalize(const Node& node) {
 
 }  // namespace
 
-RowStep find_row_step(const Node& node) {
+RowOp find_row_op(const Node& node) {
   static const auto softmax = Symbol::fromQualString("ltc_torchscript::_softmax");
   static const auto normalize = Symbol::fromQualString("ltc_torchscript::native_layer_norm");
   if (node.kind() != softmax && node.kind() != normalize) return {};
   if (!is_float(*node.input(0)) || !is_float(*node.output(0))) return {.why_not = "not of float32"};
-  const RowStep step = node.kind() == softmax ? find_softmax(node) : find_normalize(node);
+  const RowOp step = node.kind() == softmax ? find_softmax(node) : find_normalize(node);
   if (step.why_not) return step;
   if (step.length == 0) return {.why_not = "rows of nothing"};
   if (step.length > kLongestRow) return {.why_not = "rows that no cache of a processor's own holds"};

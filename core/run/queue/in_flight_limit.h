@@ -12,13 +12,13 @@ namespace ltc {
 // Long runs are few, for the sake of memory; short ones may be more. Who found no room waits until half of it is free and then
 // submits several in one go: waking it for each takes longer than some runs do, and kernels that use all processors wait for the
 // one on which a step is being recorded.
-class Window {
+class InFlightLimit {
  public:
   static constexpr int64_t kAhead = 100'000'000;  // ns that the runs are expected to take together
   static constexpr size_t kMostRuns = 32;
 
   // `runs` of any length have room, at least 1.
-  explicit Window(size_t runs) : runs_(runs) {}
+  explicit InFlightLimit(size_t runs) : runs_(runs) {}
 
   bool has_room() const { return fits(kMostRuns, kAhead); }
   bool is_half_free() const { return fits(kMostRuns / 2, kAhead / 2); }

@@ -1,4 +1,4 @@
-// A recipe's kernels, ready to run on a device.
+// A compiled plan's kernels, ready to run on a device.
 #pragma once
 #include <vector>
 
@@ -6,10 +6,10 @@
 
 namespace ltc::opencl {
 
-class Prepared : public device::Prepared {
+class LoadedPlan : public device::LoadedPlan {
  public:
-  Prepared(Driver& driver, Programs& programs, std::shared_ptr<const device::Recipe> recipe,
-           std::span<const std::string> binaries);
+  LoadedPlan(Driver& driver, Programs& programs, std::shared_ptr<const device::CompiledPlan> compiled_plan,
+             std::span<const std::string> binaries);
 
   device::EventRef submit(const device::Run& run) override;
   std::vector<std::string> binaries() const override;
@@ -19,7 +19,7 @@ class Prepared : public device::Prepared {
 
   Driver& driver_;
   Programs& sources_;
-  const std::shared_ptr<const device::Recipe> recipe_;
+  const std::shared_ptr<const device::CompiledPlan> compiled_plan_;
   std::vector<Programs::Ref> programs_;             // by source
   std::vector<ClKernel> kernels_;                   // by launch
   std::vector<std::vector<device::Memory>> bound_;  // by launch: what its pointers were last set to

@@ -1,4 +1,4 @@
-#include "kernels/print/blocks.h"
+#include "kernels/print/coop_reduce.h"
 
 #include <algorithm>
 

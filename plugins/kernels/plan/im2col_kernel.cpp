@@ -1,4 +1,4 @@
-#include "kernels/plan/windows.h"
+#include "kernels/plan/im2col_kernel.h"
 
 #include "kernels/fuse/products.h"
 #include "kernels/graph/dtype.h"
@@ -13,7 +13,7 @@ std::string times(const std::string& what, int64_t factor) { return factor == 1 
 // lanes, which compilers turn into vectors.
 class Printer {
  public:
-  explicit Printer(const WindowsKernel& kernel) : kernel_(kernel), how_(kernel.windows), dims_(how_.in.size()) {}
+  explicit Printer(const Im2colKernel& kernel) : kernel_(kernel), how_(kernel.windows), dims_(how_.in.size()) {}
 
   // Columns of a product, and tiles of them.
   int64_t columns() const { return (how_.by_image ? 1 : kernel_.images) * count_of(how_.out); }
@@ -105,20 +105,20 @@ class Printer {
     return pad > 0 || (how_.out[dim] - 1) * how_.stride[dim] + reach - pad >= how_.in[dim];
   }
 
-  const WindowsKernel& kernel_;
+  const Im2colKernel& kernel_;
   const Windows& how_;
   const size_t dims_;
 };
 
 }  // namespace
 
-std::optional<WindowsKernel> packed_windows(const Graph& graph, ValueId columns, ValueId tiles) {
+std::optional<Im2colKernel> im2col_kernel(const Graph& graph, ValueId columns, ValueId tiles) {
   const Value &from = graph.values[columns], &to = graph.values[tiles];
   if (from.producer == kNone || graph.nodes[from.producer].kind != Kind::kWindows) return std::nullopt;
   const Node& node = graph.nodes[from.producer];
   const auto image = strided_view(graph, node.in[0]);
   if (!image || to.count > INT32_MAX || graph.values[image->value].count > INT32_MAX) return std::nullopt;
-  WindowsKernel kernel{from.dtype, windows_of(graph, node), image->value, graph.values[node.in[0]].sizes[0], to.sizes[3]};
+  Im2colKernel kernel{from.dtype, windows_of(graph, node), image->value, graph.values[node.in[0]].sizes[0], to.sizes[3]};
   kernel.offset = image->offset;
   kernel.image_stride = image->strides[0];
   kernel.channel_stride = image->strides[1];
@@ -126,7 +126,7 @@ std::optional<WindowsKernel> packed_windows(const Graph& graph, ValueId columns,
   return kernel;
 }
 
-Source render_windows(const WindowsKernel& kernel, const Dialect& dialect) {
+Source render_im2col(const Im2colKernel& kernel, const Dialect& dialect) {
   const std::string type(facts(kernel.dtype).name);
   const std::string in = "GLOBAL const " + type + "*", out = "GLOBAL " + type + "*";
   const std::string arguments = dialect.arguments_in_array ? "  " + in + " b0 = (" + in + ")args[0];\n  " + out + " b1 = (" +

@@ -1,4 +1,4 @@
-// Reductions of few long rows, in two steps: of pieces, then of what those come to. For devices that run many rows at once.
+// Reductions of few long rows, in two steps: of chunks, then of what those come to. For devices that run many rows at once.
 #pragma once
 #include "kernels/fuse/fuse.h"
 #include "kernels/graph/graph.h"

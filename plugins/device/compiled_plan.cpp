@@ -1,4 +1,4 @@
-#include "device/recipe.h"
+#include "device/compiled_plan.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -13,14 +13,14 @@ class Maker {
   Maker(const kernels::Plan& plan, const Lowering& lowering)
       : plan_(plan), lowering_(lowering), places_(plan.graph.values.size(), Binding{Binding::Place::kSlot, kUnplaced}) {}
 
-  Recipe make() {
+  CompiledPlan make() {
     for (const kernels::Param& param : plan_.graph.params) add_param(param);
     for (const kernels::ValueId output : plan_.graph.outputs) {
-      places_[output] = {Binding::Place::kOutput, static_cast<uint32_t>(recipe_.outputs.size())};
-      recipe_.outputs.push_back(type(output));
+      places_[output] = {Binding::Place::kOutput, static_cast<uint32_t>(compiled_plan_.outputs.size())};
+      compiled_plan_.outputs.push_back(type(output));
     }
     for (const kernels::ValueId param : plan_.takes_over) {
-      recipe_.takes_over.push_back(param == kernels::kNone ? LTC_NONE : places_[param].index);
+      compiled_plan_.takes_over.push_back(param == kernels::kNone ? LTC_NONE : places_[param].index);
     }
     if (plan_.faults.word != kernels::kNone) {
       places_[plan_.faults.word] = {Binding::Place::kFaults, 0};
@@ -28,7 +28,7 @@ class Maker {
     }
     place_slots();
     for (const kernels::Step& step : plan_.steps) add_launch(step);
-    return std::move(recipe_);
+    return std::move(compiled_plan_);
   }
 
  private:
@@ -37,13 +37,13 @@ class Maker {
   TensorType type(kernels::ValueId value) const { return {plan_.graph.values[value].dtype, plan_.graph.values[value].sizes}; }
 
   void add_param(const kernels::Param& param) {
-    recipe_.is_scalar.push_back(param.scalar);
+    compiled_plan_.is_scalar.push_back(param.scalar);
     if (param.scalar) {
-      scalar_index_.emplace(param.value, static_cast<uint32_t>(recipe_.scalars.size()));
-      recipe_.scalars.push_back(plan_.graph.values[param.value].dtype);
+      scalar_index_.emplace(param.value, static_cast<uint32_t>(compiled_plan_.scalars.size()));
+      compiled_plan_.scalars.push_back(plan_.graph.values[param.value].dtype);
     } else {
-      places_[param.value] = {Binding::Place::kInput, static_cast<uint32_t>(recipe_.inputs.size())};
-      recipe_.inputs.push_back(type(param.value));
+      places_[param.value] = {Binding::Place::kInput, static_cast<uint32_t>(compiled_plan_.inputs.size())};
+      compiled_plan_.inputs.push_back(type(param.value));
     }
   }
 
@@ -71,22 +71,22 @@ class Maker {
   uint32_t take_slot(std::vector<uint32_t>& free, uint64_t bytes) {
     auto best = free.end();
     for (auto it = free.begin(); it != free.end(); ++it) {
-      const uint64_t size = recipe_.slots[*it];
+      const uint64_t size = compiled_plan_.slots[*it];
       const bool fits = size >= bytes;
       if (best == free.end()) {
         best = it;
       } else {
-        const uint64_t other = recipe_.slots[*best];
+        const uint64_t other = compiled_plan_.slots[*best];
         if (fits ? other < bytes || size < other : other < bytes && size > other) best = it;
       }
     }
     if (best == free.end()) {
-      recipe_.slots.push_back(bytes);
-      return static_cast<uint32_t>(recipe_.slots.size() - 1);
+      compiled_plan_.slots.push_back(bytes);
+      return static_cast<uint32_t>(compiled_plan_.slots.size() - 1);
     }
     const uint32_t slot = *best;
     free.erase(best);
-    recipe_.slots[slot] = std::max(recipe_.slots[slot], bytes);
+    compiled_plan_.slots[slot] = std::max(compiled_plan_.slots[slot], bytes);
     return slot;
   }
 
@@ -100,16 +100,16 @@ class Maker {
     launch.label = step.label;
     for (const auto& buffer : step.buffers) launch.buffers.push_back(places_[buffer.value]);
     for (const auto& scalar : step.scalars) launch.scalars.push_back({scalar_index_.at(scalar.value), scalar.dtype});
-    launch.first_check = static_cast<uint32_t>(recipe_.checks.size());
+    launch.first_check = static_cast<uint32_t>(compiled_plan_.checks.size());
     if (const auto* kernel = std::get_if<kernels::Kernel>(&step.work)) {
-      recipe_.checks.insert(recipe_.checks.end(), kernel->checks.begin(), kernel->checks.end());
+      compiled_plan_.checks.insert(compiled_plan_.checks.end(), kernel->checks.begin(), kernel->checks.end());
     }
-    recipe_.launches.push_back(std::move(launch));
+    compiled_plan_.launches.push_back(std::move(launch));
   }
 
   Launch library_launch(LibraryWork work) {
-    recipe_.library.push_back(std::move(work));
-    return {.source = LTC_NONE, .library = static_cast<uint32_t>(recipe_.library.size() - 1), .local_size = 1};
+    compiled_plan_.library.push_back(std::move(work));
+    return {.source = LTC_NONE, .library = static_cast<uint32_t>(compiled_plan_.library.size() - 1), .local_size = 1};
   }
 
   // Kernels that loop do much in each work item, so that few of them make a group; those that do most, one.
@@ -117,7 +117,7 @@ class Maker {
     kernels::Source source = product ? lowering_.product(*product) : render(step, lowering_.dialect);
     const auto* kernel = std::get_if<kernels::Kernel>(&step.work);
     const bool loops = !kernel || kernel->blocks.size() > 1;
-    const bool does_most = product || std::holds_alternative<kernels::WindowsKernel>(step.work);
+    const bool does_most = product || std::holds_alternative<kernels::Im2colKernel>(step.work);
     const uint64_t local_size = does_most           ? 1
                                 : source.local_size ? static_cast<uint64_t>(source.local_size)
                                 : loops             ? lowering_.rows_local
@@ -130,17 +130,17 @@ class Maker {
   }
 
   uint32_t source_index(std::string text) {
-    const auto found = std::ranges::find(recipe_.sources, text);
-    if (found != recipe_.sources.end()) return static_cast<uint32_t>(found - recipe_.sources.begin());
-    recipe_.sources.push_back(std::move(text));
-    return static_cast<uint32_t>(recipe_.sources.size() - 1);
+    const auto found = std::ranges::find(compiled_plan_.sources, text);
+    if (found != compiled_plan_.sources.end()) return static_cast<uint32_t>(found - compiled_plan_.sources.begin());
+    compiled_plan_.sources.push_back(std::move(text));
+    return static_cast<uint32_t>(compiled_plan_.sources.size() - 1);
   }
 
   const kernels::Plan& plan_;
   const Lowering& lowering_;
   std::vector<Binding> places_;  // by value
   std::unordered_map<uint32_t, uint32_t> scalar_index_;
-  Recipe recipe_;
+  CompiledPlan compiled_plan_;
 };
 
 }  // namespace
@@ -175,7 +175,7 @@ std::string work_text(const LibraryWork& work) {
 
 }  // namespace
 
-std::string Recipe::text() const {
+std::string CompiledPlan::text() const {
   std::string text;
   for (const Launch& launch : launches) {
     text += "\n// " + launch.label;
@@ -188,13 +188,13 @@ std::string Recipe::text() const {
   return text;
 }
 
-size_t Recipe::checked_launches() const {
+size_t CompiledPlan::checked_launches() const {
   size_t end = checks.size(), count = launches.size();
   while (count > 0 && launches[count - 1].first_check == end) --count;
   return checks.empty() ? 0 : count;
 }
 
-std::vector<size_t> Recipe::first_writers() const {
+std::vector<size_t> CompiledPlan::first_writers() const {
   std::vector<size_t> result(outputs.size(), launches.size());
   for (size_t i = launches.size(); i-- > 0;) {
     for (const Binding& binding : launches[i].buffers) {
@@ -204,6 +204,6 @@ std::vector<size_t> Recipe::first_writers() const {
   return result;
 }
 
-Recipe make_recipe(const kernels::Plan& plan, const Lowering& lowering) { return Maker(plan, lowering).make(); }
+CompiledPlan compile_plan(const kernels::Plan& plan, const Lowering& lowering) { return Maker(plan, lowering).make(); }
 
 }  // namespace ltc::device

@@ -1,4 +1,4 @@
-#include "core/torch/dispatch/record.h"
+#include "core/torch/dispatch/boxed_kernel.h"
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>

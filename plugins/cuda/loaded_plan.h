@@ -1,4 +1,4 @@
-// A recipe's kernels and calls of libraries, ready to run on a device; a step that comes again with the same memory is one
+// A compiled plan's kernels and calls of libraries, ready to run on a device; a step that comes again with the same memory is one
 // launch.
 #pragma once
 #include <algorithm>
@@ -24,10 +24,10 @@ class Arguments {
   std::vector<void*> pointers_;
 };
 
-class Prepared : public device::Prepared {
+class LoadedPlan : public device::LoadedPlan {
  public:
-  Prepared(Driver& driver, std::shared_ptr<const device::Recipe> recipe, std::span<const std::string> binaries);
-  ~Prepared() override;
+  LoadedPlan(Driver& driver, std::shared_ptr<const device::CompiledPlan> compiled_plan, std::span<const std::string> binaries);
+  ~LoadedPlan() override;
 
   device::EventRef submit(const device::Run& run) override;
   std::vector<std::string> binaries() const override;
@@ -40,35 +40,35 @@ class Prepared : public device::Prepared {
     bool operator==(const Part&) const = default;
   };
   // A part as a CUDA graph.
-  struct Graph {
+  struct ExecGraph {
     Part part;
     CUgraphExec executable;
     std::vector<CUgraphNode> nodes;    // by launch of the part; null: a library's
     std::vector<Arguments> arguments;  // likewise, as the nodes have them
   };
 
-  size_t end_of(const device::Run& run) const { return std::min(run.end, recipe_->launches.size()); }
+  size_t end_of(const device::Run& run) const { return std::min(run.end, compiled_plan_->launches.size()); }
   void launch_each(const device::Run& run);
   void launch(size_t i, const device::Run& run);
   CUresult launch_library_now(size_t i, const device::Run& run) const;
   // The graph of the run's part, if there is one, or if it is worth making one.
-  Graph* graph_for(const device::Run& run);
+  ExecGraph* graph_for(const device::Run& run);
   void make_graph(Part part, const device::Run& run);
   CUgraphNode add_kernel(CUgraph graph, const CUgraphNode* after, size_t i, Arguments& arguments) const;
   CUgraphNode add_library(CUgraph graph, const CUgraphNode* after, size_t i, const device::Run& run) const;
-  void launch_graph(Graph& graph, const device::Run& run);
+  void launch_graph(ExecGraph& graph, const device::Run& run);
   void launch_library(size_t i, const device::Run& run, CUstream stream) const;
   CUDA_KERNEL_NODE_PARAMS node_params(size_t i, Arguments& arguments) const;
   uint32_t blocks(const device::Launch& launch) const;
 
   Driver& driver_;
-  const std::shared_ptr<const device::Recipe> recipe_;
+  const std::shared_ptr<const device::CompiledPlan> compiled_plan_;
   std::vector<ModuleRef> modules_;                         // by source
-  std::vector<std::shared_ptr<const LibraryCall>> calls_;  // of the recipe
+  std::vector<std::shared_ptr<const LibraryCall>> calls_;  // of the compiled plan
   std::vector<Arguments> arguments_;                       // by launch
   const size_t most_graphs_;
-  std::list<Graph> graphs_;  // the one used last first
-  std::list<Part> seen_;     // of late runs, without a graph, the last first
+  std::list<ExecGraph> graphs_;  // the one used last first
+  std::list<Part> seen_;         // of late runs, without a graph, the last first
 };
 
 }  // namespace ltc::cuda

@@ -1,4 +1,4 @@
-#include "kernels/print/packs.h"
+#include "kernels/print/vectorized_access.h"
 
 #include <algorithm>
 

@@ -9,7 +9,7 @@
 
 namespace ltc::torchscript {
 
-struct RowStep {
+struct RowOp {
   int64_t length = 0;  // of a row; 0: the node is no such step, or `why_not` says why it stands apart
   RowFunction function = RowFunction::kSoftmax;
   double eps = 0;
@@ -17,7 +17,7 @@ struct RowStep {
   const char* why_not = nullptr;
 };
 
-RowStep find_row_step(const torch::jit::Node& node);
+RowOp find_row_op(const torch::jit::Node& node);
 
 // Of such a step: what each of its rows is computed with, a weight and then a bias, as far as it has them.
 std::vector<const torch::jit::Value*> row_operands(const torch::jit::Node& node);
