@@ -75,10 +75,10 @@ AttrsId read_attrs(ByteReader& in) {
   return intern_attrs(attrs);
 }
 
-uint32_t place_number(LocationId location, const std::vector<LocationId>& places) {
+uint32_t location_number(LocationId location, const std::vector<LocationId>& locations) {
   if (location == kNoLocation) return 0;
-  const auto it = std::find(places.begin(), places.end(), location);
-  return it == places.end() ? 0 : static_cast<uint32_t>(it - places.begin()) + 1;
+  const auto it = std::find(locations.begin(), locations.end(), location);
+  return it == locations.end() ? 0 : static_cast<uint32_t>(it - locations.begin()) + 1;
 }
 
 }  // namespace
@@ -97,14 +97,15 @@ TypeId read_type(ByteReader& in) {
   return intern_type(dtype, sizes, strides);
 }
 
-void write_graph(ByteWriter& out, const Graph& graph, const std::vector<LocationId>* places) {
+void write_graph(ByteWriter& out, const Graph& graph, const std::vector<LocationId>* locations) {
   Table types, ops, attrs;
   std::vector<uint32_t> values, params, nodes;
   for (const TypeId type : graph.types) values.push_back(types.number(type));
   for (const Param& param : graph.params) params.insert(params.end(), {param.value, param.scalar, param.alias_output});
   for (const Node& node : graph.nodes) {
-    nodes.insert(nodes.end(), {ops.number(node.op), attrs.number(node.attrs), static_cast<uint32_t>(node.inputs.size()),
-                               static_cast<uint32_t>(node.outputs.size()), places ? place_number(node.location, *places) : 0});
+    nodes.insert(nodes.end(),
+                 {ops.number(node.op), attrs.number(node.attrs), static_cast<uint32_t>(node.inputs.size()),
+                  static_cast<uint32_t>(node.outputs.size()), locations ? location_number(node.location, *locations) : 0});
     nodes.insert(nodes.end(), node.inputs.begin(), node.inputs.end());
     nodes.insert(nodes.end(), node.outputs.begin(), node.outputs.end());
   }
@@ -121,7 +122,7 @@ void write_graph(ByteWriter& out, const Graph& graph, const std::vector<Location
   out.numbers(graph.outputs);
 }
 
-Graph read_graph(ByteReader& in, const std::vector<LocationId>* places) {
+Graph read_graph(ByteReader& in, const std::vector<LocationId>* locations) {
   std::vector<uint32_t> types(in.length(20)), ops, attrs;
   for (uint32_t& type : types) type = read_type(in);
   ops.resize(in.length(8));
@@ -150,8 +151,8 @@ Graph read_graph(ByteReader& in, const std::vector<LocationId>* places) {
     const auto head = take(5);
     Node node{at(ops, head[0]), at(attrs, head[1]), take(head[2]), {}};
     node.outputs = take(head[3]);
-    if (places && head[4] > places->size()) corrupt("the place of a node");
-    if (places && head[4] > 0) node.location = (*places)[head[4] - 1];
+    if (locations && head[4] > locations->size()) corrupt("the location of a node");
+    if (locations && head[4] > 0) node.location = (*locations)[head[4] - 1];
     graph.nodes.push_back(std::move(node));
   }
   if (word != words.end()) corrupt("nodes");

@@ -10,11 +10,11 @@
 
 namespace ltc {
 
-// A place, 32 bits wide so that recording can afford one per op.
+// A line of the user's program, 32 bits wide so that recording can afford one per op.
 using LocationId = uint32_t;
 inline constexpr LocationId kNoLocation = 0;
 
-// Set in the id of a gradient's op: the place is that of the op which it differentiates.
+// Set in the id of a gradient's op: the line is that of the op that it differentiates.
 inline constexpr LocationId kInBackward = 1u << 31;
 
 // "train.py:31". Equal texts have equal ids, for the life of the process. Any thread.
@@ -24,7 +24,7 @@ std::string at_location(LocationId id);    // " at train.py:31", or nothing
 
 // Answers where the calling thread is. Called before every op, with no lock of ours held: nanoseconds count.
 using Locator = LocationId (*)();
-LTC_API void set_locator(Locator locator);  // the language binding's; without one there are no places
+LTC_API void set_locator(Locator locator);  // the language binding's; without one there are no lines
 
 namespace detail {
 extern std::atomic<Locator> locator;

@@ -7,7 +7,7 @@
 //     return %4
 //   }
 //
-// "-> 0" is the output that a param may become, "#" until the end of the line the place in the user's program. Types are dtype
+// "-> 0" is the output that a param may become, "#" until the end of the line the location in the user's program. Types are dtype
 // and sizes, with strides (f32[2,3;1,2]) where they are not row-major. Attributes say their kind: none, 1, 1.0 (nan, inf, -0.0),
 // true, "text", f32, [1,2], [1.0,2.0], ["a","b"]. An empty list of integers is [], the others are floats[] and strings[].
 #pragma once

@@ -12,7 +12,7 @@ namespace ltc {
 
 // To be called where the decision falls, an eager run or the compile of a program with host steps. `op` is "aten::nonzero" or
 // "aten::add.Tensor"; `reason` says why, as the end of a sentence. allow: logs each op once (info); warn: once as a warning;
-// error: throws Error(kUnsupported). All name the op, its place and the reason.
+// error: throws Error(kUnsupported). All name the op, its line and the reason.
 void check_fallback(std::string_view op, std::string_view reason, LocationId where);
 
 // The same for each node of the program's host steps.
@@ -28,7 +28,7 @@ void count_host_step(const Graph& graph);
 // The account of one op, since metrics::reset().
 struct Fallback {
   std::string op, reason;  // with its overload; of its first run
-  std::string where;       // place of its first run; empty where that is not known
+  std::string where;       // line of its first run; empty where that is not known
   int64_t count = 0, bytes = 0;
 };
 LTC_API std::vector<Fallback> fallbacks();  // those that ran, most frequent first

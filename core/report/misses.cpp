@@ -16,7 +16,7 @@ struct Account {
   using Key = std::pair<LocationId, Miss::Kind>;
   std::mutex mutex;
   std::deque<SeenTrace> seen;  // the last ones first
-  std::map<Key, MissCount> by_place;
+  std::map<Key, MissCount> by_line;
   std::map<Key, int64_t> times;  // compiled in full or with little effort
   std::set<Key> warned;          // for the life of the process
 };
@@ -66,10 +66,10 @@ void note_miss(ExplainedMiss explained, const Trace& trace, std::span<const Root
   const Account::Key key{miss.where, miss.kind};
   const int64_t times = ++account().times[key];
   if (is_quick) return;
-  MissCount& place = account().by_place[key];
-  place.difference = miss.difference;
-  place.where = location_text(miss.where);
-  ++place.count;
+  MissCount& entry = account().by_line[key];
+  entry.difference = miss.difference;
+  entry.where = location_text(miss.where);
+  ++entry.count;
   if (times != kRepeatedMisses || !account().warned.insert(key).second) return;
   log::warn(text, ", the ", kRepeatedMisses, "th time: ", may_be_quick ? "further ones are optimized when they repeat; " : "",
             advice(miss.kind), " (said once; ltc.metrics.misses() has all)");
@@ -79,7 +79,7 @@ std::vector<MissCount> misses() {
   std::vector<MissCount> all;
   {
     std::lock_guard lock(account().mutex);
-    for (const auto& [key, place] : account().by_place) all.push_back(place);
+    for (const auto& [key, entry] : account().by_line) all.push_back(entry);
   }
   std::ranges::stable_sort(all, std::ranges::greater(), &MissCount::count);
   return all;
@@ -96,7 +96,7 @@ std::string miss_report() {
 
 void reset_misses() {
   std::lock_guard lock(account().mutex);
-  account().by_place.clear();
+  account().by_line.clear();
   account().times.clear();
 }
 

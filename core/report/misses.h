@@ -22,14 +22,14 @@ struct ExplainedMiss {
 ExplainedMiss explain_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations);
 
 // To be called when the trace has its program, with where that came from. If it was compiled, says in the log how the trace
-// differs (info). A place that misses for the same kind of reason again and again is warned of once, with what helps.
+// differs (info). A line that misses for the same kind of reason again and again is warned of once, with what helps.
 // `may_be_quick`: further ones there need not be optimized.
 void note_miss(ExplainedMiss miss, const Trace& trace, std::span<const Root> roots, CompiledProgram::Source source,
                bool may_be_quick);
 
 struct MissCount {
   std::string difference, where;  // the last one's
-  int64_t count = 0;              // of this kind at this place, since metrics::reset()
+  int64_t count = 0;              // of this kind at this line, since metrics::reset()
 };
 LTC_API std::vector<MissCount> misses();  // most frequent first
 

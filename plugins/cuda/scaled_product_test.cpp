@@ -133,7 +133,7 @@ class CudaScaledProductCalls : public testing::Test {
     const device::Launch& launch = compiled_plan.launches.at(0);
     std::vector<CUdeviceptr> buffers;
     for (const device::Binding& binding : launch.buffers) {
-      const size_t at = binding.place == device::Binding::Place::kInput ? binding.index : compiled_plan.inputs.size();
+      const size_t at = binding.kind == device::Binding::Kind::kInput ? binding.index : compiled_plan.inputs.size();
       buffers.push_back(reinterpret_cast<CUdeviceptr>(memory.at(at).data()));
     }
     blas_.product(blas_call(std::get<kernels::Product>(compiled_plan.library.at(launch.library))))->launch(buffers, stream_);

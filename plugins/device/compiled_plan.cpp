@@ -11,19 +11,19 @@ namespace {
 class Maker {
  public:
   Maker(const kernels::Plan& plan, const Lowering& lowering)
-      : plan_(plan), lowering_(lowering), places_(plan.graph.values.size(), Binding{Binding::Place::kSlot, kUnplaced}) {}
+      : plan_(plan), lowering_(lowering), bindings_(plan.graph.values.size(), Binding{Binding::Kind::kSlot, kUnplaced}) {}
 
   CompiledPlan make() {
     for (const kernels::Param& param : plan_.graph.params) add_param(param);
     for (const kernels::ValueId output : plan_.graph.outputs) {
-      places_[output] = {Binding::Place::kOutput, static_cast<uint32_t>(compiled_plan_.outputs.size())};
+      bindings_[output] = {Binding::Kind::kOutput, static_cast<uint32_t>(compiled_plan_.outputs.size())};
       compiled_plan_.outputs.push_back(type(output));
     }
     for (const kernels::ValueId param : plan_.takes_over) {
-      compiled_plan_.takes_over.push_back(param == kernels::kNone ? LTC_NONE : places_[param].index);
+      compiled_plan_.takes_over.push_back(param == kernels::kNone ? LTC_NONE : bindings_[param].index);
     }
     if (plan_.faults.word != kernels::kNone) {
-      places_[plan_.faults.word] = {Binding::Place::kFaults, 0};
+      bindings_[plan_.faults.word] = {Binding::Kind::kFaults, 0};
       scalar_index_.emplace(plan_.faults.code, ScalarBinding::kFaultCode);
     }
     place_slots();
@@ -42,7 +42,7 @@ class Maker {
       scalar_index_.emplace(param.value, static_cast<uint32_t>(compiled_plan_.scalars.size()));
       compiled_plan_.scalars.push_back(plan_.graph.values[param.value].dtype);
     } else {
-      places_[param.value] = {Binding::Place::kInput, static_cast<uint32_t>(compiled_plan_.inputs.size())};
+      bindings_[param.value] = {Binding::Kind::kInput, static_cast<uint32_t>(compiled_plan_.inputs.size())};
       compiled_plan_.inputs.push_back(type(param.value));
     }
   }
@@ -56,14 +56,14 @@ class Maker {
     std::vector<uint32_t> free;
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       for (const auto& buffer : plan_.steps[i].buffers) {
-        Binding& place = places_[buffer.value];
-        if (place.place == Binding::Place::kSlot && place.index == kUnplaced)
-          place.index = take_slot(free, type(buffer.value).bytes());
+        Binding& binding = bindings_[buffer.value];
+        if (binding.kind == Binding::Kind::kSlot && binding.index == kUnplaced)
+          binding.index = take_slot(free, type(buffer.value).bytes());
       }
       for (const auto& buffer : plan_.steps[i].buffers) {
-        const Binding& place = places_[buffer.value];
-        const bool listed = std::ranges::count(free, place.index) > 0;
-        if (place.place == Binding::Place::kSlot && last_use[buffer.value] == i && !listed) free.push_back(place.index);
+        const Binding& binding = bindings_[buffer.value];
+        const bool listed = std::ranges::count(free, binding.index) > 0;
+        if (binding.kind == Binding::Kind::kSlot && last_use[buffer.value] == i && !listed) free.push_back(binding.index);
       }
     }
   }
@@ -98,7 +98,7 @@ class Maker {
                                                     : kernel_launch(step, product);
     launch.node = step.source;
     launch.label = step.label;
-    for (const auto& buffer : step.buffers) launch.buffers.push_back(places_[buffer.value]);
+    for (const auto& buffer : step.buffers) launch.buffers.push_back(bindings_[buffer.value]);
     for (const auto& scalar : step.scalars) launch.scalars.push_back({scalar_index_.at(scalar.value), scalar.dtype});
     launch.first_check = static_cast<uint32_t>(compiled_plan_.checks.size());
     if (const auto* kernel = std::get_if<kernels::Kernel>(&step.work)) {
@@ -138,7 +138,7 @@ class Maker {
 
   const kernels::Plan& plan_;
   const Lowering& lowering_;
-  std::vector<Binding> places_;  // by value
+  std::vector<Binding> bindings_;  // by value
   std::unordered_map<uint32_t, uint32_t> scalar_index_;
   CompiledPlan compiled_plan_;
 };
@@ -198,7 +198,7 @@ std::vector<size_t> CompiledPlan::first_writers() const {
   std::vector<size_t> result(outputs.size(), launches.size());
   for (size_t i = launches.size(); i-- > 0;) {
     for (const Binding& binding : launches[i].buffers) {
-      if (binding.place == Binding::Place::kOutput) result[binding.index] = i;
+      if (binding.kind == Binding::Kind::kOutput) result[binding.index] = i;
     }
   }
   return result;

@@ -24,7 +24,7 @@ TensorType type_of(const ltc_type& type);
 
 // Where the memory of a kernel's argument comes from.
 struct Binding {
-  enum class Place : uint8_t { kInput, kOutput, kSlot, kFaults } place;  // kFaults: the device's word of that (faults.h)
+  enum class Kind : uint8_t { kInput, kOutput, kSlot, kFaults } kind;  // kFaults: the device's word of that (faults.h)
   uint32_t index;
 };
 

@@ -90,7 +90,7 @@ template <typename Archive>
 void launch(Archive& io, Launch& launch) {
   io.number(launch.source);
   io.number(launch.library);
-  io.list(launch.buffers, [&](Binding& binding) { io.number(binding.place), io.number(binding.index); });
+  io.list(launch.buffers, [&](Binding& binding) { io.number(binding.kind), io.number(binding.index); });
   io.list(launch.scalars, [&](ScalarBinding& binding) { io.number(binding.index), io.number(binding.dtype); });
   io.list(launch.integers, [&](int64_t& integer) { io.number(integer); });
   io.number(launch.long_index);
@@ -172,10 +172,10 @@ void check(const CompiledPlan& compiled_plan, const std::vector<std::string>& bi
                               : launch.library < compiled_plan.library.size() &&
                                     launch.buffers.size() == buffer_count(compiled_plan.library[launch.library]));
     for (const Binding& binding : launch.buffers) {
-      const size_t count = binding.place == Binding::Place::kInput    ? compiled_plan.inputs.size()
-                           : binding.place == Binding::Place::kOutput ? compiled_plan.outputs.size()
-                           : binding.place == Binding::Place::kSlot   ? compiled_plan.slots.size()
-                                                                      : std::min<size_t>(compiled_plan.checks.size(), 1);
+      const size_t count = binding.kind == Binding::Kind::kInput    ? compiled_plan.inputs.size()
+                           : binding.kind == Binding::Kind::kOutput ? compiled_plan.outputs.size()
+                           : binding.kind == Binding::Kind::kSlot   ? compiled_plan.slots.size()
+                                                                    : std::min<size_t>(compiled_plan.checks.size(), 1);
       good = good && binding.index < count;
     }
     for (const ScalarBinding& binding : launch.scalars) {

@@ -28,7 +28,7 @@ struct Facts {
   uint64_t memory_bytes = 0, largest_buffer_bytes = 0;
 };
 
-// A place in the queue. Any thread, several at once.
+// A point in the queue. Any thread, several at once.
 class Event {
  public:
   virtual ~Event() = default;
@@ -51,10 +51,10 @@ struct Run {
   size_t begin = 0, end = SIZE_MAX;
 
   Memory at(const Binding& binding) const {
-    if (binding.place == Binding::Place::kFaults) return faults;
-    return (binding.place == Binding::Place::kInput    ? inputs
-            : binding.place == Binding::Place::kOutput ? outputs
-                                                       : slots)[binding.index];
+    if (binding.kind == Binding::Kind::kFaults) return faults;
+    return (binding.kind == Binding::Kind::kInput    ? inputs
+            : binding.kind == Binding::Kind::kOutput ? outputs
+                                                     : slots)[binding.index];
   }
   ltc_scalar scalar(const Launch& launch, const ScalarBinding& binding) const {
     if (binding.index == ScalarBinding::kFaultCode) return {.u = fault_codes + launch.first_check};

@@ -86,7 +86,7 @@ struct ltc_buffer {
 struct ltc_event {
   const ltc_host_api* host;
   std::optional<ltc::torchscript::Error> error;
-  std::optional<c10::Event> place;  // in the queue; nothing: the work is over
+  std::optional<c10::Event> fence;  // in the queue; nothing: the work is over
 };
 
 namespace ltc::torchscript {

@@ -86,14 +86,14 @@ void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done) {
   if (waiting && error) waiting->message += "; then " + error->message;
   if (error && !waiting) waiting = std::move(error);
   if (!done) return;
-  std::optional<c10::Event> place;
+  std::optional<c10::Event> fence;
   try {
-    place = device->queue.mark();
+    fence = device->queue.mark();
   } catch (...) {
     if (!waiting) waiting = current_error();
   }
-  if (!waiting && !place) return;
-  *done = new ltc_event{device->plugin->host, std::exchange(waiting, std::nullopt), std::move(place)};
+  if (!waiting && !fence) return;
+  *done = new ltc_event{device->plugin->host, std::exchange(waiting, std::nullopt), std::move(fence)};
 }
 
 namespace {
@@ -102,14 +102,14 @@ using abi::literal;
 using abi::refuse_options;
 
 // libtorch can ask and wait, but not wait for some time only.
-bool is_over_within(const c10::Event& place, uint64_t timeout_ns) {
+bool is_over_within(const c10::Event& fence, uint64_t timeout_ns) {
   if (timeout_ns == LTC_FOREVER) {
-    place.synchronize();
+    fence.synchronize();
     return true;
   }
   const auto began = std::chrono::steady_clock::now();
   const auto waited_ns = [&] { return static_cast<uint64_t>((std::chrono::steady_clock::now() - began).count()); };
-  while (!place.query()) {
+  while (!fence.query()) {
     if (waited_ns() >= timeout_ns) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
@@ -214,7 +214,7 @@ ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer
 ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
   *finished = true;  // as it is with an error too
   return guarded(event->host, [&] {
-    if (event->place && !(*finished = is_over_within(*event->place, timeout_ns))) return;
+    if (event->fence && !(*finished = is_over_within(*event->fence, timeout_ns))) return;
     if (event->error) throw Failure(*event->error);
   });
 }

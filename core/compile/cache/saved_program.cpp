@@ -30,15 +30,15 @@ std::string core_stamp() {
   return dladdr(reinterpret_cast<const void*>(&core_stamp), &info) && info.dli_fname ? stamp_of(info.dli_fname) : "";
 }
 
-std::vector<LocationId> places_of(const Graph& graph) {
-  std::vector<LocationId> places;
-  for (const Node& node : graph.nodes) places.push_back(node.location);
-  return places;
+std::vector<LocationId> locations_of(const Graph& graph) {
+  std::vector<LocationId> locations;
+  for (const Node& node : graph.nodes) locations.push_back(node.location);
+  return locations;
 }
 
-void write_step(ByteWriter& out, const Step& step, const std::vector<LocationId>& places, host::PluginDevice& device) {
+void write_step(ByteWriter& out, const Step& step, const std::vector<LocationId>& locations, host::PluginDevice& device) {
   out.number<uint8_t>(step.on_device);
-  write_graph(out, step.graph, &places);
+  write_graph(out, step.graph, &locations);
   for (const auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) out.numbers(*list);
   out.number<uint64_t>(step.reasons.size());
   for (const std::string& reason : step.reasons) out.text(reason);
@@ -51,10 +51,10 @@ struct SavedStep {
   std::string_view executable;
 };
 
-SavedStep read_step(ByteReader& in, const std::vector<LocationId>& places) {
+SavedStep read_step(ByteReader& in, const std::vector<LocationId>& locations) {
   const auto on_device = in.number<uint8_t>();
   if (on_device > 1) fail(Code::kDataCorrupt, "saved bytes are damaged: a step");
-  Step step{on_device != 0, read_graph(in, &places)};
+  Step step{on_device != 0, read_graph(in, &locations)};
   for (auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) *list = in.numbers<uint32_t>();
   step.reasons.resize(in.length(8));
   for (std::string& reason : step.reasons) reason = in.text();
@@ -181,24 +181,24 @@ std::string program_key(const Graph& graph, const CompileTarget& target) {
 }
 
 std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device) {
-  const std::vector<LocationId> places = places_of(graph);
+  const std::vector<LocationId> locations = locations_of(graph);
   ByteWriter out;
-  write_graph(out, program.graph, &places);
+  write_graph(out, program.graph, &locations);
   out.number<uint64_t>(program.slots.size());
   for (const TypeId slot : program.slots) write_type(out, slot);
   out.number<uint64_t>(program.input_count);
   out.number<uint64_t>(program.scalar_count);
   out.numbers(program.outputs);
   out.number<uint64_t>(program.steps.size());
-  for (const Step& step : program.steps) write_step(out, step, places, device);
+  for (const Step& step : program.steps) write_step(out, step, locations, device);
   return out.take();
 }
 
 std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph, const CompileTarget& target) {
-  const std::vector<LocationId> places = places_of(graph);
+  const std::vector<LocationId> locations = locations_of(graph);
   ByteReader in(bytes);
   auto program = std::make_shared<Program>();
-  program->graph = read_graph(in, &places);
+  program->graph = read_graph(in, &locations);
   program->slots.resize(in.length(20));
   for (TypeId& slot : program->slots) slot = read_type(in);
   program->input_count = in.number<uint64_t>();
@@ -206,7 +206,7 @@ std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph
   program->outputs = in.numbers<uint32_t>();
   std::vector<std::string_view> executables;
   for (size_t i = 0, steps = in.length(1); i < steps; ++i) {
-    SavedStep saved = read_step(in, places);
+    SavedStep saved = read_step(in, locations);
     program->steps.push_back(std::move(saved.step));
     executables.push_back(saved.executable);
   }

@@ -14,7 +14,7 @@ namespace ltc {
 // what may be rounded (precision.h).
 std::string program_key(const Graph& graph, const CompileTarget& target);
 
-// `graph`: the one that was compiled, for the places of its nodes.
+// `graph`: the one that was compiled, for the locations of its nodes.
 std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device);
 
 // Throws where the bytes are damaged, or the plugin does not take what it took before.

@@ -248,7 +248,7 @@ constexpr const char* kPlaced = R"(graph(%0: f32[2], %1: f32[2]) {
     %4: f32[2] = aten::neg(%3)  # c.py:3
     return %4 })";
 
-TEST(Compile, AnErrorNamesTheOpAndItsPlace) {
+TEST(Compile, AnErrorNamesTheOpAndItsLine) {
   EXPECT_EQ(compile_error(kPlaced, 1), "b.py:2: aten::add.Tensor: not today [refusing]");
   EXPECT_EQ(compile_error(kAllClaimed, 2), "aten::neg: not today [refusing]");
 }
@@ -261,7 +261,7 @@ TEST(Compile, AnErrorWithoutANodeNamesTheProgram) {
   EXPECT_EQ(compile_error(one, LTC_NONE), "a.py:1: aten::neg: not today [refusing]");
 }
 
-TEST(Compile, PassesKeepPlaces) {
+TEST(Compile, PassesKeepLocations) {
   const auto device = open("test");
   const auto program = compile(parse(R"(graph(%0: f32[2,3]) {
     %1: f32[3,2] = aten::as_strided(%0) {size=[3,2], stride=[1,3], storage_offset=0}  # a.py:1

@@ -12,7 +12,7 @@ const Node* node_of_error(const Error& error, const Graph& graph, std::span<cons
   return node < graph.nodes.size() ? &graph.nodes[node] : nullptr;
 }
 
-// The places of the first and the last node that have one.
+// The locations of the first and the last node that have one.
 std::string range_text(const Graph& graph) {
   std::string first, last;
   for (const Node& node : graph.nodes) {
@@ -33,9 +33,9 @@ std::string said(const Error& error) {
 
 std::string error_text(const Error& error, const Graph& graph, std::span<const uint32_t> origin) {
   const Node* node = node_of_error(error, graph, origin);
-  const std::string place = node ? location_text(node->location) : range_text(graph);
+  const std::string location = node ? location_text(node->location) : range_text(graph);
   const std::string about = node ? op_name(node->op) : cat("a program of ", graph.nodes.size(), " ops");
-  return cat(place, place.empty() ? "" : ": ", about, ": ", said(error));
+  return cat(location, location.empty() ? "" : ": ", about, ": ", said(error));
 }
 
 }  // namespace ltc

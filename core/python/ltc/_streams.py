@@ -23,7 +23,7 @@ class Stream(metaclass=_OfThisDevice):
 
 
 class Event(metaclass=_OfThisDevice):
-    """``Event(enable_timing=False)``: a place in a queue, as a ``torch.Event``. Recording it ends the step as ``ltc.mark_step()``
+    """``Event(enable_timing=False)``: a point in a queue, as a ``torch.Event``. Recording it ends the step as ``ltc.mark_step()``
     does; it is reached when all that was recorded before has run. An event with timing makes the queue wait there for the device."""
 
     base = torch.Event

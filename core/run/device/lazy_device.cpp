@@ -367,9 +367,9 @@ TraceState* LazyDevice::trace_state_of(const LazyStorage& storage) {
 void LazyDevice::unlink(LazyStorage& storage) {
   TraceState* trace_state = trace_state_of(storage);
   if (!trace_state || storage.value_ == kNone) return;
-  LazyStorage** place = &trace_state->owners[storage.value_];
-  while (*place && *place != &storage) place = &(*place)->next_owner_;
-  if (*place) *place = storage.next_owner_;
+  LazyStorage** owner = &trace_state->owners[storage.value_];
+  while (*owner && *owner != &storage) owner = &(*owner)->next_owner_;
+  if (*owner) *owner = storage.next_owner_;
   storage.next_owner_ = nullptr;
   storage.value_ = kNone;
 }

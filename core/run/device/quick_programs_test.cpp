@@ -11,7 +11,7 @@ using namespace ltc::testing;  // NOLINT: the helpers of test_support.h
 using ::testing::Each;
 using ::testing::SizeIs;
 
-class QuickProgramsTest : public PlacedTest {
+class QuickProgramsTest : public LocatedTest {
  protected:
   void open(bool compiles_quickly = true) {
     watch.compiles_quickly = compiles_quickly;

@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 
 constexpr int kEqualOps = 80;
 
-class TraceSplitsTest : public PlacedTest {
+class TraceSplitsTest : public LocatedTest {
  protected:
   // Ops on `model`, which is the same size in each step, between ops on what has the size n.
   void step(LazyStorage& model, int64_t n) {

@@ -1,4 +1,4 @@
-// A place in a queue's order, to ask about and to wait for.
+// A point in a queue's order, to ask about and to wait for.
 #pragma once
 
 #include <atomic>

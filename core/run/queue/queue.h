@@ -94,7 +94,7 @@ class DeviceQueue : public DeviceMemory {
   // Where the wait is interrupted, the copy goes on: `memory` is what keeps `to` alive.
   void download(const BufferRef& buffer, void* to, std::shared_ptr<void> memory = nullptr);
 
-  // This place in the queue's order. A timed one has the device finish what came before, so that its time is exact.
+  // A fence at this point of the queue's order. A timed one has the device finish what came before, so that its time is exact.
   std::shared_ptr<Fence> add_fence(bool timed = false);
   // Throws the error of what was to produce the buffer, and the failure of a run that nobody was told of. After a drain.
   static void check(const Buffer& buffer);

@@ -284,16 +284,16 @@ class LazyTest : public RunTest {
 };
 
 // Misses are counted by line in a process: each test has one of its own.
-class PlacedTest : public LazyTest {
+class LocatedTest : public LazyTest {
  protected:
-  PlacedTest() {
-    g_place = intern_location(::testing::UnitTest::GetInstance()->current_test_info()->name());
-    set_locator([] { return g_place; });
+  LocatedTest() {
+    g_location = intern_location(::testing::UnitTest::GetInstance()->current_test_info()->name());
+    set_locator([] { return g_location; });
   }
-  ~PlacedTest() override { set_locator(nullptr); }
+  ~LocatedTest() override { set_locator(nullptr); }
 
  private:
-  static inline LocationId g_place;
+  static inline LocationId g_location;
 };
 
 }  // namespace ltc::testing

@@ -108,10 +108,10 @@ class HostSegment {
     try {
       op.callBoxed(&stack);
     } catch (const c10::Error& error) {
-      const std::string place = location_text(node.location);
+      const std::string location = location_text(node.location);
       throw_again<c10::IndexError, c10::ValueError, c10::TypeError, c10::NotImplementedError, c10::LinAlgError,
                   c10::OutOfMemoryError>(
-          error, cat(place, place.empty() ? "" : ": ", name, ": ", error.what_without_backtrace(), " [the CPU]"));
+          error, cat(location, location.empty() ? "" : ": ", name, ": ", error.what_without_backtrace(), " [the CPU]"));
     }
     add_fresh(entry, stack, results);
     for (size_t i = 0; i < node.outputs.size(); ++i) {

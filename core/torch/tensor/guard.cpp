@@ -27,7 +27,7 @@ struct Event {
   std::shared_ptr<Fence> fence;
 };
 
-// All that was recorded so far is queued, and the place behind it marked.
+// All that was recorded so far is queued, with a fence behind it.
 std::shared_ptr<Fence> add_fence(c10::DeviceIndex index, bool timed) {
   LazyDevice& device = LazyDevice::get(static_cast<uint32_t>(index < 0 ? current_device() : index));
   device.sync(metrics::kMarkStep);

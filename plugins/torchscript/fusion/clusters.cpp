@@ -39,7 +39,7 @@ bool takes_whole(const Node& node, const Value& value) {
   return std::ranges::find(operands, &value) != operands.end();
 }
 
-// Puts each node into a place, alone or with others. Places run in the order of their ranks, and whatever a place needs has a
+// Puts each node into a set, alone or with others. Sets run in the order of their ranks, and whatever a set needs has a
 // lower rank. To begin with, a node's rank is its position in the graph.
 class Clustering {
  public:
@@ -51,26 +51,26 @@ class Clustering {
       is_known_from_the_start(*node) ? ordered.push_back({{node}, false}) : put(*node);
     }
     const size_t before = ordered.size();
-    ordered.resize(before + places_.size());
-    for (Id id = 0; id < places_.size(); ++id) {
-      Program::Group& group = ordered[before + places_[current(id)].rank];
-      group.nodes.push_back(places_[id].node);
-      group.is_fused = places_[id].fusable;
+    ordered.resize(before + sets_.size());
+    for (Id id = 0; id < sets_.size(); ++id) {
+      Program::Group& group = ordered[before + sets_[current(id)].rank];
+      group.nodes.push_back(sets_[id].node);
+      group.is_fused = sets_[id].fusable;
     }
     std::erase_if(ordered, [](const Program::Group& group) { return group.nodes.empty(); });
     return ordered;
   }
 
  private:
-  using Id = size_t;  // of a place: first that of one node, in the graph's order
-  // What the nodes of a place do with rows, all of one length.
+  using Id = size_t;  // of a set: first that of one node, in the graph's order
+  // What the nodes of a set do with rows, all of one length.
   enum class Rows : uint8_t { kNothing, kSums, kOps };
-  struct Place {
+  struct NodeSet {
     const Node* node;
     bool fusable;
     std::vector<int64_t> sizes;
     Id rank, merged_into;
-    std::vector<Id> members, needs;  // needs: places whose results it reads
+    std::vector<Id> members, needs;  // needs: sets whose results it reads
     Rows rows = Rows::kNothing;
     int64_t row_length = 0;
   };
@@ -81,53 +81,53 @@ class Clustering {
   }
 
   void put(const Node& node) {
-    const Id id = places_.size();
-    place_of_[&node] = id;
+    const Id id = sets_.size();
+    set_of_[&node] = id;
     const bool fusable = is_elementwise(program_, node);
-    places_.push_back({&node, fusable, fusable ? spec_of(*node.output()).sizes : std::vector<int64_t>(), id, id, {id}, {}});
+    sets_.push_back({&node, fusable, fusable ? spec_of(*node.output()).sizes : std::vector<int64_t>(), id, id, {id}, {}});
     for (const Value* input : node.inputs()) {
-      if (const auto made = place_of_.find(input->node()); made != place_of_.end()) places_[id].needs.push_back(made->second);
+      if (const auto made = set_of_.find(input->node()); made != set_of_.end()) sets_[id].needs.push_back(made->second);
     }
     if (const int64_t length = find_row_sum(node).length) put_rows(id, Rows::kSums, length);
     if (const int64_t length = find_row_op(node).length) put_rows(id, Rows::kOps, length);
     if (!fusable) return;
     merge_with(neighbours(node), id);
     for (const Value* input : node.inputs()) {
-      if (spec_of(*input).sizes == places_[id].sizes && !number_source(*input)) readers_[input].push_back(id);
+      if (spec_of(*input).sizes == sets_[id].sizes && !number_source(*input)) readers_[input].push_back(id);
     }
   }
 
   // Where the rows are made; a step that would only read them gains nothing there.
   void put_rows(Id id, Rows rows, int64_t length) {
-    const Value& operand = *places_[id].node->input(0);
-    const auto made = place_of_.find(operand.node());
-    if (made == place_of_.end() || is_of_whole_rows(operand)) return;
-    Place& place = places_[id];
-    place.sizes = spec_of(operand).sizes;
-    place.rows = rows, place.row_length = length;
-    place.fusable = true;
-    place.fusable = try_merge(current(made->second), id);
+    const Value& operand = *sets_[id].node->input(0);
+    const auto made = set_of_.find(operand.node());
+    if (made == set_of_.end() || is_of_whole_rows(operand)) return;
+    NodeSet& set = sets_[id];
+    set.sizes = spec_of(operand).sizes;
+    set.rows = rows, set.row_length = length;
+    set.fusable = true;
+    set.fusable = try_merge(current(made->second), id);
   }
 
-  static bool same_rows(const Place& a, const Place& b) {
+  static bool same_rows(const NodeSet& a, const NodeSet& b) {
     return a.rows == Rows::kNothing || b.rows == Rows::kNothing || (a.rows == b.rows && a.row_length == b.row_length);
   }
 
   // A sum is there when all of its row is, and a weight must be there before.
-  bool waits_for_rows_of(const Place& late, const Place& early) {
+  bool waits_for_rows_of(const NodeSet& late, const NodeSet& early) {
     if (early.rows == Rows::kNothing && late.rows == Rows::kNothing) return false;
     return std::ranges::any_of(late.members, [&](Id member) {
-      const Node& node = *places_[member].node;
+      const Node& node = *sets_[member].node;
       return std::ranges::any_of(node.inputs(), [&](const Value* input) {
-        const auto made = place_of_.find(input->node());
-        if (made == place_of_.end() || &places_[current(made->second)] != &early) return false;
+        const auto made = set_of_.find(input->node());
+        if (made == set_of_.end() || &sets_[current(made->second)] != &early) return false;
         return is_of_whole_rows(*input) || takes_whole(node, *input);
       });
     });
   }
 
   Id current(Id id) {
-    while (places_[id].merged_into != id) id = places_[id].merged_into = places_[places_[id].merged_into].merged_into;
+    while (sets_[id].merged_into != id) id = sets_[id].merged_into = sets_[sets_[id].merged_into].merged_into;
     return id;
   }
 
@@ -135,7 +135,7 @@ class Clustering {
   std::vector<Id> neighbours(const Node& node) const {
     std::vector<Id> result;
     for (const Value* input : node.inputs()) {
-      if (const auto made = place_of_.find(input->node()); made != place_of_.end()) result.push_back(made->second);
+      if (const auto made = set_of_.find(input->node()); made != set_of_.end()) result.push_back(made->second);
       const auto readers = readers_.find(input);
       if (readers == readers_.end()) continue;
       const size_t count = std::min(readers->second.size(), kMostNeighbours);
@@ -157,8 +157,8 @@ class Clustering {
   }
 
   bool try_merge(Id a, Id b) {
-    if (places_[a].rank > places_[b].rank) std::swap(a, b);
-    const Place &early = places_[a], &late = places_[b];
+    if (sets_[a].rank > sets_[b].rank) std::swap(a, b);
+    const NodeSet &early = sets_[a], &late = sets_[b];
     if (!early.fusable || !late.fusable || early.sizes != late.sizes || early.members.size() + late.members.size() > kMostNodes)
       return false;
     if (!same_rows(early, late) || waits_for_rows_of(late, early)) return false;
@@ -169,23 +169,23 @@ class Clustering {
   }
 
   // Whether all that `late` needs is there when `early` runs, or made by it.
-  bool may_run_at(const Place& late, const Place& early) {
-    return std::all_of(late.needs.begin(), late.needs.end(), [&](Id need) { return places_[current(need)].rank <= early.rank; });
+  bool may_run_at(const NodeSet& late, const NodeSet& early) {
+    return std::all_of(late.needs.begin(), late.needs.end(), [&](Id need) { return sets_[current(need)].rank <= early.rank; });
   }
 
-  bool is_read_only_by(const Place& early, Id a, Id b) {
+  bool is_read_only_by(const NodeSet& early, Id a, Id b) {
     return std::all_of(early.members.begin(), early.members.end(), [&](Id member) {
-      return std::ranges::all_of(places_[member].node->outputs(), [&](const Value* output) {
+      return std::ranges::all_of(sets_[member].node->outputs(), [&](const Value* output) {
         return std::ranges::all_of(output->uses(), [&](const torch::jit::Use& use) {
-          const auto reader = place_of_.find(use.user);
-          return reader != place_of_.end() && (current(reader->second) == a || current(reader->second) == b);
+          const auto reader = set_of_.find(use.user);
+          return reader != set_of_.end() && (current(reader->second) == a || current(reader->second) == b);
         });
       });
     });
   }
 
   void merge(Id a, Id b, Id rank) {
-    Place &into = places_[a], &gone = places_[b];
+    NodeSet &into = sets_[a], &gone = sets_[b];
     into.members.insert(into.members.end(), gone.members.begin(), gone.members.end());
     into.needs.insert(into.needs.end(), gone.needs.begin(), gone.needs.end());
     std::erase_if(into.needs, [&](Id need) { return current(need) == a || current(need) == b; });
@@ -195,8 +195,8 @@ class Clustering {
   }
 
   const Program& program_;
-  std::vector<Place> places_;
-  std::unordered_map<const Node*, Id> place_of_;
+  std::vector<NodeSet> sets_;
+  std::unordered_map<const Node*, Id> set_of_;
   std::unordered_map<const Value*, std::vector<Id>> readers_;
 };
 
@@ -323,9 +323,9 @@ class Builder {
   Register operand(const Value& value) {
     const Value* const number = number_source(value);
     const Value& source = number ? *number : value;
-    const auto [place, is_new] = registers_.try_emplace(&source, kAbsent);
-    if (is_new) place->second = new_operand(source);
-    return place->second;
+    const auto [entry, is_new] = registers_.try_emplace(&source, kAbsent);
+    if (is_new) entry->second = new_operand(source);
+    return entry->second;
   }
 
   // The scalar of the run that a value is.

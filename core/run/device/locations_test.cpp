@@ -17,19 +17,19 @@ using ::testing::SizeIs;
 
 LocationId here = kNoLocation;
 
-class PlacesTest : public LazyTest {
+class LocationsTest : public LazyTest {
  protected:
-  PlacesTest() {
+  LocationsTest() {
     set_locator([] { return here; });
   }
-  ~PlacesTest() override { set_locator(nullptr); }
-  void record_at(const char* place, LazyStorage& out, std::string_view op, std::vector<LazyStorage*> inputs) {
-    here = intern_location(place);
+  ~LocationsTest() override { set_locator(nullptr); }
+  void record_at(const char* line, LazyStorage& out, std::string_view op, std::vector<LazyStorage*> inputs) {
+    here = intern_location(line);
     record(out, op, std::move(inputs));
   }
 };
 
-TEST_F(PlacesTest, NodesKnowTheirs) {
+TEST_F(LocationsTest, NodesKnowTheirs) {
   open("test");
   LazyStorage a(device()), b(device());
   fill(a, {1, 2});
@@ -50,18 +50,18 @@ TEST_F(PlacesTest, NodesKnowTheirs) {
   }
 }
 
-TEST_F(PlacesTest, AreNoPartOfAProgramsIdentity) {
+TEST_F(LocationsTest, AreNoPartOfAProgramsIdentity) {
   open("test");
   LazyStorage a(device()), b(device());
   fill(a, {1, 2});
-  for (const char* place : {"a.py:1", "a.py:2", "a.py:3"}) {
-    record_at(place, b, "aten::neg", {&a});
+  for (const char* line : {"a.py:1", "a.py:2", "a.py:3"}) {
+    record_at(line, b, "aten::neg", {&a});
     sync();
   }
   EXPECT_EQ(compiled(), 1);
 }
 
-TEST_F(PlacesTest, AreInErrorsOfRuns) {
+TEST_F(LocationsTest, AreInErrorsOfRuns) {
   open("watched_async");
   LazyStorage a(device()), b(device());
   fill(a, {1, 2});
@@ -73,7 +73,7 @@ TEST_F(PlacesTest, AreInErrorsOfRuns) {
   EXPECT_EQ(read_error(b), "a.py:3: aten::neg: no memory today [watched_async]");
 }
 
-TEST_F(PlacesTest, AreInTheAccountOfFallbacks) {
+TEST_F(LocationsTest, AreInTheAccountOfFallbacks) {
   open("test");
   LazyStorage a(device()), b(device()), c(device());
   fill(a, {1, 2});
@@ -102,7 +102,7 @@ TEST_F(PlacesTest, AreInTheAccountOfFallbacks) {
 
 // ---- LTC_EAGER
 
-class EagerTest : public PlacesTest {
+class EagerTest : public LocationsTest {
  protected:
   EagerTest() { setenv("LTC_EAGER", "1", 1); }
   ~EagerTest() override { unsetenv("LTC_EAGER"); }
