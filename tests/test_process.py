@@ -168,7 +168,7 @@ def test_number_of_threads_can_change():
         import os, torch, ltc
         def helpers():
             (torch.ones(1 << 24, device="ltc") + 1).sum().item()
-            return sum(open(f"/proc/self/task/{task}/comm").read() == "ltc_helper\\n" for task in os.listdir("/proc/self/task"))
+            return sum(open(f"/proc/self/task/{task}/comm").read() == "ltc_worker\\n" for task in os.listdir("/proc/self/task"))
         torch.set_num_threads(1)
         print(helpers())
         torch.set_num_threads(3)

@@ -136,7 +136,7 @@ class LTC_API LazyDevice {
   DeviceQueue queue_;
 
   // Guards what follows, and the fields of this device's storages. Every op writes it: apart from what the queue's thread looks
-  // at while it stays awake.
+  // at while it spins.
   alignas(kCacheLine) SpinLock mutex_;
   uint32_t last_epoch_ = 1;
   TraceState trace_state_{.epoch = 1};

@@ -12,7 +12,7 @@ constexpr size_t kCounted = 1024;  // steps
 constexpr size_t kWorthACut = 64;  // records: some fifty times a barrier's own cost to compile
 
 // Where the last op before `end` begins. A recorder may look at the length before it records an op instead of after, and would
-// cut one op too late.
+// split one op too late.
 size_t begin_of_last_op(const Trace& trace, size_t end) {
   while (end > 0 && !is_node(trace.records[end - 1])) --end;  // further results of the op, params of the next one
   if (end > 0) --end;
@@ -33,10 +33,10 @@ bool TraceSplits::has_many_variants(const Trace& trace, std::span<const Location
 void TraceSplits::learn(const Trace& trace, std::span<const LocationId> locations, EqualPart equal) {
   const size_t length = equal.end - equal.begin;
   if (length < kWorthACut || length < trace.records.size() / 2) return;
-  const size_t cut = equal.begin > 0 ? equal.begin : begin_of_last_op(trace, equal.end);
-  if (cut == 0 || !has_many_variants(trace, locations)) return;
+  const size_t split = equal.begin > 0 ? equal.begin : begin_of_last_op(trace, equal.end);
+  if (split == 0 || !has_many_variants(trace, locations)) return;
   Plan plan{newest_ + 1};
-  const auto beginning = std::span(trace.records).first(cut);
+  const auto beginning = std::span(trace.records).first(split);
   std::ranges::transform(beginning, std::back_inserter(plan.ops), &Record::op);
   const auto nodes = static_cast<size_t>(std::ranges::count_if(beginning, is_node));
   plan.locations.assign(locations.begin(), locations.begin() + static_cast<ptrdiff_t>(std::min(nodes, locations.size())));

@@ -53,13 +53,13 @@ TEST_F(TraceSplitsTest, StepsOfManySizesThatRepeatAreFound) {
   LazyStorage model(device());
   fill(model, {1, -3});
   for (int64_t n = 1; n <= 12; ++n) step(model, n);
-  for (int64_t n = 1; n <= 12; ++n) step(model, n);  // the first ones were not cut the first time
+  for (int64_t n = 1; n <= 12; ++n) step(model, n);  // the first ones were not split the first time
   const int64_t before = compiled();
   for (int64_t n = 1; n <= 12; ++n) step(model, n);
   EXPECT_EQ(compiled(), before);
 }
 
-TEST_F(TraceSplitsTest, AStepThatDiffersEverywhereIsNotCut) {
+TEST_F(TraceSplitsTest, AStepThatDiffersEverywhereIsNotSplit) {
   open("watched");
   for (int64_t n = 1; n <= 10; ++n) {
     LazyStorage x(device());

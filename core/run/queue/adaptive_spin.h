@@ -1,6 +1,6 @@
-// Whether the thread that waits for the next piece of work should stay awake until it comes.
+// Whether the thread that waits for the next piece of work should spin until it comes.
 //
-// Waking a thread costs who wakes it some 7 us, and the work 25 us and more until it begins; a thread that stays awake costs a
+// Waking a thread costs who wakes it some 7 us, and the work 25 us and more until it begins; a spinning thread costs a
 // processor. That is worth it while work comes at the rate of small steps and nobody else wants the processor.
 #pragma once
 
@@ -15,15 +15,14 @@ namespace ltc {
 // How often work comes to a queue. Guarded by the queue's mutex, except should_spin().
 class SpinPolicy {
  public:
-  static constexpr uint64_t kLongestGap =
-      200'000;  // ns between two pieces of work within which a thread stays awake for the second
+  static constexpr uint64_t kLongestGap = 200'000;  // ns between two pieces of work within which a thread spins for the second
 
   bool should_spin() const { return should_spin_.load(std::memory_order_relaxed); }  // work has been coming within kLongestGap
 
   // Times are those of timeline::now_ns().
   void note_idle(uint64_t now) { idle_since_ = now; }  // nothing is left to do
   void note_arrival(uint64_t now);                     // of work where nothing was left
-  void note_preempted();                               // another thread took the processor of the one that stayed awake
+  void note_preempted();                               // another thread took the processor of the one that spun
 
  private:
   // Once is chance, but where all processors are wanted nearly all are taken: then one piece of work in so many is waited for.

@@ -16,7 +16,7 @@ namespace {
 
 // About what handing work to a sleeping thread costs both sides: what is shorter is done by who brings it.
 constexpr int64_t kShortRun = 30'000;       // ns
-constexpr int64_t kTinyRun = 7'000;         // ns: the same for a thread that is awake
+constexpr int64_t kTinyRun = 7'000;         // ns: the same for a thread that spins
 constexpr size_t kShortUpload = 256 << 10;  // bytes
 constexpr size_t kStagedBytes = 256 << 20;
 
@@ -85,7 +85,7 @@ void DeviceQueue::submit(Task task) {
   if (wake) wake_.notify_one();  // a busy worker is not notified: that costs microseconds
 }
 
-// Steps follow each other: a thread that stays awake for the next one saves the submitter a system call and starts at once.
+// Steps follow each other: a thread that spins for the next one saves the submitter a system call and starts at once.
 void DeviceQueue::spin_then_park(std::unique_lock<std::mutex>& lock) {
   const bool spins = spin_policy_.should_spin();
   lock.unlock();

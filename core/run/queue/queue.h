@@ -3,7 +3,7 @@
 // Everything that touches the device goes through here, so the plugin sees transfers and runs one after the other, and what is
 // submitted first runs first. The thread starts at the first submission and ends with stop().
 // Short work is done at once by who submits it, if the queue is idle: waking the thread would cost more than the work. Where it
-// comes at the rate of small steps the thread stays awake instead and does it beside what the program does next.
+// comes at the rate of small steps the thread spins instead and does it beside what the program does next.
 // Threads: all members from any thread, except where stated.
 // Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read
 //   such a buffer fails with the same error without running; later work goes on. A run that names its step is repeated op by op

@@ -12,7 +12,7 @@
 namespace ltc::torchscript {
 namespace {
 
-// How long a worker stays awake for more, while somebody waits for the device: to wake it takes 50 us and more.
+// How long a worker spins for more, while somebody waits for the device: to wake it takes 50 us and more.
 constexpr std::chrono::microseconds kLinger{100};
 constexpr std::chrono::microseconds kGiveWay{10};  // between yields meanwhile
 constexpr int kLooks = 8;                          // between those at the clock
@@ -85,7 +85,7 @@ void ThreadPool::run(int64_t chunks, int few, int most, Work work) {
 }
 
 void ThreadPool::run_worker(int number) {
-  pthread_setname_np(pthread_self(), "ltc_helper");  // for debuggers and profilers
+  pthread_setname_np(pthread_self(), "ltc_worker");  // for debuggers and profilers
   OneThread alone;
   QuietDispatch quiet;
   MemoryPoolScope pooled;
