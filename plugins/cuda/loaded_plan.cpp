@@ -154,7 +154,7 @@ LoadedPlan::ExecGraph* LoadedPlan::graph_for(const device::Run& run) {
   for (const auto& memory : {run.inputs, run.outputs, run.slots}) {
     part.memory.insert(part.memory.end(), memory.begin(), memory.end());
   }
-  const auto known = std::ranges::find(graphs_, part, &Graph::part);
+  const auto known = std::ranges::find(graphs_, part, &ExecGraph::part);
   if (known != graphs_.end()) {
     graphs_.splice(graphs_.begin(), graphs_, known);
     return &graphs_.front();
@@ -176,7 +176,7 @@ void LoadedPlan::make_graph(Part part, const device::Run& run) {
   CUgraph chain = nullptr;
   api.check(api.cuGraphCreate(&chain, 0), "cuGraphCreate");
   const std::unique_ptr<CUgraph_st, decltype(api.cuGraphDestroy)> owned(chain, api.cuGraphDestroy);
-  Graph made{std::move(part), nullptr, {}, {}};
+  ExecGraph made{std::move(part), nullptr, {}, {}};
   CUgraphNode last = nullptr;
   for (size_t i = made.part.begin; i < made.part.end; ++i) {
     const Launch& launch = compiled_plan_->launches[i];
