@@ -11,7 +11,7 @@
 namespace ltc::timeline {
 
 struct Event {
-  std::string name;   // "barrier", "compile", "execute", "upload", "download"
+  std::string name;   // "barrier", "compile", "execute", "upload", "download", "copy_from_peer", "resize", "recover"
   uint64_t thread;    // distinguishes threads
   uint64_t begin_ns;  // steady clock
   uint64_t end_ns;

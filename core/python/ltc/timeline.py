@@ -11,8 +11,9 @@ def start() -> None:
 
 
 def stop(path: str | None = None) -> list[dict]:
-    """End collecting. Returns spans with ``name`` (barrier, compile, execute, upload, download), ``thread``, ``begin_ns``,
-    ``end_ns`` and ``run``, the number of the program run. With ``path`` also writes them in Chrome's trace format."""
+    """End collecting. Returns spans with ``name`` (barrier, compile, execute, upload, download, copy_from_peer, resize, recover),
+    ``thread``, ``begin_ns``, ``end_ns`` and ``run``, the number of the program run. With ``path`` also writes them in Chrome's trace
+    format."""
     spans = _C.timeline_stop()
     if path is not None:
         events = [
