@@ -20,7 +20,7 @@ usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 # ---- what is taken along
 
-# The headers of Boost, spdlog, fmt and GoogleTest that are included, and packages that make CMake find them.
+# The headers of Highway, and those of Boost, spdlog, fmt and GoogleTest that are included, and packages that make CMake find them.
 carry() {
   rm -rf "$carry"
   mkdir -p "$carry"/{include,lib/cmake/{Boost,spdlog,GTest}}
@@ -28,7 +28,7 @@ carry() {
     gtest/gtest.h gmock/gmock.h \
     | g++ -std=c++20 -DSPDLOG_FMT_EXTERNAL -DFMT_HEADER_ONLY -M -x c++ - | tr ' \\' '\n\n' \
     | sed -nE 's#^/usr/include/((boost|spdlog|fmt|gtest|gmock)/.*)#\1#p' | sort -u \
-    | tar -C /usr/include -cf - -T - | tar -C "$carry/include" -xf -
+    | tar -C /usr/include -cf - hwy -T - | tar -C "$carry/include" -xf -
   cp "$(g++ -print-file-name=libgtest.a)" "$(g++ -print-file-name=libgmock.a)" "$carry/lib/"
   cat > "$carry/lib/cmake/Boost/BoostConfig.cmake" <<'CMAKE'
 add_library(Boost::headers INTERFACE IMPORTED)

@@ -26,6 +26,7 @@ ORIGINS = {
     "GoogleTest": r"/(gtest|gmock)/|/lib(gtest|gmock)\w*\.a$",
     "OpenCL": r"/CL/",
     "CUDA": r"/nvidia/|/(cuda|nvrtc)\.h$",
+    "Highway": r"/include/hwy/",
     "SLEEF": r"/sleef\.h$",
     "the system": r"/include/c\+\+/|/lib/gcc/|-linux-gnu/|/include/(linux|asm-generic|rpc)/|/include/([\w-]+|arpa/\w+|net\w*/\w+)\.h$",
     "Python": r"/include/python3[^/]*/",
