@@ -261,6 +261,7 @@ const ltc_plugin_api kApi = {
 bool enter(ltc_entry_args* args) {
   if (!abi::agree(args, "torchscript")) return false;
   at::globalContext();  // kernels ask it, so its end comes after that of their device
+  use_atens_instruction_set();
   register_operators();
   install_memory_pool();
   args->plugin = new ltc_plugin{args->host};

@@ -62,7 +62,9 @@ struct TileKernels {
   TileKernel of[kPrimitiveCount][1 << kMostOperands];
 };
 
-// The fastest that this machine has and ATEN_CPU_CAPABILITY allows.
+// The kernels of cpu_kernels/ use from now on what ATen does: the largest that this machine has and ATEN_CPU_CAPABILITY allows.
+void use_atens_instruction_set();
+// For the same.
 const TileKernels& tile_kernels();
 // The machine that these are for, as ltc_hc_describe takes it.
 const char* tile_cpu();

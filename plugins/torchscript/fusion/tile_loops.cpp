@@ -4,10 +4,10 @@
 #include <memory>
 #include <numeric>
 
+#include "cpu_kernels/philox.h"
+#include "cpu_kernels/rows.h"
 #include "kernels/print/vectors.h"
 #include "torchscript/fusion/tile_run.h"
-#include "torchscript/ops/philox.h"
-#include "torchscript/ops/row_kernels.h"
 #include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
@@ -137,24 +137,24 @@ void TileProgram::Run::compute_rows(const Instruction& instruction, int64_t row,
   const int64_t length = program_.row_length_;
   const float* const in = scratch.places[instruction.operands[0]];
   float* const out = scratch.places[instruction.out];
-  if (step.function == RowFunction::kSoftmax) return row_kernels().softmax(in, rows, length, out);
+  if (step.function == RowFunction::kSoftmax) return cpu::softmax(in, rows, length, out);
   const auto given = [&](size_t i) { return i < step.weight_and_bias.size() ? rows_[step.weight_and_bias[i]] : nullptr; };
   float *const means = row_result(step.statistics), *const scales = row_result(step.statistics + 1);
-  row_kernels().normalize(in, rows, length, given(0), given(1), step.eps, {out, means + row, scales + row});
+  cpu::layer_norm(in, rows, length, given(0), given(1), step.eps, {out, means + row, scales + row});
 }
 
 // One thread adds up some rows that are a tile together, or a chunk of a long one; chunks are added in their order.
 void TileProgram::Run::compute_sums() const {
   const int64_t length = program_.row_length_, rows = count_ / length, together = std::max<int64_t>(1, kTile / length);
-  const int64_t chunks = (length + kPiece - 1) / kPiece, each = std::min(kPiece, together * length);
+  const int64_t chunks = (length + cpu::kPiece - 1) / cpu::kPiece, each = std::min(cpu::kPiece, together * length);
   const int64_t grain = std::max<int64_t>(1, kParallelGrain / (each * static_cast<int64_t>(program_.instructions_.size())));
   const size_t count = program_.row_sums_.size();
   std::vector<double> sums(chunks > 1 ? count * static_cast<size_t>(rows * chunks) : 0);
   divide((rows + together - 1) / together * chunks, grain, [&](int64_t begin, int64_t end) {
     Scratch scratch = make_scratch(0);
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t row = i / chunks * together, at = i % chunks * kPiece, here = std::min(together, rows - row);
-      const Totals totals = add_up(row * length + at, here, std::min(kPiece, length - at), scratch);
+      const int64_t row = i / chunks * together, at = i % chunks * cpu::kPiece, here = std::min(together, rows - row);
+      const Totals totals = add_up(row * length + at, here, std::min(cpu::kPiece, length - at), scratch);
       if (chunks > 1) {
         std::ranges::copy(totals, &sums[static_cast<size_t>(i) * count]);
       } else {
@@ -179,7 +179,7 @@ TileProgram::Run::Totals TileProgram::Run::add_up(int64_t first, int64_t rows, i
     compute_step(program_.phases_[0], first + at, here, false, scratch);
     for (size_t i = 0; i < totals.size(); ++i) {
       const float* const values = scratch.places[program_.row_sums_[i % count].id];
-      totals[i] += row_kernels().sum(values + static_cast<int64_t>(i / count) * each, each);
+      totals[i] += cpu::sum_piece(values + static_cast<int64_t>(i / count) * each, each);
     }
   }
   return totals;
@@ -266,7 +266,7 @@ void TileProgram::Run::compute_stage(size_t number, int64_t first, int64_t count
 void TileProgram::Run::compute_instruction(const Instruction& instruction, int64_t first, int64_t count, Places& places) const {
   const Register* const in = instruction.operands;
   if (instruction.code == Code::kUniform) {
-    const Philox generator{program_.seeds_[in[0]], program_.seeds_[in[1]]};
+    const cpu::Philox generator{program_.seeds_[in[0]], program_.seeds_[in[1]]};
     return generator.uniform(places[instruction.out], first, first + count);
   }
   const float* const operands[kMostOperands] = {places[in[0]], places[in[1]], places[in[2]]};

@@ -8,7 +8,7 @@
 #include <array>
 #include <cmath>
 
-#include "torchscript/ops/attention_kernels.h"
+#include "cpu_kernels/attention.h"
 #include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
@@ -81,9 +81,11 @@ class HeadsOf {
   const int64_t batch_, head_, row_;
 };
 
-HeadsOf<Rows, const float> heads_of(const at::Tensor& tensor) { return {tensor.const_data_ptr<float>(), tensor}; }
-HeadsOf<WritableRows, float> writable_heads_of(const at::Tensor& tensor) { return {tensor.mutable_data_ptr<float>(), tensor}; }
-HeadsOf<Numbers, float> numbers_of(const at::Tensor& tensor) {
+HeadsOf<cpu::Rows, const float> heads_of(const at::Tensor& tensor) { return {tensor.const_data_ptr<float>(), tensor}; }
+HeadsOf<cpu::WritableRows, float> writable_heads_of(const at::Tensor& tensor) {
+  return {tensor.mutable_data_ptr<float>(), tensor};
+}
+HeadsOf<cpu::Numbers, float> numbers_of(const at::Tensor& tensor) {
   return {const_cast<float*>(tensor.const_data_ptr<float>()), tensor};
 }
 
@@ -110,9 +112,9 @@ class Attention {
     any_.mask = {mask_.const_data_ptr<float>(), mask_.stride(2), mask_.stride(3)};
   }
 
-  AttentionHead head(int64_t i) const {
+  cpu::AttentionHead head(int64_t i) const {
     const int64_t batch = i / heads, head = i % heads;
-    AttentionHead one = any_;
+    cpu::AttentionHead one = any_;
     one.queries = queries_(batch, head);
     one.keys = keys_(batch, head);
     one.values = values_(batch, head);
@@ -121,15 +123,15 @@ class Attention {
   }
 
   // Of any of them.
-  const AttentionHead& shape() const { return any_; }
+  const cpu::AttentionHead& shape() const { return any_; }
   int64_t multiplications() const { return any_.query_count * any_.key_count * any_.size; }
 
   const int64_t heads, count;
 
  private:
   at::Tensor query_, key_, value_, mask_;
-  HeadsOf<Rows, const float> queries_, keys_, values_;
-  AttentionHead any_;
+  HeadsOf<cpu::Rows, const float> queries_, keys_, values_;
+  cpu::AttentionHead any_;
 };
 
 // Calls work(chunk, scratch) for all chunks.
@@ -159,12 +161,12 @@ std::tuple<at::Tensor, at::Tensor> attention(const at::Tensor& query, const at::
       at::Tensor(at::detail::empty_cpu({query.size(0), query.size(2), query.size(1)}, at::kFloat)).transpose(1, 2);
   const auto to = writable_heads_of(out);
   const auto to_log_sums = numbers_of(log_sums);
-  const int64_t queries = query.size(2), blocks = (queries + kQueriesTogether - 1) / kQueriesTogether;
-  divide_with_scratch(all.count * blocks, 2 * all.multiplications() / blocks, attention_kernels().scratch_size(all.shape()),
+  const int64_t queries = query.size(2), blocks = (queries + cpu::kQueriesTogether - 1) / cpu::kQueriesTogether;
+  divide_with_scratch(all.count * blocks, 2 * all.multiplications() / blocks, cpu::attention_scratch(all.shape()),
                       [&](int64_t i, float* scratch) {
                         const int64_t block = i % blocks, head = i / blocks, batch = head / all.heads;
-                        attention_kernels().attend(all.head(head), queries * block / blocks, queries * (block + 1) / blocks,
-                                                   to(batch, head % all.heads), to_log_sums(batch, head % all.heads), scratch);
+                        cpu::attend(all.head(head), queries * block / blocks, queries * (block + 1) / blocks,
+                                    to(batch, head % all.heads), to_log_sums(batch, head % all.heads), scratch);
                       });
   return {std::move(out), std::move(log_sums)};
 }
@@ -189,13 +191,13 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> attention_backward(const at::Tens
   const auto log_sums = numbers_of(logsumexp);
   const auto of_queries = writable_heads_of(of_query), of_keys = writable_heads_of(of_key),
              of_values = writable_heads_of(of_value);
-  divide_with_scratch(all.count, 5 * all.multiplications(), attention_kernels().backward_scratch_size(all.shape()),
-                      [&](int64_t i, float* scratch) {
-                        const int64_t batch = i / all.heads, head = i % all.heads;
-                        const AttentionGradients gradients{of_outs(batch, head),    outs(batch, head),    log_sums(batch, head),
-                                                           of_queries(batch, head), of_keys(batch, head), of_values(batch, head)};
-                        attention_kernels().attend_backward(all.head(i), gradients, scratch);
-                      });
+  divide_with_scratch(
+      all.count, 5 * all.multiplications(), cpu::attention_backward_scratch(all.shape()), [&](int64_t i, float* scratch) {
+        const int64_t batch = i / all.heads, head = i % all.heads;
+        const cpu::AttentionGradients gradients{of_outs(batch, head),    outs(batch, head),    log_sums(batch, head),
+                                                of_queries(batch, head), of_keys(batch, head), of_values(batch, head)};
+        cpu::attend_backward(all.head(i), gradients, scratch);
+      });
   return {std::move(of_query), std::move(of_key), std::move(of_value)};
 }
 

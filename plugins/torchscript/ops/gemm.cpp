@@ -13,8 +13,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "cpu_kernels/skinny.h"
 #include "torchscript/graph/errors.h"
-#include "torchscript/ops/skinny_kernels.h"
 #include "torchscript/threads/threads.h"
 
 // Exported by libtorch, in a header that it does not ship: weak, since another version may lack it.
@@ -113,7 +113,7 @@ uint64_t key_of(const at::Tensor& a, const at::Tensor& b) {
 
 // ---- skinny products
 
-ConstMatrixView view_of(const at::Tensor& x) { return {x.const_data_ptr<float>(), x.stride(0), x.stride(1)}; }
+cpu::ConstMatrixView view_of(const at::Tensor& x) { return {x.const_data_ptr<float>(), x.stride(0), x.stride(1)}; }
 
 template <typename View>
 View transposed(const View& view) {
@@ -121,23 +121,23 @@ View transposed(const View& view) {
 }
 
 // As it broadcasts to a matrix.
-ConstMatrixView addend_view(const at::Tensor& x) {
+cpu::ConstMatrixView addend_view(const at::Tensor& x) {
   const auto stride = [&](int64_t dim) { return dim >= 0 && x.size(dim) > 1 ? x.stride(dim) : 0; };
   return {x.const_data_ptr<float>(), stride(x.dim() - 2), stride(x.dim() - 1)};
 }
 
-void multiply_skinny(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const ConstMatrixView& addend) {
-  const SkinnyProduct product{a.size(0),
-                              a.size(1),
-                              b.size(1),
-                              view_of(a),
-                              view_of(b),
-                              addend,
-                              {out.mutable_data_ptr<float>(), out.stride(0), out.stride(1)}};
-  if (gemm == Gemm::kAddRows) return skinny_kernels().add_rows(product);
-  if (gemm == Gemm::kDot) return skinny_kernels().dot(product);
-  skinny_kernels().dot({product.columns, product.inner, product.rows, transposed(product.b), transposed(product.a),
-                        transposed(product.addend), transposed(product.out)});
+void multiply_skinny(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b, const cpu::ConstMatrixView& addend) {
+  const cpu::SkinnyProduct product{a.size(0),
+                                   a.size(1),
+                                   b.size(1),
+                                   view_of(a),
+                                   view_of(b),
+                                   addend,
+                                   {out.mutable_data_ptr<float>(), out.stride(0), out.stride(1)}};
+  if (gemm == Gemm::kAddRows) return cpu::skinny_add_rows(product);
+  if (gemm == Gemm::kDot) return cpu::skinny_dot(product);
+  cpu::skinny_dot({product.columns, product.inner, product.rows, transposed(product.b), transposed(product.a),
+                   transposed(product.addend), transposed(product.out)});
 }
 
 }  // namespace
@@ -150,7 +150,7 @@ std::optional<Gemm> skinny_gemm_for(const at::Tensor& a, const at::Tensor& b) {
   if (inner > 1 && std::min(rows, columns) <= kFew && is_by_rows(a) && is_by_columns(b)) {
     return rows <= kFew ? Gemm::kDot : Gemm::kTransposedDot;
   }
-  const bool adds_rows = std::min(rows, inner) <= kFew && inner <= kMostTerms && columns >= kFew && is_by_rows(b);
+  const bool adds_rows = std::min(rows, inner) <= kFew && inner <= cpu::kMostTerms && columns >= kFew && is_by_rows(b);
   return adds_rows ? std::optional(Gemm::kAddRows) : std::nullopt;
 }
 
@@ -181,7 +181,7 @@ void multiply(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor&
 void multiply_and_add(Gemm gemm, at::Tensor& out, const at::Tensor& addend, const at::Tensor& a, const at::Tensor& b,
                       const at::Scalar& beta, const at::Scalar& alpha) {
   if (gemm == Gemm::kBlas || !beta.equal(1) || !alpha.equal(1)) return void(at::cpu::addmm_out(out, addend, a, b, beta, alpha));
-  if (const ConstMatrixView view = addend_view(addend); gemm != Gemm::kOneDnn && view.column_stride <= 1) {
+  if (const cpu::ConstMatrixView view = addend_view(addend); gemm != Gemm::kOneDnn && view.column_stride <= 1) {
     return multiply_skinny(gemm, out, a, b, view);
   }
   // Not added by oneDNN, which writes beyond its memory where one row is multiplied so (with PyTorch 2.13).

@@ -1,6 +1,6 @@
 // One product of two matrices of F32 in the calling thread, by what is fastest at its shape: loops of our own where a side is
-// short (skinny_kernels.h), the BLAS of libtorch, or its oneDNN, which is up to twice as fast on processors that MKL was not made
-// for, and here and there on those it was.
+// short (cpu_kernels/skinny.h), the BLAS of libtorch, or its oneDNN, which is up to twice as fast on processors that MKL was not
+// made for, and here and there on those it was.
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <c10/core/Scalar.h>

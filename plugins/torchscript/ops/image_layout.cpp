@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "torchscript/ops/image_kernels.h"
+#include "cpu_kernels/images.h"
 #include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
@@ -38,8 +38,7 @@ at::Tensor in_format(const at::Tensor& self, at::MemoryFormat format) {
   divide(self.size(0) * chunks, std::max<int64_t>(1, kChunkGrain / (rows * kChunkColumns)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t image = i / chunks * rows * columns, first = i % chunks * kChunkColumns;
-      image_kernels().transpose(from + image + first, rows, std::min(kChunkColumns, columns - first), columns,
-                                to + image + first * rows);
+      cpu::transpose(from + image + first, rows, std::min(kChunkColumns, columns - first), columns, to + image + first * rows);
     }
   });
   return out;

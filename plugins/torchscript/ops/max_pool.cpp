@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "torchscript/ops/image_kernels.h"
+#include "cpu_kernels/images.h"
 #include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
@@ -27,15 +27,15 @@ std::tuple<at::Tensor, at::Tensor> max_pool2d_with_indices(const at::Tensor& sel
   if (!is_image) return theirs();
   const auto window = [&](size_t dim) {
     const auto pick = [dim](at::IntArrayRef list) { return list[list.size() == 1 ? 0 : dim]; };
-    Window one{pick(kernel),   stride.empty() ? pick(kernel) : pick(stride), pick(padding),
-               pick(dilation), self.size(-2 + static_cast<int64_t>(dim)),    0};
+    cpu::Window one{pick(kernel),   stride.empty() ? pick(kernel) : pick(stride), pick(padding),
+                    pick(dilation), self.size(-2 + static_cast<int64_t>(dim)),    0};
     const bool sane = one.size > 0 && one.stride > 0 && one.dilation > 0 && one.padding >= 0 && one.padding <= one.size / 2;
     if (sane) one.out = at::native::pooling_output_shape(one.in, one.size, one.padding, one.stride, one.dilation, ceil_mode);
     return one;
   };
-  const Pooling pooling{window(0), window(1), self.size(-3), relu};
-  const Window &rows = pooling.rows, &columns = pooling.columns;
-  if (rows.out <= 0 || columns.out <= 0 || columns.out > kMostColumns) return theirs();  // its errors too
+  const cpu::Pooling pooling{window(0), window(1), self.size(-3), relu};
+  const cpu::Window &rows = pooling.rows, &columns = pooling.columns;
+  if (rows.out <= 0 || columns.out <= 0 || columns.out > cpu::kMostColumns) return theirs();  // its errors too
   auto sizes = self.sizes().vec();
   sizes[sizes.size() - 2] = rows.out, sizes[sizes.size() - 1] = columns.out;
   const auto make = [&](at::ScalarType type) {
@@ -46,7 +46,7 @@ std::tuple<at::Tensor, at::Tensor> max_pool2d_with_indices(const at::Tensor& sel
   float* const to = out.mutable_data_ptr<float>();
   int64_t* const to_indices = indices ? where.mutable_data_ptr<int64_t>() : nullptr;
   const bool by_channels = format == at::MemoryFormat::ChannelsLast;
-  const auto pool = by_channels ? image_kernels().pool_pixels : image_kernels().pool_row;
+  const auto pool = by_channels ? cpu::pool_pixels : cpu::pool_row;
   const int64_t together = by_channels ? pooling.channels : 1;  // of an image's channels
   const int64_t image = rows.in * columns.in * together, row = columns.out * together;
   const int64_t count = self.numel() / image * rows.out;

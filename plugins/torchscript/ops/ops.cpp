@@ -13,13 +13,13 @@
 #include <cstring>
 #include <string>
 
+#include "cpu_kernels/philox.h"
 #include "torchscript/graph/target.h"
 #include "torchscript/ops/attention.h"
 #include "torchscript/ops/convolutions.h"
 #include "torchscript/ops/encoder_layer.h"
 #include "torchscript/ops/image_layout.h"
 #include "torchscript/ops/max_pool.h"
-#include "torchscript/ops/philox.h"
 #include "torchscript/ops/random_layouts.h"
 #include "torchscript/ops/rows.h"
 #include "torchscript/ops/winograd.h"
@@ -30,7 +30,7 @@ namespace {
 
 constexpr int64_t kQuadsGrain = 1 << 15;
 
-void fill_random(const Philox& generator, at::Tensor& out) {
+void fill_random(const cpu::Philox& generator, at::Tensor& out) {
   // Ranges start at multiples of 4 elements: a whole number of blocks for every type.
   const int64_t count = out.numel(), quads = (count + 3) / 4;
   const auto fill = [&](auto&& write) {

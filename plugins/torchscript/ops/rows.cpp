@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "torchscript/ops/row_kernels.h"
+#include "cpu_kernels/rows.h"
 #include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
@@ -26,20 +26,20 @@ constexpr int64_t kSoftmaxSteps = 4;  // of the others, as long as one of softma
 int64_t grain(int64_t elements_each) { return std::max<int64_t>(1, kParallelGrain / std::max<int64_t>(1, elements_each)); }
 
 void sum_rows(const float* x, int64_t rows, int64_t length, double scale, float* out) {
-  const int64_t chunks = (length + kPiece - 1) / kPiece;
+  const int64_t chunks = (length + cpu::kPiece - 1) / cpu::kPiece;
   if (rows >= chunks) {
-    divide(rows, grain(length), [&](int64_t begin, int64_t end) {
-      row_kernels().add_up(x + begin * length, end - begin, length, scale, out + begin);
-    });
+    divide(rows, grain(length),
+           [&](int64_t begin, int64_t end) { cpu::sum_rows(x + begin * length, end - begin, length, scale, out + begin); });
     return;
   }
   // Few and long: the chunks of each side by side.
   std::vector<float> sums(static_cast<size_t>(chunks));
   for (int64_t row = 0; row < rows; ++row) {
     const float* const from = x + row * length;
-    divide(chunks, grain(kPiece), [&](int64_t begin, int64_t end) {
+    divide(chunks, grain(cpu::kPiece), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        row_kernels().add_up(from + i * kPiece, 1, std::min(kPiece, length - i * kPiece), 1, &sums[static_cast<size_t>(i)]);
+        cpu::sum_rows(from + i * cpu::kPiece, 1, std::min(cpu::kPiece, length - i * cpu::kPiece), 1,
+                      &sums[static_cast<size_t>(i)]);
       }
     });
     double total = 0;
@@ -56,7 +56,7 @@ void sum_columns(const float* x, int64_t rows, int64_t columns, double scale, fl
     double totals[kColumns] = {};
     for (int64_t row = 0; row < rows; row += kRows) {
       float sums[kColumns] = {};
-      row_kernels().add_rows(sums, x + row * columns + first, std::min(kRows, rows - row), count, columns);
+      cpu::add_rows(sums, x + row * columns + first, std::min(kRows, rows - row), count, columns);
       for (int64_t i = 0; i < count; ++i) totals[i] += sums[i];
     }
     for (int64_t i = 0; i < count; ++i) out[first + i] = static_cast<float>(totals[i] * scale);
@@ -115,7 +115,7 @@ void add_to_rows(at::Tensor& x, const at::Tensor& bias, const at::Tensor& other,
   const float *const term = bias.const_data_ptr<float>(), *const more = other.defined() ? other.const_data_ptr<float>() : nullptr;
   divide(x.numel() / length, grain(length), [&](int64_t begin, int64_t end) {
     const int64_t first = begin * length;
-    row_kernels().add_to_rows(to + first, end - begin, length, term, more ? more + first : nullptr, relu);
+    cpu::add_to_rows(to + first, end - begin, length, term, more ? more + first : nullptr, relu);
   });
 }
 
@@ -151,8 +151,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
                *const scale_of = scales.mutable_data_ptr<float>();
   const float *const weights = data_of(weight), *const biases = data_of(bias);
   divide(rows, grain(length), [&](int64_t begin, int64_t end) {
-    row_kernels().normalize(from + begin * length, end - begin, length, weights, biases, eps,
-                            {to + begin * length, mean_of + begin, scale_of + begin});
+    cpu::layer_norm(from + begin * length, end - begin, length, weights, biases, eps,
+                    {to + begin * length, mean_of + begin, scale_of + begin});
   });
   return {std::move(out), std::move(means), std::move(scales)};
 }
@@ -165,9 +165,8 @@ at::Tensor softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {
   const auto* const from = self.const_data_ptr<float>();
   auto* const to = out.mutable_data_ptr<float>();
   const int64_t length = self.size(-1);
-  divide(self.numel() / length, grain(kSoftmaxSteps * length), [&](int64_t begin, int64_t end) {
-    row_kernels().softmax(from + begin * length, end - begin, length, to + begin * length);
-  });
+  divide(self.numel() / length, grain(kSoftmaxSteps * length),
+         [&](int64_t begin, int64_t end) { cpu::softmax(from + begin * length, end - begin, length, to + begin * length); });
   return out;
 }
 

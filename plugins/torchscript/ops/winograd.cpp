@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
+#include "cpu_kernels/winograd.h"
 #include "torchscript/graph/graph_editor.h"
 #include "torchscript/ops/image_layout.h"
-#include "torchscript/ops/winograd_kernels.h"
 #include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
@@ -31,37 +31,36 @@ at::Tensor images_last(const at::Tensor& images) { return in_format(images.resol
 at::Tensor scratch(int64_t elements) { return empty({elements}); }
 
 template <typename Element>
-ImageView<Element> view_of(Element* data, const at::Tensor& image) {
+cpu::ImageView<Element> view_of(Element* data, const at::Tensor& image) {
   return {data, image.size(2), image.size(3), image.size(1)};
 }
-Images images_of(const at::Tensor& image) { return view_of(image.const_data_ptr<float>(), image); }
+cpu::Images images_of(const at::Tensor& image) { return view_of(image.const_data_ptr<float>(), image); }
 
 // As a right operand, whose rows are summed: the channels of the image that is convolved.
-Taps forward_taps(const at::Tensor& weight) {
+cpu::Taps forward_taps(const at::Tensor& weight) {
   return {weight.const_data_ptr<float>(), weight.stride(1), weight.stride(0), weight.stride(2), weight.stride(3)};
 }
 
 // Of the convolution by which the gradient goes back to the image.
-Taps flipped_taps(const at::Tensor& weight) {
+cpu::Taps flipped_taps(const at::Tensor& weight) {
   const int64_t y = weight.stride(2), x = weight.stride(3);
   return {weight.const_data_ptr<float>() + (kTaps - 1) * (y + x), weight.stride(0), weight.stride(1), -y, -x};
 }
 
 // Of images that lie channels-last.
-at::Tensor convolve(const at::Tensor& from, const Taps& taps, const float* bias, at::IntArrayRef sizes, int64_t row_padding,
+at::Tensor convolve(const at::Tensor& from, const cpu::Taps& taps, const float* bias, at::IntArrayRef sizes, int64_t row_padding,
                     int64_t column_padding) {
-  const WinogradKernels& kernels = winograd_kernels();
   at::Tensor out = empty(sizes, at::MemoryFormat::ChannelsLast);
-  const at::Tensor points = scratch(points_size(from.size(1), sizes[1]));
-  kernels.transform_taps(taps, from.size(1), sizes[1], points.mutable_data_ptr<float>());
-  const WinogradConvolution convolution{.from = images_of(from),
-                                        .to = view_of(out.mutable_data_ptr<float>(), out),
-                                        .row_padding = row_padding,
-                                        .column_padding = column_padding,
-                                        .points = points.const_data_ptr<float>(),
-                                        .bias = bias};
-  divide(sizes[0] * tiles_of(sizes[2]) * tiles_of(sizes[3]), kPieceTiles, [&](int64_t first, int64_t last) {
-    kernels.convolve(convolution, first, last, scratch(kernels.convolve_scratch(convolution)).mutable_data_ptr<float>());
+  const at::Tensor points = scratch(cpu::points_size(from.size(1), sizes[1]));
+  cpu::winograd_transform_taps(taps, from.size(1), sizes[1], points.mutable_data_ptr<float>());
+  const cpu::WinogradConvolution convolution{.from = images_of(from),
+                                             .to = view_of(out.mutable_data_ptr<float>(), out),
+                                             .row_padding = row_padding,
+                                             .column_padding = column_padding,
+                                             .points = points.const_data_ptr<float>(),
+                                             .bias = bias};
+  divide(sizes[0] * cpu::tiles_of(sizes[2]) * cpu::tiles_of(sizes[3]), kPieceTiles, [&](int64_t first, int64_t last) {
+    cpu::winograd_convolve(convolution, first, last, scratch(cpu::winograd_scratch(convolution)).mutable_data_ptr<float>());
   });
   return out;
 }
@@ -69,18 +68,19 @@ at::Tensor convolve(const at::Tensor& from, const Taps& taps, const float* bias,
 // Of the weight, and unless it is undefined, of the bias.
 void differentiate(const at::Tensor& gradient, const at::Tensor& input, at::IntArrayRef padding, at::Tensor& weight,
                    at::Tensor& bias) {
-  const WinogradKernels& kernels = winograd_kernels();
   const int64_t channels = input.size(1), results = gradient.size(1);
   const auto parts = [](int64_t count) { return (count + kChannelsTogether - 1) / kChannelsTogether; };
   const int64_t columns = parts(channels);
   // With several threads of one part each has some of the results.
   const int64_t rows =
-      columns == 1 ? std::max(parts(results), std::min<int64_t>(most_threads(), results / kChannelStep)) : parts(results);
-  const auto bound = [](int64_t count, int64_t part, int64_t of) { return count / kChannelStep * part / of * kChannelStep; };
+      columns == 1 ? std::max(parts(results), std::min<int64_t>(most_threads(), results / cpu::kChannelStep)) : parts(results);
+  const auto bound = [](int64_t count, int64_t part, int64_t of) {
+    return count / cpu::kChannelStep * part / of * cpu::kChannelStep;
+  };
   if (bias.defined()) bias.zero_();
   for_each_chunk(rows * columns, [&](int64_t i) {
     const int64_t row = i / columns, column = i % columns;
-    WinogradGradient part{
+    const cpu::WinogradGradient part{
         .from = images_of(input),
         .gradient = images_of(gradient),
         .images = input.size(0),
@@ -92,7 +92,7 @@ void differentiate(const at::Tensor& gradient, const at::Tensor& input, at::IntA
         .last_result = bound(results, row + 1, rows),
         .taps = {weight.mutable_data_ptr<float>(), weight.stride(0), weight.stride(1), weight.stride(2), weight.stride(3)},
         .sums = bias.defined() && column == 0 ? bias.mutable_data_ptr<float>() : nullptr};
-    kernels.add_up_taps(part, scratch(kernels.taps_scratch(part)).mutable_data_ptr<float>());
+    cpu::winograd_add_up_taps(part, scratch(cpu::winograd_taps_scratch(part)).mutable_data_ptr<float>());
   });
 }
 
@@ -110,12 +110,12 @@ bool suits(const Node& node, const TensorSpec& image, const TensorSpec& result, 
   if (!is_image(image) || !is_image(result) || !is_image(taps)) return false;
   const auto padding = constant_ints(*node.input(weight + 3));
   const auto transposed = torch::jit::toIValue(node.input(weight + 5));
-  return taps.sizes[2] == kTaps && taps.sizes[3] == kTaps && taps.sizes[0] % kChannelStep == 0 &&
-         taps.sizes[1] % kChannelStep == 0 && taps.sizes[0] > 0 && taps.sizes[1] > 0 && has_all(*node.input(weight + 2), 1) &&
-         padding && padding->size() == 2 && std::ranges::all_of(*padding, [](int64_t i) { return i >= 0 && i < kTaps; }) &&
-         has_all(*node.input(weight + 4), 1) && transposed && transposed->isBool() && !transposed->toBool() &&
-         constant_int(*node.input(weight + 7)) == 1 &&
-         result.sizes[0] * tiles_of(result.sizes[2]) * tiles_of(result.sizes[3]) >= kLeastTiles;
+  return taps.sizes[2] == kTaps && taps.sizes[3] == kTaps && taps.sizes[0] % cpu::kChannelStep == 0 &&
+         taps.sizes[1] % cpu::kChannelStep == 0 && taps.sizes[0] > 0 && taps.sizes[1] > 0 &&
+         has_all(*node.input(weight + 2), 1) && padding && padding->size() == 2 &&
+         std::ranges::all_of(*padding, [](int64_t i) { return i >= 0 && i < kTaps; }) && has_all(*node.input(weight + 4), 1) &&
+         transposed && transposed->isBool() && !transposed->toBool() && constant_int(*node.input(weight + 7)) == 1 &&
+         result.sizes[0] * cpu::tiles_of(result.sizes[2]) * cpu::tiles_of(result.sizes[3]) >= kLeastTiles;
 }
 
 }  // namespace

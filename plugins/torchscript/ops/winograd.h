@@ -1,4 +1,4 @@
-// Convolutions of 3 x 3 taps with fewer multiplications than they have (winograd_kernels.h).
+// Convolutions of 3 x 3 taps with fewer multiplications than they have (cpu_kernels/winograd.h).
 #pragma once
 #include <ATen/core/Tensor.h>
 
