@@ -15,13 +15,8 @@
 
 #include "cpu_kernels/skinny.h"
 #include "torchscript/graph/errors.h"
+#include "torchscript/ops/onednn.h"
 #include "torchscript/threads/threads.h"
-
-// Exported by libtorch, in a header that it does not ship: weak, since another version may lack it.
-namespace at::native {
-__attribute__((weak)) void mkldnn_matmul(const at::Tensor& a, const at::Tensor& b, const at::Tensor& out, float beta,
-                                         float alpha);
-}
 
 namespace ltc::torchscript {
 namespace {
@@ -49,23 +44,6 @@ Choice read_choice() {
 Choice choice() {
   static const Choice read = read_choice();
   return read;
-}
-
-// libtorch's entry to oneDNN's products refuses processors that are slow at bf16, for F32 as well.
-bool can_multiply() {
-  if (!at::native::mkldnn_matmul || !at::hasMKLDNN()) return false;
-  at::Tensor out(at::detail::empty_cpu({16, 16}, at::kFloat)), zeros(at::detail::empty_cpu({16, 16}, at::kFloat));
-  try {
-    multiply(Gemm::kOneDnn, out, zeros.zero_(), zeros);
-    return true;
-  } catch (const c10::Error&) {
-    return false;
-  }
-}
-
-bool has_onednn() {
-  static const bool can = can_multiply();
-  return can && at::globalContext().userEnabledMkldnn();
 }
 
 // Multiplications. Below the first, what oneDNN does before it begins is longer than the product; above the second, a part of it
@@ -173,7 +151,7 @@ Gemm gemm_for(const at::Tensor& a, const at::Tensor& b) {
 void multiply(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
   switch (gemm) {
     case Gemm::kBlas: return void(at::cpu::mm_out(out, a, b));
-    case Gemm::kOneDnn: return at::native::mkldnn_matmul(a, b, out, 0, 1);
+    case Gemm::kOneDnn: return multiply_by_onednn(out, a, b);
     default: return multiply_skinny(gemm, out, a, b, {});
   }
 }
@@ -184,7 +162,6 @@ void multiply_and_add(Gemm gemm, at::Tensor& out, const at::Tensor& addend, cons
   if (const cpu::ConstMatrixView view = addend_view(addend); gemm != Gemm::kOneDnn && view.column_stride <= 1) {
     return multiply_skinny(gemm, out, a, b, view);
   }
-  // Not added by oneDNN, which writes beyond its memory where one row is multiplied so (with PyTorch 2.13).
   multiply(gemm, out, a, b);
   out.add_(addend);
 }
