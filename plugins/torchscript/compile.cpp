@@ -12,8 +12,8 @@
 
 #include "torchscript/fusion/clusters.h"
 #include "torchscript/graph/errors.h"
+#include "torchscript/graph/op_traits.h"
 #include "torchscript/graph/schema.h"
-#include "torchscript/ops/convolutions.h"
 #include "torchscript/ops/random_layouts.h"
 #include "torchscript/ops/refusals.h"
 
@@ -100,13 +100,12 @@ class Executable::Compiler {
       const Origin& origin = program_.origins.at(&node);
       instruction.op = origin.op;
       instruction.node = origin.node;
-      instruction.layout = operand_layout(origin.op);
+      instruction.layout = traits_of(origin.op.operator_name().name).layout;
       if (on_host) instruction.threads = threads_for(node, origin.op);
-      if (on_host && (instruction.product = find_product(origin.op))) {
-        instruction.kind = Kind::kProduct;
-      } else if (instruction.threads != Threads::kOne && (instruction.product = find_divided_convolution(node))) {
-        instruction.kind = Kind::kProduct;
-        instruction.threads = Threads::kAny;
+      if (origin.call) {
+        instruction.kind = Kind::kDirect;
+        instruction.direct = origin.call;
+        if (instruction.threads == Threads::kAll) instruction.threads = Threads::kAny;  // it divides its work itself
       } else if (writes(origin.op.schema())) {
         instruction.kind = Kind::kWritingCall;
       } else {

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "torchscript/fusion/tile_program.h"
+#include "torchscript/graph/op_traits.h"
 #include "torchscript/graph/program.h"
-#include "torchscript/graph/schema.h"
-#include "torchscript/ops/products.h"
 #include "torchscript/threads/threads.h"
 
 namespace ltc::torchscript {
@@ -50,7 +49,7 @@ class Executable {
   enum class Kind : uint8_t {
     kCall,
     kWritingCall,
-    kProduct,
+    kDirect,
     kTiles,
     kNumber,
     kTensorList,
@@ -72,9 +71,9 @@ class Executable {
     uint32_t node = LTC_NONE;  // of the C graph
     uint32_t first_operand = 0, operand_count = 0, first_result = 0, result_count = 0;
     std::optional<c10::OperatorHandle> op, twin;
-    Product product = nullptr;  // of kProduct
-    uint32_t tiles = 0;         // of kTiles: which of tiles_
-    int64_t dim = 0, rows = 0;  // of kCheckRows: what its operand indexes
+    DirectCall direct = nullptr;  // of kDirect
+    uint32_t tiles = 0;           // of kTiles: which of tiles_
+    int64_t dim = 0, rows = 0;    // of kCheckRows: what its operand indexes
   };
   struct SlotScalar {
     uint32_t slot;
@@ -88,7 +87,7 @@ class Executable {
   void push_operands(const Instruction& instruction);
   void call(const Instruction& instruction);
   void call_writing(const Instruction& instruction);
-  void multiply(const Instruction& instruction);
+  void call_directly(const Instruction& instruction);
   void run_tiles(const Instruction& instruction);
   void make(const Instruction& number);
   void unpack(const Instruction& instruction);

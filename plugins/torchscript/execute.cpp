@@ -71,7 +71,7 @@ inline void Executable::step(const Instruction& instruction) {
   switch (instruction.kind) {
     case Kind::kCall: return call(instruction);
     case Kind::kWritingCall: return call_writing(instruction);
-    case Kind::kProduct: multiply(instruction); break;
+    case Kind::kDirect: call_directly(instruction); break;
     case Kind::kTiles: run_tiles(instruction); break;
     case Kind::kNumber: make(instruction); break;
     case Kind::kTensorList: make_list<at::Tensor>(instruction); break;
@@ -126,9 +126,9 @@ void Executable::call_writing(const Instruction& instruction) {
   store_results(instruction);
 }
 
-inline void Executable::multiply(const Instruction& instruction) {
+inline void Executable::call_directly(const Instruction& instruction) {
   push_operands(instruction);
-  at::Tensor result = instruction.product(stack_);
+  at::Tensor result = instruction.direct(stack_);
   stack_.clear();
   stack_.emplace_back(std::move(result));
 }

@@ -11,7 +11,6 @@
 #include "torchscript/graph/errors.h"
 #include "torchscript/graph/schema.h"
 #include "torchscript/graph/types.h"
-#include "torchscript/ops/winograd.h"
 #include "torchscript/rewrites/layouts.h"
 #include "torchscript/rewrites/rewrites.h"
 
@@ -194,6 +193,7 @@ class Lowering {
 Program lower(const ltc_graph& graph, c10::Device device) {
   check_extensions(graph.ext);
   Program program = Lowering(graph, device).run();
+  choose_kernels(program, false);
   for (const Node* node : program.graph->nodes()) program.groups.push_back({{node}, false});
   return program;
 }
@@ -206,7 +206,7 @@ void optimize(Program& program) {
   join_products(program);
   split_biases(program);
   fold_relus(program);
-  choose_winograd(program);
+  choose_kernels(program, true);
   choose_layouts(program);
   program.groups = find_groups(program);
 }

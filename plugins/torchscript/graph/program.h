@@ -24,10 +24,14 @@ struct TensorSpec {
 };
 std::string to_string(const TensorSpec& spec);
 
+// A kernel of ours that takes the operands in the order of the schema.
+using DirectCall = at::Tensor (*)(const std::vector<c10::IValue>& operands);
+
 // The operator behind a jit node (whose kind has no overload name) and the node of the C graph it came from.
 struct Origin {
   c10::OperatorHandle op;
   uint32_t node;
+  DirectCall call = nullptr;  // unless it is null, computes the node without the dispatcher (choose_kernels)
 };
 
 // An input of a jit graph is a tensor, or the number of a scalar param.

@@ -9,83 +9,13 @@
 #include <string_view>
 
 #include "torchscript/graph/errors.h"
+#include "torchscript/graph/op_traits.h"
 #include "torchscript/graph/types.h"
 
 namespace ltc::torchscript {
 namespace {
 
 using c10::TypeKind;
-
-struct Rename {
-  std::string_view from, to;
-};
-
-// Of this plugin's own: faster than ATen's on the CPU.
-constexpr Rename kFasterOnCpu[] = {
-    {"aten::max_pool2d_with_indices", "ltc_torchscript::max_pool2d_with_indices"},
-    {"aten::reshape", "ltc_torchscript::reshape"},
-    {"aten::sum.dim_IntList", "ltc_torchscript::sum"},
-    {"aten::mean.dim", "ltc_torchscript::mean"},
-    {"aten::native_layer_norm", "ltc_torchscript::native_layer_norm"},
-    {"aten::_softmax", "ltc_torchscript::_softmax"},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu", "ltc_torchscript::attention"},
-    {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", "ltc_torchscript::attention_backward"},
-    {"aten::_transformer_encoder_layer_fwd", "ltc_torchscript::transformer_encoder_layer_fwd"},
-};
-
-// What works on the row-major contents of its operand, where ATen's own operator would look at its strides.
-constexpr Rename kRowMajor[] = {
-    {"ltc::philox", "ltc_torchscript::philox"},
-    {"aten::view", "ltc_torchscript::view"},
-    {"aten::_unsafe_view", "ltc_torchscript::view"},
-    {"aten::view.dtype", "ltc_torchscript::view_dtype"},
-    {"aten::view_as_complex", "ltc_torchscript::view_as_complex"},
-    {"aten::as_strided", "ltc_torchscript::as_strided"},
-    {"aten::as_strided_copy", "ltc_torchscript::as_strided"},
-    {"aten::as_strided_scatter", "ltc_torchscript::as_strided_scatter"},
-    {"ltc::as_strided", "ltc_torchscript::as_strided_at"},
-    {"ltc::as_strided_scatter", "ltc_torchscript::as_strided_scatter_at"},
-};
-
-struct LayoutRow {
-  std::string_view name;
-  OperandLayout layout;
-};
-
-constexpr LayoutRow kLayouts[] = {
-    {"aten::native_layer_norm_backward", OperandLayout::kRowMajor},
-    {"aten::native_group_norm", OperandLayout::kRowMajor},
-    {"aten::native_group_norm_backward", OperandLayout::kRowMajor},
-    {"aten::_weight_norm_interface", OperandLayout::kRowMajor},
-    {"aten::_weight_norm_interface_backward", OperandLayout::kRowMajor},
-    {"aten::_pdist_forward", OperandLayout::kRowMajor},
-    {"aten::_pdist_backward", OperandLayout::kRowMajor},
-    {"aten::_embedding_bag", OperandLayout::kRowMajor},
-    {"aten::_embedding_bag_forward_only", OperandLayout::kRowMajor},
-    {"aten::_embedding_bag_backward", OperandLayout::kRowMajor},
-    {"aten::_embedding_bag_dense_backward", OperandLayout::kRowMajor},
-    {"aten::_embedding_bag_per_sample_weights_backward", OperandLayout::kRowMajor},
-    {"aten::nll_loss2d_backward", OperandLayout::kRowMajor},
-    {"aten::_linalg_det", OperandLayout::kRowMajor},  // factorizes the transpose of what is row-major
-    {"aten::_linalg_slogdet", OperandLayout::kRowMajor},
-    {"aten::_native_multi_head_attention", OperandLayout::kRowMajor},
-    {"aten::_transform_bias_rescale_qkv", OperandLayout::kRowMajor},
-    {"ltc_torchscript::transformer_encoder_layer_fwd", OperandLayout::kRowMajor},
-    {"aten::adaptive_max_pool2d_backward", OperandLayout::kRowMajor},
-    {"aten::adaptive_max_pool3d_backward", OperandLayout::kRowMajor},
-    {"aten::max_pool3d_with_indices", OperandLayout::kRowMajor},
-    {"aten::max_pool3d_with_indices_backward", OperandLayout::kRowMajor},
-    {"aten::fractional_max_pool2d_backward", OperandLayout::kRowMajor},
-    {"aten::fractional_max_pool3d_backward", OperandLayout::kRowMajor},
-    {"aten::native_batch_norm", OperandLayout::kPacked},
-    {"aten::_native_batch_norm_legit", OperandLayout::kPacked},
-    {"aten::_native_batch_norm_legit_functional", OperandLayout::kPacked},
-    {"aten::_batch_norm_with_update", OperandLayout::kPacked},
-    {"aten::_batch_norm_with_update_functional", OperandLayout::kPacked},
-    {"aten::_batch_norm_no_update", OperandLayout::kPacked},
-    {"aten::native_batch_norm_backward", OperandLayout::kPacked},
-    {"aten::batch_norm_backward", OperandLayout::kPacked},
-};
 
 // Results that a dense buffer cannot hold, and metadata that only eager has.
 constexpr std::string_view kForeign[] = {"sparse", "mkldnn",         "::quantize", "dequantize", "quantized",
@@ -99,14 +29,9 @@ constexpr std::string_view kTakenApart[] = {"aten::_fused_adam_", "aten::_fused_
   throw Failure(code, c10::str("[", name, "] ", why));
 }
 
-std::optional<c10::OperatorName> renamed(std::string_view name, c10::ArrayRef<Rename> renames) {
-  const auto* const row = std::ranges::find(renames, name, &Rename::from);
-  return row == renames.end() ? std::nullopt : std::optional<c10::OperatorName>({std::string(row->to), ""});
-}
-
 c10::OperatorName operator_name(std::string_view name, c10::Device device) {
-  if (const auto ours = renamed(name, kRowMajor)) return *ours;
-  if (const auto ours = device.is_cpu() ? renamed(name, kFasterOnCpu) : std::nullopt) return *ours;
+  const OpTraits& traits = traits_of(name);
+  if (!traits.own.empty() && (device.is_cpu() || traits.own_on_any_device)) return {std::string(traits.own), ""};
   const size_t dot = name.find('.');
   if (dot == name.npos) return {std::string(name), ""};
   return {std::string(name.substr(0, dot)), std::string(name.substr(dot + 1))};
@@ -358,13 +283,6 @@ bool is_written(const c10::Argument& arg) { return arg.alias_info() && arg.alias
 
 bool writes(const c10::FunctionSchema& schema) {
   return std::any_of(schema.arguments().begin(), schema.arguments().end(), is_written);
-}
-
-OperandLayout operand_layout(const c10::OperatorHandle& op) {
-  for (const LayoutRow& row : kLayouts) {
-    if (row.name == op.operator_name().name) return row.layout;
-  }
-  return OperandLayout::kAny;
 }
 
 bool returns_list(const c10::FunctionSchema& schema) {

@@ -55,14 +55,6 @@ bool writes(const c10::FunctionSchema& schema);
 bool is_written(const c10::Argument& arg);
 bool makes_view(const c10::FunctionSchema& schema);
 
-// How the operator's kernel wants its operands to lie in memory.
-enum class OperandLayout : uint8_t {
-  kAny,
-  kRowMajor,  // it refuses others, as it leaves that to the code around it
-  kPacked,    // row-major or channels last: through other strides it rounds what is between to the operands' type
-};
-OperandLayout operand_layout(const c10::OperatorHandle& op);
-
 // The operator that does the same in the memory of its first operand: "aten::add_.Tensor" of "aten::add.Tensor".
 std::optional<c10::OperatorHandle> in_place_twin(const c10::OperatorHandle& op, c10::Device device);
 

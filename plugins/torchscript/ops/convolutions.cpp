@@ -4,7 +4,9 @@
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
 #include <ATen/ops/empty.h>
+#include <torch/csrc/jit/ir/constants.h>
 
+#include "torchscript/graph/graph_editor.h"
 #include "torchscript/graph/program.h"
 #include "torchscript/ops/image_layout.h"
 #include "torchscript/threads/quiet_dispatch.h"
@@ -19,6 +21,57 @@ at::Tensor convolve(const at::Tensor& images, const std::vector<c10::IValue>& op
   return at::convolution(images, operands[1].toTensor(), operands[2].toOptional<at::Tensor>(), operands[3].toIntVector(),
                          operands[4].toIntVector(), operands[5].toIntVector(), operands[6].toBool(), operands[7].toIntVector(),
                          operands[8].toInt());
+}
+
+constexpr int64_t kMostColumns = 14;  // of a window, for oneDNN's kernels with AVX-512
+constexpr int64_t kFewChannels = 4;
+constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
+
+// Below this many results per channel the conversion of the weight weighs more than what is gained, and below this many
+// multiplications that of the images.
+constexpr int64_t kLeastPixels = 1024;
+constexpr int64_t kLeastWork = 1 << 18;
+
+bool has_wide_window(at::IntArrayRef weight_sizes) { return weight_sizes.size() == 4 && weight_sizes[3] > kMostColumns; }
+
+// oneDNN's kernels for channels-last images take many channels at once.
+bool is_faster_row_major(at::IntArrayRef weight_sizes) {
+  return has_wide_window(weight_sizes) && weight_sizes[1] <= kFewChannels;
+}
+
+bool is_image(const TensorSpec& spec) { return spec.dtype == at::kFloat && spec.sizes.size() == 4; }
+
+// Where windows lie beside the images altogether, oneDNN has slow kernels only, and the slowest for channels-last images.
+bool pads_more_than_window(const torch::jit::Node& node, size_t weight_at, at::IntArrayRef weight) {
+  const auto padding = constant_ints(*node.input(weight_at + 3)), dilation = constant_ints(*node.input(weight_at + 4));
+  if (!padding || !dilation || padding->size() != 2 || dilation->size() != 2) return true;
+  return (*padding)[0] > (weight[2] - 1) * (*dilation)[0] || (*padding)[1] > (weight[3] - 1) * (*dilation)[1];
+}
+
+}  // namespace
+
+bool suits_channels_last(const torch::jit::Node& node, bool is_backward) {
+  const size_t image_at = is_backward ? 1 : 0, weight_at = image_at + 1;
+  const TensorSpec weight = spec_of(*node.input(weight_at)), image = spec_of(*node.input(image_at));
+  if (!is_image(weight) || !is_image(image)) return false;
+  const auto transposed = torch::jit::toIValue(node.input(weight_at + 5));
+  if (!transposed || transposed->toBool()) return false;
+  // Backward, what is as large as the result is its gradient.
+  const auto result = spec_of(is_backward ? *node.input(0) : *node.output(0)).sizes;
+  if (result.size() != 4 || pads_more_than_window(node, weight_at, weight.sizes)) return false;
+  if (!is_backward && is_faster_row_major(weight.sizes)) return false;
+  const int64_t pixels = result[0] * result[2] * result[3];
+  return pixels >= kLeastPixels && pixels * c10::multiply_integers(weight.sizes) >= kLeastWork;
+}
+
+bool suits_parts_of_window(const torch::jit::Node& node) {
+  return suits_channels_last(node, true) && has_wide_window(spec_of(*node.input(2)).sizes);
+}
+
+bool suits_division(const torch::jit::Node& node) {
+  const TensorSpec images = spec_of(*node.input(0)), result = spec_of(*node.output());
+  const auto size_bytes = c10::multiply_integers(result.sizes) * static_cast<int64_t>(c10::elementSize(result.dtype));
+  return images.sizes.size() == 4 && images.sizes[0] > 1 && size_bytes <= kLargestResult;
 }
 
 at::Tensor convolve_divided(const std::vector<c10::IValue>& operands) {
@@ -39,18 +92,6 @@ at::Tensor convolve_divided(const std::vector<c10::IValue>& operands) {
     result.narrow(0, first(i), first(i + 1) - first(i)).copy_(parts[static_cast<size_t>(i)]);
   });
   return result;
-}
-
-constexpr int64_t kMostColumns = 14;  // of a window, for oneDNN's kernels with AVX-512
-constexpr int64_t kFewChannels = 4;
-constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
-
-}  // namespace
-
-bool has_wide_window(at::IntArrayRef weight_sizes) { return weight_sizes.size() == 4 && weight_sizes[3] > kMostColumns; }
-
-bool is_faster_row_major(at::IntArrayRef weight_sizes) {
-  return has_wide_window(weight_sizes) && weight_sizes[1] <= kFewChannels;
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> wide_convolution_backward(
@@ -87,13 +128,6 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> wide_convolution_backward(
     if (output_mask[2] && i == 0) of_bias = std::get<2>(results);
   }
   return {std::move(of_input), std::move(of_weight), std::move(of_bias)};
-}
-
-Product find_divided_convolution(const torch::jit::Node& node) {
-  if (std::string_view(node.kind().toQualString()) != "aten::convolution") return nullptr;
-  const TensorSpec images = spec_of(*node.input(0)), result = spec_of(*node.output());
-  const auto size_bytes = c10::multiply_integers(result.sizes) * static_cast<int64_t>(c10::elementSize(result.dtype));
-  return images.sizes.size() == 4 && images.sizes[0] > 1 && size_bytes <= kLargestResult ? &convolve_divided : nullptr;
 }
 
 }  // namespace ltc::torchscript

@@ -1,27 +1,27 @@
 // Convolutions that are computed in chunks: few images divided among the plugin's own threads, wide windows by their columns.
 #pragma once
-#include <array>
-#include <tuple>
-
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 #include <torch/csrc/jit/ir/ir.h>
 
-#include "torchscript/ops/products.h"
+#include <array>
+#include <tuple>
+#include <vector>
 
 namespace ltc::torchscript {
 
-// What computes this node with some of the images in each thread; null for any other operator, and where the results are so large
-// that joining them costs more than what is gained: OpenMP's threads have to be woken for each call, and everybody waits for the
-// last.
-Product find_divided_convolution(const torch::jit::Node& node);
+// aten::convolution with some of the images in each thread, operands in the order of the schema.
+at::Tensor convolve_divided(const std::vector<c10::IValue>& operands);
+// Whether that is worth it for this convolution. Where the results are large, joining them costs more than what is gained:
+// OpenMP's threads have to be woken for each call, and everybody waits for the last.
+bool suits_division(const torch::jit::Node& node);
 
-// Whether a convolution's window has more columns than oneDNN's fast kernels for the gradient of a channels-last weight take:
-// they leave it to a reference kernel that is many times slower.
-bool has_wide_window(at::IntArrayRef weight_sizes);
+// Whether channels-last operands pay for this aten::convolution, or for aten::convolution_backward.
+bool suits_channels_last(const torch::jit::Node& node, bool is_backward);
 
-// Whether oneDNN computes such a convolution, and the gradient of its images, faster row-major: its kernels for channels-last
-// images take many channels at once.
-bool is_faster_row_major(at::IntArrayRef weight_sizes);
-
+// Whether the window of this aten::convolution_backward of channels-last images has more columns than oneDNN's fast kernels for
+// the gradient of a weight take: they leave it to a reference kernel that is many times slower.
+bool suits_parts_of_window(const torch::jit::Node& node);
 // As aten::convolution_backward of channels-last images and any window. The weight's gradient is computed for some of the
 // window's columns at a time.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> wide_convolution_backward(

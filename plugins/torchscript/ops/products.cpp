@@ -90,19 +90,13 @@ at::Tensor multiply_and_add(const at::Tensor& self, const at::Tensor& a, const a
   });
 }
 
+}  // namespace
+
 at::Tensor mm(const std::vector<c10::IValue>& operands) { return multiply_matrices(plain(operands[0]), plain(operands[1])); }
 
 at::Tensor addmm(const std::vector<c10::IValue>& operands) {
   return multiply_and_add(plain(operands[0]), plain(operands[1]), plain(operands[2]), operands[3].toScalar(),
                           operands[4].toScalar());
-}
-
-}  // namespace
-
-Product find_product(const c10::OperatorHandle& op) {
-  const c10::OperatorName& name = op.operator_name();
-  if (!name.overload_name.empty()) return nullptr;
-  return name.name == "aten::mm" ? &mm : name.name == "aten::addmm" ? &addmm : nullptr;
 }
 
 }  // namespace ltc::torchscript

@@ -120,20 +120,8 @@ bool suits(const Node& node, const TensorSpec& image, const TensorSpec& result, 
 
 }  // namespace
 
-void choose_winograd(Program& program) {
-  GraphEditor editor(program);
-  std::vector<Node*> forward, backward;
-  for (Node* node : program.graph->nodes()) {
-    if (editor.is(*node, "aten::convolution") && suits(*node, spec_of(*node->input(0)), spec_of(*node->output()), 1)) {
-      forward.push_back(node);
-    } else if (editor.is(*node, "aten::convolution_backward") &&
-               suits(*node, spec_of(*node->input(1)), spec_of(*node->input(0)), 2)) {
-      backward.push_back(node);
-    }
-  }
-  for (Node* node : forward) editor.rename(*node, {"ltc_torchscript::winograd_convolution", ""});
-  for (Node* node : backward) editor.rename(*node, {"ltc_torchscript::winograd_convolution_backward", ""});
-}
+bool suits_winograd(const Node& node) { return suits(node, spec_of(*node.input(0)), spec_of(*node.output()), 1); }
+bool suits_winograd_backward(const Node& node) { return suits(node, spec_of(*node.input(1)), spec_of(*node.input(0)), 2); }
 
 at::Tensor winograd_convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                                 at::IntArrayRef, at::IntArrayRef padding, at::IntArrayRef, bool, at::IntArrayRef, int64_t) {

@@ -27,4 +27,8 @@ void split_biases(Program& program);
 // results, without a pass over the whole image. Max-pools whose indices nobody reads make none.
 void fold_relus(Program& program);
 
+// Decides which kernel computes each node, by shapes. In a program that runs often, nodes become those of our own operators where
+// that is faster; such convolutions read and write images channels-last.
+void choose_kernels(Program& program, bool often);
+
 }  // namespace ltc::torchscript

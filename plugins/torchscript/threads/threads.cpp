@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "torchscript/graph/op_traits.h"
 #include "torchscript/graph/program.h"
 
 #ifdef _OPENMP
@@ -36,52 +37,6 @@ void openmp_threads([[maybe_unused]] int threads) {
 
 int blas_threads(int threads) { return MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(threads) : 0; }
 
-// Many kernels in one: that nobody waits when it begins says nothing of when it ends.
-constexpr std::string_view kLayer = "ltc_torchscript::transformer_encoder_layer_fwd";
-
-// What multiplies matrices: each element of one operand or result, with each of another but for its first dims.
-struct ProductRow {
-  std::string_view name;
-  size_t left;
-  bool left_is_result;
-  size_t right, right_dims;
-  int64_t times;
-  bool is_step = false;  // one of many that follow each other: work and threads are those of one
-};
-constexpr ProductRow kProducts[] = {
-    {"aten::mm", 0, false, 1, 1, 1},
-    {"aten::addmm", 1, false, 2, 1, 1},
-    {"aten::bmm", 0, false, 1, 2, 1},
-    {"aten::baddbmm", 1, false, 2, 2, 1},
-    {"aten::convolution", 0, true, 1, 1, 1},
-    {"aten::convolution_backward", 0, false, 2, 1, 2},
-    {"ltc_torchscript::winograd_convolution", 0, true, 1, 1, 1},
-    {"ltc_torchscript::winograd_convolution_backward", 0, false, 2, 1, 2},
-    {"ltc_torchscript::wide_convolution_backward", 0, false, 2, 1, 2},
-    {"ltc_torchscript::attention", 1, true, 1, 2, 2},
-    {"ltc_torchscript::attention_backward", 5, false, 2, 2, 5},
-    {kLayer, 0, false, 3, 1, 12},
-    {"ltc::lstm_layer", 1, false, 4, 1, 4, true},
-    {"ltc::lstm_layer_backward", 4, false, 7, 1, 4, true},
-    {"ltc::gru_layer", 1, false, 3, 1, 3, true},
-    {"ltc::gru_layer_backward", 3, false, 5, 1, 3, true},
-};
-
-// Beside those that work element by element, and our own.
-constexpr std::string_view kAnyThreadsDo[] = {
-    "aten::mm",
-    "aten::addmm",
-    "aten::cat",
-    "aten::stack",
-    "aten::clone",
-    "aten::contiguous",
-    "aten::_to_copy",
-    "aten::_log_softmax",
-    "aten::_log_softmax_backward_data",
-    "aten::_softmax_backward_data",
-    "aten::max_pool2d_with_indices_backward",
-};
-
 int64_t elements(const torch::jit::Value& value) { return c10::multiply_integers(spec_of(value).sizes); }
 
 int64_t moved_elements(const Node& node) {
@@ -91,7 +46,7 @@ int64_t moved_elements(const Node& node) {
   return sum;
 }
 
-int64_t multiplications(const Node& node, const ProductRow& row) {
+int64_t multiplications(const Node& node, const ProductCost& row) {
   const auto right = spec_of(*node.input(row.right)).sizes;
   if (right.size() <= row.right_dims) return 0;
   const int64_t left = elements(row.left_is_result ? *node.output(row.left) : *node.input(row.left));
@@ -100,10 +55,9 @@ int64_t multiplications(const Node& node, const ProductRow& row) {
 
 // About how long one thread needs.
 int64_t nanoseconds(const Node& node) {
-  const auto row = std::ranges::find(kProducts, std::string_view(node.kind().toQualString()), &ProductRow::name);
-  const int64_t multiplying = row == std::end(kProducts) ? 0 : multiplications(node, *row) / kMultiplicationsPerNs;
-  const bool is_step = row != std::end(kProducts) && row->is_step;
-  return multiplying + (is_step ? 0 : moved_elements(node) / kElementsPerNs);
+  const std::optional<ProductCost>& product = traits_of(node.kind().toQualString()).product;
+  const int64_t multiplying = product ? multiplications(node, *product) / kMultiplicationsPerNs : 0;
+  return multiplying + (product && product->is_step ? 0 : moved_elements(node) / kElementsPerNs);
 }
 
 }  // namespace
@@ -111,9 +65,8 @@ int64_t nanoseconds(const Node& node) {
 Threads threads_for(const Node& node, const c10::OperatorHandle& op) {
   if (nanoseconds(node) < kLongWork) return Threads::kOne;
   const std::string_view name = op.operator_name().name;
-  const bool any = op.hasTag(at::Tag::pointwise) || (name.starts_with("ltc_torchscript::") && name != kLayer) ||
-                   std::ranges::find(kAnyThreadsDo, name) != std::end(kAnyThreadsDo);
-  return any ? Threads::kAny : Threads::kAll;
+  const bool usual = op.hasTag(at::Tag::pointwise) || name.starts_with("ltc_torchscript::");
+  return traits_of(name).any_threads.value_or(usual) ? Threads::kAny : Threads::kAll;
 }
 
 Threads threads_for(c10::ArrayRef<const Node*> cluster) {

@@ -1,0 +1,68 @@
+// Kernels of ours that suit some nodes of an operator and not others. Those that suit all are a column of graph/op_traits.cpp.
+#include <algorithm>
+
+#include "torchscript/graph/graph_editor.h"
+#include "torchscript/ops/convolutions.h"
+#include "torchscript/ops/products.h"
+#include "torchscript/ops/winograd.h"
+#include "torchscript/rewrites/rewrites.h"
+#include "torchscript/threads/threads.h"
+
+namespace ltc::torchscript {
+namespace {
+
+using torch::jit::Node;
+
+// The first that suits is taken.
+struct Replacement {
+  std::string_view op;
+  const char* own;
+  bool (*suits)(const Node& node);
+};
+constexpr Replacement kReplacements[] = {
+    {"aten::convolution", "ltc_torchscript::winograd_convolution", suits_winograd},
+    {"aten::convolution_backward", "ltc_torchscript::winograd_convolution_backward", suits_winograd_backward},
+    {"aten::convolution_backward", "ltc_torchscript::wide_convolution_backward", suits_parts_of_window},
+};
+
+struct Direct {
+  std::string_view op;
+  DirectCall call;
+  bool (*suits)(const Node& node, const c10::OperatorHandle& op);
+};
+constexpr Direct kDirect[] = {
+    {"aten::mm", mm, [](const Node&, const c10::OperatorHandle&) { return true; }},
+    {"aten::addmm", addmm, [](const Node&, const c10::OperatorHandle&) { return true; }},
+    {"aten::convolution", convolve_divided,
+     [](const Node& node, const c10::OperatorHandle& op) {
+       return threads_for(node, op) != Threads::kOne && suits_division(node);
+     }},
+};
+
+void replace(Program& program) {
+  GraphEditor editor(program);
+  std::vector<std::pair<Node*, const Replacement*>> chosen;
+  for (Node* node : program.graph->nodes()) {
+    const auto* const first =
+        std::ranges::find_if(kReplacements, [&](const Replacement& row) { return editor.is(*node, row.op) && row.suits(*node); });
+    if (first != std::end(kReplacements)) chosen.emplace_back(node, first);
+  }
+  for (const auto& [node, row] : chosen) editor.rename(*node, {row->own, ""});
+}
+
+}  // namespace
+
+void choose_kernels(Program& program, bool often) {
+  if (!program.device.is_cpu()) return;
+  if (often) replace(program);
+  const GraphEditor editor(program);
+  for (const Node* node : program.graph->nodes()) {
+    for (const Direct& row : kDirect) {
+      if (!editor.is(*node, row.op)) continue;
+      Origin& origin = program.origins.at(node);
+      if (row.suits(*node, origin.op)) origin.call = row.call;
+    }
+  }
+}
+
+}  // namespace ltc::torchscript
