@@ -143,6 +143,18 @@ MATRIX(double, f64, double)
 #define INT_MATRIX(T, suffix, ...) MATRIX(T, suffix, uint64_t)
 FOR_INTS(INT_MATRIX, )
 
+#ifdef MINIMAL_CPU_KERNELS
+/* few_rows.cpp */
+bool multiply_few_rows(const float* a, const float* b, float* out, int64_t batches, int64_t rows, int64_t inner, int64_t columns);
+
+static bool bmm_fastest_f32(struct call* call) {
+  const int64_t *sizes = call->in[0]->sizes, columns = call->in[1]->sizes[2];
+  return multiply_few_rows(call->in[0]->data, call->in[1]->data, call->out[0]->data, sizes[0], sizes[1], sizes[2], columns) ||
+         bmm_f32(call);
+}
+#define bmm_f32 bmm_fastest_f32
+#endif
+
 const struct op matrix_ops[] = {
     {"aten::bmm", "TT:T", {0}, {FLOATS(bmm), INTS(bmm)}},
     {"aten::convolution",
