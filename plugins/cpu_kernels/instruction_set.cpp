@@ -13,7 +13,9 @@ InstructionSet largest_instruction_set() {
                         __builtin_cpu_supports("bmi2");
   const bool has_avx512 = has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
-  return has_avx512 ? InstructionSet::kAvx512 : has_avx2 ? InstructionSet::kAvx2 : InstructionSet::kBaseline;
+  if (has_avx512) return InstructionSet::kAvx512;
+  if (has_avx2) return InstructionSet::kAvx2;
+  return __builtin_cpu_supports("sse4.2") ? InstructionSet::kSse4 : InstructionSet::kBaseline;
 #else
   return InstructionSet::kBaseline;
 #endif

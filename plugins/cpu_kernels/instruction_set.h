@@ -5,8 +5,8 @@
 
 namespace ltc::cpu {
 
-// kBaseline: any processor for which the library was built.
-enum class InstructionSet : uint8_t { kBaseline, kAvx2, kAvx512 };
+// kBaseline: any processor for which the library was built. kSse4 has its bits, but is faster.
+enum class InstructionSet : uint8_t { kBaseline, kSse4, kAvx2, kAvx512 };
 
 // The largest that this machine has.
 InstructionSet largest_instruction_set();

@@ -46,6 +46,7 @@ class EachSet : public ::testing::TestWithParam<InstructionSet> {
 
 }  // namespace ltc::cpu
 
-#define LTC_FOR_EACH_SET(suite)         \
-  INSTANTIATE_TEST_SUITE_P(Sets, suite, \
-                           ::testing::Values(InstructionSet::kBaseline, InstructionSet::kAvx2, InstructionSet::kAvx512))
+#define LTC_FOR_EACH_SET(suite) \
+  INSTANTIATE_TEST_SUITE_P(     \
+      Sets, suite,              \
+      ::testing::Values(InstructionSet::kBaseline, InstructionSet::kSse4, InstructionSet::kAvx2, InstructionSet::kAvx512))

@@ -24,7 +24,7 @@ const Capability& chosen() {
     const std::string capability = at::get_cpu_capability();
     if (capability == "AVX512") return {tile_kernels_AVX512, cpu::InstructionSet::kAvx512, "native"};
     if (capability == "AVX2") return {tile_kernels_AVX2, cpu::InstructionSet::kAvx2, "x86-64-v3"};
-    return {tile_kernels_DEFAULT, cpu::InstructionSet::kBaseline, "x86-64"};
+    return {tile_kernels_DEFAULT, cpu::InstructionSet::kSse4, "x86-64"};
 #else
     return {tile_kernels_DEFAULT, cpu::InstructionSet::kBaseline, "native"};
 #endif
