@@ -13,6 +13,8 @@ import ltc
 from backwards import CPU, error_of, gradients, loss_of, mlp, on_both, square, inlined_nodes, within
 from comparing import LTC, assert_close, assert_same, output_of
 
+pytestmark = pytest.mark.patch("backward")
+
 
 def nodes_of(*roots):
     """The nodes of a graph."""

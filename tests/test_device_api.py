@@ -341,6 +341,7 @@ def test_type_of_device():
         LTC.type = "cpu"
 
 
+@pytest.mark.patch("data_parallel")
 def test_data_parallel_runs_a_model_where_it_is():
     """PyTorch takes this device for one of CUDA's kind there, whose copies it does not have."""
     torch.manual_seed(0)

@@ -11,6 +11,7 @@ import ltc
 from comparing import output_of
 
 safetensors = pytest.importorskip("safetensors.torch")
+pytestmark = pytest.mark.patch("libraries")
 TESTS = os.path.dirname(__file__)
 
 
@@ -80,6 +81,7 @@ def test_trainer_trains_on_the_cpu_where_that_is_asked_for():
     assert output_of(program, ACCELERATE_TORCH_DEVICE="cpu").splitlines()[-1] == "cpu 4 True"
 
 
+@pytest.mark.patch("inductor")
 def test_a_compile_without_a_backend_is_the_devices():
     model, x = nn.Sequential(nn.Linear(3, 4), nn.ReLU()), torch.randn(5, 3)
     on_device = nn.Sequential(nn.Linear(3, 4), nn.ReLU()).to("ltc")

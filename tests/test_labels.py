@@ -30,6 +30,7 @@ def labels(seen):
     return [event.name for event in seen.events() if event.name in ("one", "two") or event.name.startswith("Optimizer")]
 
 
+@pytest.mark.patch("record_function")
 def test_what_a_label_holds():
     with record_function("one") as label:
         record = label.record

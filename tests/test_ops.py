@@ -522,9 +522,6 @@ def test_transformer_layer_module():
 HALF_TYPES = {
     "mish_backward": lambda x: torch.autograd.grad(F.mish(x.requires_grad_()).sum(), x)[0],
     "batch_norm": lambda x: F.batch_norm(x.view(8, 2, 16)[:, :, ::2].contiguous(), None, None, x[:2], x[2:4], training=True),
-    "linear_cross_entropy_in_chunks": lambda x: F.linear_cross_entropy(
-        x.view(16, 16), x.view(16, 16).flip(0), torch.arange(16, device=x.device), reduction="none",
-        options=LinearCrossEntropyOptions(batch_chunk_size=2)),
 }
 
 
@@ -532,6 +529,14 @@ HALF_TYPES = {
 @pytest.mark.parametrize("name", HALF_TYPES)
 def test_half_types_are_as_exact_as_on_the_cpu(name, dtype):
     assert_both(HALF_TYPES[name], f(256).detach().to(dtype))
+
+
+@pytest.mark.patch("linear_cross_entropy")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_linear_cross_entropy_in_chunks_of_half_types(dtype):
+    options = LinearCrossEntropyOptions(batch_chunk_size=2)
+    assert_both(lambda x: F.linear_cross_entropy(x.view(16, 16), x.view(16, 16).flip(0), torch.arange(16, device=x.device),
+                                                 reduction="none", options=options), f(256).detach().to(dtype))  # fmt: skip
 
 
 # ---- index tensors on the CPU

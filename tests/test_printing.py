@@ -6,6 +6,7 @@ import torch
 from comparing import LTC, run_program
 
 
+@pytest.mark.patch("printing")
 @pytest.mark.parametrize("make", [
     lambda: torch.randn(3, 4), lambda: torch.tensor(3), lambda: torch.tensor([True, False]), lambda: torch.zeros(2000), lambda: torch.empty(0, 3),
     lambda: torch.tensor([[1e10, float("nan")], [1e-9, float("inf")]]), lambda: torch.tensor([1 + 2j]).conj(), lambda: torch.randn(2, 3).t(),
@@ -28,6 +29,7 @@ def test_what_surrounds_it_is_kept():
     assert repr(torch.nn.Parameter(torch.ones(2, device=LTC))).startswith("Parameter containing:\ntensor([1., 1.], device='ltc:0'")
 
 
+@pytest.mark.patch("printing")
 def test_no_warning_at_exit():
     run = run_program("import torch, ltc; print(torch.randn(3, device='ltc') * 1e6)")
     assert run.returncode == 0 and run.stdout.startswith("tensor([") and run.stderr == ""

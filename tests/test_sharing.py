@@ -69,6 +69,7 @@ def test_lazy_tensors_without_workers():
     assert output_of(LAZY_DATASET + "    print(first(batch_size=2).tolist())") == "[[0.0, 0.0], [1.0, 1.0]]\n"
 
 
+@pytest.mark.patch("multiprocessing")
 @pytest.mark.parametrize("options", ["batch_size=2", "batch_size=None", "batch_size=2, pin_memory=True"])
 def test_worker_that_returns_a_lazy_tensor(options):
     """An error that says what to do, in the process that waits for the batch."""
@@ -83,6 +84,7 @@ def test_worker_that_uses_the_device_of_its_parent():
 # ---- other processes
 
 
+@pytest.mark.patch("multiprocessing")
 def test_sharing_memory_is_refused():
     x = torch.ones(3, device=LTC)
     for share in (x.share_memory_, torch.nn.Linear(2, 2, device=LTC).share_memory, x.untyped_storage().share_memory_):
@@ -92,6 +94,7 @@ def test_sharing_memory_is_refused():
     assert torch.ones(3).share_memory_().is_shared()
 
 
+@pytest.mark.patch("multiprocessing")
 def test_sending_is_refused():
     for value in (torch.ones(3, device=LTC), torch.nn.Parameter(torch.ones(3, device=LTC)), torch.ones(3, device=LTC).untyped_storage()):
         with pytest.raises(RuntimeError, match=TO_SEND):
@@ -99,6 +102,7 @@ def test_sending_is_refused():
     assert pickle.loads(ForkingPickler.dumps(torch.ones(3))).tolist() == [1, 1, 1]
 
 
+@pytest.mark.patch("multiprocessing")
 def test_queue_tells_the_receiver():
     """A queue pickles in a thread, whose errors nobody sees: the receiver must not wait for ever."""
     assert output_of(f"""
@@ -114,6 +118,7 @@ def test_queue_tells_the_receiver():
     """) == "True\n[1.0, 1.0, 1.0]\n"
 
 
+@pytest.mark.patch("multiprocessing")
 def test_argument_of_a_spawned_process():
     run = run_program("""
     import torch, torch.multiprocessing as mp, ltc
@@ -123,6 +128,7 @@ def test_argument_of_a_spawned_process():
     assert run.returncode != 0 and TO_SEND in run.stderr
 
 
+@pytest.mark.patch("pickle")
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_pickle_protocols(protocol):
     x = torch.arange(6.0).view(2, 3)
@@ -144,6 +150,7 @@ def test_numpy():
     assert_same(torch.from_numpy(numpy.ones(3)).to(LTC), torch.ones(3, dtype=torch.float64))
 
 
+@pytest.mark.patch("dlpack")
 def test_dlpack_does_not_give_the_address_away():
     x = torch.arange(3.0, device=LTC)
     exports = (torch.utils.dlpack.to_dlpack, torch.to_dlpack, torch.from_dlpack, numpy.from_dlpack, lambda x: x.__dlpack__())
@@ -154,6 +161,7 @@ def test_dlpack_does_not_give_the_address_away():
         x.__dlpack__(dl_device=(1, 0), copy=False)
 
 
+@pytest.mark.patch("dlpack")
 def test_dlpack_copies_where_it_is_asked_to():
     x = torch.arange(3.0, device=LTC)
     assert numpy.from_dlpack(x, device="cpu").tolist() == [0, 1, 2]

@@ -279,6 +279,7 @@ def test_copies(layout):
     assert_same(pickle.loads(pickle.dumps(matrix.to(LTC))), matrix)
 
 
+@pytest.mark.patch("printing")
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_printing(layout, metrics):
     matrix = matrices(layout)

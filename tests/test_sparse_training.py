@@ -166,6 +166,7 @@ def train_table(device, make, optimizer, lookups=1, offsets=False):
     return [torch.stack(losses), table.weight.detach()], counts
 
 
+@pytest.mark.patch("sparse_optimizers")
 @pytest.mark.parametrize("lookups", [1, 2])
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("name", OPTIMIZERS)

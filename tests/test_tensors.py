@@ -666,6 +666,7 @@ def test_deepcopy_of_module():
     assert copied[1].num_batches_tracked.device == LTC
 
 
+@pytest.mark.patch("pickle")
 @pytest.mark.parametrize("dtype", [dtype for dtype in DTYPES if dtype not in WIDE_UNSIGNED], ids=str)  # those: not on the CPU either
 def test_pickle(dtype):
     x = sample(dtype)

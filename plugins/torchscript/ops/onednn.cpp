@@ -15,7 +15,7 @@ __attribute__((weak)) void mkldnn_matmul(const at::Tensor& a, const at::Tensor& 
 namespace ltc::torchscript {
 namespace {
 
-// Of which the entry is known to do what we want.
+// The versions whose entry is known to do what we want.
 constexpr bool kIsKnownVersion = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 13;
 
 // In whole numbers, so that the result is exact in any order of the sum.
