@@ -9,6 +9,8 @@ from torch.utils.checkpoint import checkpoint
 from backwards import error_of, gradients, loss_of, mlp, on_both, within
 from comparing import LTC, output_of
 
+pytestmark = pytest.mark.patch("backward")
+
 
 # ---- hooks: the core stops before the first node that has one
 
