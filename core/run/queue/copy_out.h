@@ -1,16 +1,16 @@
-// Copying a buffer's contents out of a device. Private to the queue.
+// Copying a buffer's contents out of a device. Private to the queue and its executor.
 #pragma once
 
-#include "core/run/queue/queue.h"
+#include "core/run/queue/executor.h"
 
 namespace ltc {
 
 // In parts where it takes long: begun by who reads the value, ended by the queue's thread. Members are called where the queue's
 // work is done, one at a time.
-struct DeviceQueue::CopyOut {
+struct DeviceExecutor::CopyOut {
   // To `to`, dense and row-major, which `memory` keeps alive.
-  CopyOut(DeviceQueue& queue, BufferRef buffer, void* to, std::shared_ptr<void> memory)
-      : buffer(std::move(buffer)), queue(queue), to(to), memory(std::move(memory)) {}
+  CopyOut(DeviceExecutor& executor, BufferRef buffer, void* to, std::shared_ptr<void> memory)
+      : buffer(std::move(buffer)), executor(executor), to(to), memory(std::move(memory)) {}
 
   const BufferRef buffer;
 
@@ -24,7 +24,7 @@ struct DeviceQueue::CopyOut {
   bool advance(IsOver is_over);
   void begin();
 
-  DeviceQueue& queue;
+  DeviceExecutor& executor;
   void* to;
   std::shared_ptr<void> memory;
   bool is_begun = false;

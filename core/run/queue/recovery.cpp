@@ -6,7 +6,7 @@
 #include "core/compile/lowering/compiler.h"
 #include "core/report/fallback_policy.h"
 #include "core/report/timeline.h"
-#include "core/run/queue/queue.h"
+#include "core/run/queue/executor.h"
 
 namespace ltc {
 namespace {
@@ -42,8 +42,8 @@ struct Recovery::Op {
   ValueId failed_at = kNone;
 };
 
-Recovery::Recovery(DeviceQueue& queue, Run& run, std::exception_ptr error)
-    : queue_(queue), run_(run), step_(*run.step), error_(std::move(error)) {}
+Recovery::Recovery(DeviceExecutor& executor, Run& run, std::exception_ptr error)
+    : executor_(executor), run_(run), step_(*run.step), error_(std::move(error)) {}
 
 void Recovery::run() noexcept {
   timeline::Span span("recover", run_.id);
@@ -122,7 +122,7 @@ void Recovery::count_uses() {
 }
 
 void Recovery::lose(ValueId value, std::shared_ptr<Failure> failure, ValueId at) {
-  auto buffer = std::make_shared<Buffer>(queue_, step_.trace.records[value].type);
+  auto buffer = std::make_shared<Buffer>(executor_.memory(), step_.trace.records[value].type);
   buffer->error = failure->error;
   buffer->failure = std::move(failure);
   values_[value] = std::move(buffer);
@@ -175,11 +175,11 @@ Recovery::Op Recovery::describe(ValueId node, LocationId location) const {
 }
 
 const std::shared_ptr<const Program>& Recovery::program_of(ValueId node, Op& op) {
-  OpPrograms& known = queue_.op_programs_;
+  OpPrograms& known = executor_.op_programs();
   if (known.step != run_.step) known = {run_.step, std::vector<std::shared_ptr<const Program>>(step_.trace.records.size())};
   std::shared_ptr<const Program>& program = known.by_record[node];
   if (program && program->outputs.size() == op.results.size()) return program;  // else other results were missing then
-  auto compiled = compile(std::move(op.graph), {queue_.device(), queue_.demotion(), step_.precision});
+  auto compiled = compile(std::move(op.graph), {executor_.device(), executor_.demotion(), step_.precision});
   check_fallbacks(*compiled);
   return program = std::move(compiled);
 }
@@ -187,9 +187,9 @@ const std::shared_ptr<const Program>& Recovery::program_of(ValueId node, Op& op)
 std::vector<BufferRef> Recovery::execute(ValueId node, Op& op) {
   std::vector<BufferRef> outputs;
   for (const ValueId result : op.results) {
-    outputs.push_back(std::make_shared<Buffer>(queue_, step_.trace.records[result].type));
+    outputs.push_back(std::make_shared<Buffer>(executor_.memory(), step_.trace.records[result].type));
   }
-  queue_.run_steps({program_of(node, op), std::move(op.inputs), std::move(op.scalars), outputs, run_.id});
+  executor_.run_steps({program_of(node, op), std::move(op.inputs), std::move(op.scalars), outputs, run_.id});
   for (const BufferRef& output : outputs) {
     if (output->completion) output->completion->wait();
   }
@@ -271,7 +271,7 @@ void Recovery::deliver() {
 
 // The output gets the memory of `value`, or a copy of it where somebody else has it too.
 void Recovery::take(Buffer& output, BufferRef& value, bool is_last) {
-  if (!is_last || value.use_count() > 1) return queue_.copy_buffer(*value, output);
+  if (!is_last || value.use_count() > 1) return executor_.copy(*value, output);
   output.completion = value->completion;
   output.host = std::exchange(value->host, {});
   output.own(value->disown());

@@ -14,13 +14,13 @@
 
 namespace ltc {
 
-class DeviceQueue;
+class DeviceExecutor;
 struct Run;
 
 class Recovery {
  public:
   // `error`: of the run. Outputs of the run that have a handle stay as they are.
-  Recovery(DeviceQueue& queue, Run& run, std::exception_ptr error);
+  Recovery(DeviceExecutor& executor, Run& run, std::exception_ptr error);
   // Makes all outputs, or gives them an error. Throws nothing.
   void run() noexcept;
 
@@ -43,7 +43,7 @@ class Recovery {
   void deliver();
   void take(Buffer& output, BufferRef& value, bool is_last);
 
-  DeviceQueue& queue_;
+  DeviceExecutor& executor_;
   Run& run_;
   const RecordedStep& step_;
   const std::exception_ptr error_;

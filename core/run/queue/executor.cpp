@@ -1,4 +1,5 @@
-// What the queue's thread does with each submission.
+#include "core/run/queue/executor.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -7,9 +8,9 @@
 #include "core/report/fallback_policy.h"
 #include "core/report/metrics.h"
 #include "core/report/timeline.h"
+#include "core/run/queue/adaptive_spin.h"
 #include "core/run/queue/convert.h"
 #include "core/run/queue/copy_out.h"
-#include "core/run/queue/queue.h"
 #include "core/run/queue/recovery.h"
 #include "ltc/symbolic.h"
 
@@ -39,9 +40,30 @@ ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, Typ
 
 constexpr size_t kSendingBytes = 256 << 20;  // of host memory that a device still reads
 
+ThrowToReader g_throw_to_reader = nullptr;
+
 }  // namespace
 
-void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
+void set_throw_to_reader(ThrowToReader throw_to_reader) { g_throw_to_reader = throw_to_reader; }
+
+void throw_to_reader(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& ours) {
+    if (g_throw_to_reader) g_throw_to_reader(ours);
+    throw;
+  }
+}
+
+DeviceExecutor::DeviceExecutor(DeviceMemory& memory, size_t pending_limit)
+    : memory_(memory), demotion_(TypeDemotion::of(memory.device())), pending_limit_(pending_limit) {}
+
+void DeviceExecutor::finish() {
+  limit_pending(0);
+  limit_uploading(0);
+}
+
+void DeviceExecutor::copy_in(const HostValue& value, Buffer& buffer) {
   const HostValue source = convert(value, demotion_.storage_type(value.type));
   ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, nullptr, source.type);
   args.from = source.data.get();
@@ -49,13 +71,13 @@ void DeviceQueue::copy_in(const HostValue& value, Buffer& buffer) {
   fill(buffer, source.type, args, counter, source);
   if (!buffer.completion) return;
   uploading_.emplace_back(buffer.completion, args.size_bytes);
-  sending_bytes_ += args.size_bytes;
-  limit_sending(kSendingBytes);
+  uploading_bytes_ += args.size_bytes;
+  limit_uploading(kSendingBytes);
 }
 
 // Does `work`. Where the device has no memory for it, does it once more when all that was submitted is over.
 template <typename Work>
-auto DeviceQueue::with_memory(Work work) {
+auto DeviceExecutor::with_memory(Work work) {
   try {
     return work();
   } catch (const Error& error) {
@@ -64,24 +86,24 @@ auto DeviceQueue::with_memory(Work work) {
   }
   op_programs_ = {};
   limit_pending(0);
-  limit_sending(0);
+  limit_uploading(0);
   return work();
 }
 
-void DeviceQueue::fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source) {
-  Buffer made(*this, buffer.type);  // gives the handle back if the transfer is refused
-  made.own(with_memory([&] { return device_->create_buffer(abi_type(stored)); }));
+void DeviceExecutor::fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source) {
+  Buffer made(memory_, buffer.type);  // gives the handle back if the transfer is refused
+  made.own(with_memory([&] { return device().create_buffer(abi_type(stored)); }));
   args.buffer = made.handle;
   if (args.size_bytes > 0) {
-    if (ltc_event* event = device_->transfer(args)) {
-      newest_ = buffer.completion = std::make_shared<Completion>(*this, event, std::move(source));
+    if (ltc_event* event = device().transfer(args)) {
+      newest_ = buffer.completion = std::make_shared<Completion>(memory_, event, std::move(source));
     }
     counter += static_cast<int64_t>(args.size_bytes);
   }
   std::swap(buffer.handle, made.handle);
 }
 
-void DeviceQueue::tell(const Buffer& buffer) {
+void DeviceExecutor::tell(const Buffer& buffer) {
   if (buffer.failure && (!buffer.failure->is_told.exchange(true) || buffer.error)) {
     std::rethrow_exception(buffer.failure->error);
   }
@@ -89,37 +111,29 @@ void DeviceQueue::tell(const Buffer& buffer) {
 }
 
 // Throws the buffer's error; uploads its bytes if nobody has read them yet.
-void DeviceQueue::require(Buffer& buffer) {
+void DeviceExecutor::require(Buffer& buffer) {
   if (buffer.error) std::rethrow_exception(buffer.error);
-  if (!buffer.handle && buffer.host.data) run_upload(std::exchange(buffer.host, {}), buffer);
+  if (!buffer.handle && buffer.host.data) upload(std::exchange(buffer.host, {}), buffer);
   if (buffer.error) std::rethrow_exception(buffer.error);
   ensure(buffer.handle != nullptr, "a buffer is read before the submission that makes it");
 }
 
-void DeviceQueue::check(const Buffer& buffer) {
-  try {
-    tell(buffer);
-    if (buffer.completion) buffer.completion->wait();
-  } catch (...) {
-    throw_to_reader(std::current_exception());
-  }
-}
-
-void DeviceQueue::CopyOut::begin() {
+void DeviceExecutor::CopyOut::begin() {
   is_begun = true;
-  const TypeId stored = queue.demotion_.storage_type(buffer->type);
+  const TypeId stored = executor.demotion_.storage_type(buffer->type);
   ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer->handle, stored);
   if (args.size_bytes == 0) return;
   if (stored != buffer->type) received = allocate_host_value(stored);
   args.to = received.data ? received.data.get() : to;
-  ltc_event* event = queue.device_->transfer(args);
-  if (event) copied = std::make_shared<Completion>(queue, event, HostValue{stored, received.data ? received.data : memory});
+  ltc_event* event = executor.device().transfer(args);
+  if (event)
+    copied = std::make_shared<Completion>(executor.memory(), event, HostValue{stored, received.data ? received.data : memory});
 }
 
 template <typename IsOver>
-bool DeviceQueue::CopyOut::advance(IsOver is_over) {
+bool DeviceExecutor::CopyOut::advance(IsOver is_over) {
   if (!is_begun) {
-    queue.require(*buffer);
+    executor.require(*buffer);
     if (Completion* made = buffer->completion.get()) {
       if (!is_over(*made)) return false;
       made->wait();  // throws the error of the run that made it
@@ -131,23 +145,23 @@ bool DeviceQueue::CopyOut::advance(IsOver is_over) {
     copied->wait();
   }
   if (received.data) convert_elements(received, type_of(buffer->type).dtype, to);
-  const size_t size_bytes = type_of(queue.demotion_.storage_type(buffer->type)).size_bytes();
+  const size_t size_bytes = type_of(executor.demotion_.storage_type(buffer->type)).size_bytes();
   metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(size_bytes);
   return true;
 }
 
-void DeviceQueue::CopyOut::finish() {
+void DeviceExecutor::CopyOut::finish() {
   advance([](Completion&) { return true; });
 }
 
-bool DeviceQueue::CopyOut::finish_soon() {
+bool DeviceExecutor::CopyOut::finish_soon() {
   return advance([](Completion& work) {
     spin_until(kSpinForResult, [&] { return work.is_over(); });
     return work.is_over();
   });
 }
 
-void DeviceQueue::run_upload(const HostValue& value, Buffer& buffer) {
+void DeviceExecutor::upload(const HostValue& value, Buffer& buffer) {
   timeline::Span span("upload");
   try {
     copy_in(value, buffer);
@@ -156,7 +170,7 @@ void DeviceQueue::run_upload(const HostValue& value, Buffer& buffer) {
   }
 }
 
-void DeviceQueue::run_copy_from_peer(const Buffer& source, Buffer& buffer) {
+void DeviceExecutor::copy_from_peer(const Buffer& source, Buffer& buffer) {
   timeline::Span span("copy_from_peer");
   if (source.completion) source.completion->wait();  // there is no order between devices
   const TypeId stored = demotion_.storage_type(buffer.type);
@@ -166,7 +180,7 @@ void DeviceQueue::run_copy_from_peer(const Buffer& source, Buffer& buffer) {
   if (buffer.completion) buffer.completion->wait();  // until when the source must not go
 }
 
-void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
+void DeviceExecutor::resize(Buffer& source, Buffer& buffer) {
   timeline::Span span("resize");
   require(source);
   const TypeId stored = demotion_.storage_type(buffer.type);
@@ -177,17 +191,17 @@ void DeviceQueue::run_resize(Buffer& source, Buffer& buffer) {
   zeros.size_bytes -= copied.size_bytes;
   const std::vector<std::byte> bytes(zeros.size_bytes);
   zeros.from = bytes.data();
-  Buffer made(*this, buffer.type);  // gives the handle back if something fails
-  made.own(with_memory([&] { return device_->create_buffer(abi_type(stored)); }));
+  Buffer made(memory_, buffer.type);  // gives the handle back if something fails
+  made.own(with_memory([&] { return device().create_buffer(abi_type(stored)); }));
   for (ltc_transfer_args* args : {&copied, &zeros}) {
     args->buffer = made.handle;
-    if (args->size_bytes > 0) Completion(*this, device_->transfer(*args)).wait();
+    if (args->size_bytes > 0) Completion(memory_, device().transfer(*args)).wait();
   }
   buffer.completion = source.completion;  // a run that failed made no more of this than of its source
   std::swap(buffer.handle, made.handle);
 }
 
-void DeviceQueue::run_program(Run& run) {
+void DeviceExecutor::run(Run& run) {
   timeline::Span span("execute", run.id);
   const auto begin = timeline::now_ns();
   try {
@@ -203,7 +217,7 @@ void DeviceQueue::run_program(Run& run) {
   runs += 1;
 }
 
-void DeviceQueue::run_steps(const Run& run) {
+void DeviceExecutor::run_steps(const Run& run) {
   const Program& program = *run.program;
   std::vector<BufferRef> slots(program.slots.size());
   for (size_t i = 0; i < program.outputs.size(); ++i) slots[program.outputs[i]] = run.outputs[i];
@@ -223,7 +237,7 @@ void DeviceQueue::run_steps(const Run& run) {
     for (const uint32_t slot : step.released) slots[slot].reset();
   }
   const std::vector<uint32_t>& copies = run.undo.copied_from;
-  for (size_t i = 0; i < copies.size(); ++i) copy_buffer(*run.outputs[copies[i]], *run.outputs[program.outputs.size() + i]);
+  for (size_t i = 0; i < copies.size(); ++i) copy(*run.outputs[copies[i]], *run.outputs[program.outputs.size() + i]);
   if (failure) {
     for (const BufferRef& output : run.outputs) output->failure = failure;
   }
@@ -232,14 +246,14 @@ void DeviceQueue::run_steps(const Run& run) {
 
 // Waits for a run that can still be repeated and that writes storages. A run that consumes inputs is the steady state of a
 // training loop and is not waited for.
-void DeviceQueue::settle(const Run& run) {
+void DeviceExecutor::settle(const Run& run) {
   std::exception_ptr error;
   for (const BufferRef& output : run.outputs) {
     try {
       if (output->completion) output->completion->wait();
     } catch (...) {
       if (!error) error = std::current_exception();
-      device_->destroy_buffer(output->disown());
+      device().destroy_buffer(output->disown());
       output->completion = nullptr;
     }
   }
@@ -247,7 +261,7 @@ void DeviceQueue::settle(const Run& run) {
 }
 
 // Outputs that the run did not make are computed op by op, or fail.
-void DeviceQueue::recover(Run& run, std::exception_ptr error) {
+void DeviceExecutor::recover(Run& run, std::exception_ptr error) {
   if (run.step) {
     Recovery(*this, run, error).run();
     return;
@@ -257,7 +271,7 @@ void DeviceQueue::recover(Run& run, std::exception_ptr error) {
   }
 }
 
-void DeviceQueue::copy_buffer(Buffer& source, Buffer& buffer) {
+void DeviceExecutor::copy(Buffer& source, Buffer& buffer) {
   require(source);
   const TypeId stored = demotion_.storage_type(buffer.type);
   ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, stored);
@@ -267,7 +281,7 @@ void DeviceQueue::copy_buffer(Buffer& source, Buffer& buffer) {
   buffer.completion = source.completion;  // a run that failed made no more of this than of its source
 }
 
-bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
   std::vector<ltc_buffer*> inputs;
   std::vector<uint8_t> donate;
   inputs.reserve(step.inputs.size());
@@ -315,7 +329,7 @@ bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   };
   ltc_event* event = nullptr;
   try {
-    event = with_error_context(step, [&] { return with_memory([&] { return device_->execute(args, outputs.data()); }); });
+    event = with_error_context(step, [&] { return with_memory([&] { return device().execute(args, outputs.data()); }); });
   } catch (const host::BrokenContract&) {
     forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
@@ -326,14 +340,14 @@ bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
   std::shared_ptr<Completion> completion;
   if (event || !parents.empty()) {
     const std::shared_ptr<const Step> submitted(run.program, &step);
-    completion = std::make_shared<Completion>(*this, event, std::move(parents), submitted, !consumes);
+    completion = std::make_shared<Completion>(memory_, event, std::move(parents), submitted, !consumes);
     pending_.push_back(newest_ = completion);
     limit_pending(pending_limit_);
-    limit_sending(kSendingBytes);
+    limit_uploading(kSendingBytes);
   }
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
-    if (!slot) slot = std::make_shared<Buffer>(*this, step.graph.types[step.graph.outputs[i]]);
+    if (!slot) slot = std::make_shared<Buffer>(memory_, step.graph.types[step.graph.outputs[i]]);
     slot->own(outputs[i]);
     slot->completion = completion;
   }
@@ -341,28 +355,28 @@ bool DeviceQueue::run_device_step(const Step& step, std::vector<BufferRef>& slot
 }
 
 // Whether to submit the run now takes a wait for the device; the queue's thread waits, as no signal ends a wait in a plugin.
-bool DeviceQueue::would_wait(const Run& run) {
+bool DeviceExecutor::would_wait(const Run& run) {
   if (!is_asynchronous_) return false;
   return run.program->steps.size() > 1 || (pending_.size() >= pending_limit_ && !pending_.front()->is_over());
 }
 
 // Waits until the device has at most so many runs before it.
-void DeviceQueue::limit_pending(size_t at_most) {
+void DeviceExecutor::limit_pending(size_t at_most) {
   for (; pending_.size() > at_most; pending_.pop_front()) pending_.front()->wait_until_over();
 }
 
 // Forgets what was uploaded, and waits until no more than so many bytes are on their way.
-void DeviceQueue::limit_sending(size_t at_most_bytes) {
+void DeviceExecutor::limit_uploading(size_t at_most_bytes) {
   while (!uploading_.empty()) {
     const auto& [completion, bytes] = uploading_.front();
-    if (sending_bytes_ > at_most_bytes) completion->wait_until_over();
+    if (uploading_bytes_ > at_most_bytes) completion->wait_until_over();
     if (!completion->is_over()) return;
-    sending_bytes_ -= bytes;
+    uploading_bytes_ -= bytes;
     uploading_.pop_front();
   }
 }
 
-void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+void DeviceExecutor::run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
   std::vector<HostValue> inputs;
   for (const uint32_t slot : step.inputs) {
     const HostValue& input = inputs.emplace_back(allocate_host_value(slots[slot]->type));
@@ -376,7 +390,7 @@ void DeviceQueue::run_host_step(const Step& step, std::vector<BufferRef>& slots,
   count_host_step(step.graph);
   for (size_t i = 0; i < outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
-    if (!slot) slot = std::make_shared<Buffer>(*this, outputs[i].type);
+    if (!slot) slot = std::make_shared<Buffer>(memory_, outputs[i].type);
     copy_in(outputs[i], *slot);
   }
 }

@@ -1,0 +1,88 @@
+// The work of a device's queue: transfers, runs and host steps, done on the plugin at once and in the order of the calls.
+//
+// Threads: one at a time, whoever runs the queue's tasks, except where stated.
+// Errors: of the work on a buffer ride in the buffer, and work that reads it fails with the same error without running. A run
+// that
+//   names its step is repeated op by op (recovery.h): only what depends on the op that failed is lost.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/compile/lowering/type_demotion.h"
+#include "core/report/metrics.h"
+#include "core/run/queue/device_memory.h"
+#include "core/run/queue/host_ops.h"
+#include "core/run/queue/run.h"
+
+namespace ltc {
+
+// What a reader of a value gets for an error of the core: throws it as a type that the reader knows, or returns for it to be
+// thrown as it is. Installed by the part of the core that knows such types.
+using ThrowToReader = void (*)(const Error& error);
+void set_throw_to_reader(ThrowToReader throw_to_reader);
+[[noreturn]] void throw_to_reader(const std::exception_ptr& error);
+
+class DeviceExecutor {
+ public:
+  // `pending_limit`: runs that an asynchronous device may have before it.
+  DeviceExecutor(DeviceMemory& memory, size_t pending_limit);
+
+  DeviceMemory& memory() { return memory_; }
+  host::PluginDevice& device() { return memory_.device(); }
+  const TypeDemotion& demotion() const { return demotion_; }  // of what the device stores
+
+  // Each makes `buffer`. A failed upload is the buffer's error; the others throw.
+  void upload(const HostValue& value, Buffer& buffer);
+  void copy_from_peer(const Buffer& source, Buffer& buffer);  // `source`: of another device
+  void resize(Buffer& source, Buffer& buffer);                // as far as both go; zero behind that
+  void copy(Buffer& source, Buffer& buffer);
+
+  // Throws the buffer's error; uploads its bytes if nobody has read them yet.
+  void require(Buffer& buffer);
+  // Throws what a reader of the buffer is to know. Any thread, once the buffer has been made.
+  static void tell(const Buffer& buffer);
+  // A copy of a buffer's contents to the host (copy_out.h).
+  struct CopyOut;
+
+  void run(Run& run);  // the outputs are made, or have an error
+  void run_steps(const Run& run);
+  // Whether to submit the run now takes a wait for the device; the queue's thread waits, as no signal ends a wait in a plugin.
+  bool would_wait(const Run& run);
+  // Whether the device has said of a run that it goes on after the call. Any thread.
+  bool is_asynchronous() const { return is_asynchronous_; }
+
+  const std::shared_ptr<Completion>& newest() const { return newest_; }  // of what was submitted last; null: all is done
+  void finish();  // returns when the device is done with all runs and uploads; throws nothing
+
+  OpPrograms& op_programs() { return op_programs_; }  // of the step that was repeated last
+
+ private:
+  void recover(Run& run, std::exception_ptr error);
+  bool run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);  // whether it has consumed inputs
+  void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
+  void settle(const Run& run);
+  void copy_in(const HostValue& value, Buffer& buffer);
+  // The buffer gets memory, which the transfer fills from then on; `counter` counts the bytes, `source` is what it reads.
+  void fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source = {});
+  template <typename Work>
+  auto with_memory(Work work);
+  void limit_pending(size_t at_most);
+  void limit_uploading(size_t at_most_bytes);
+
+  DeviceMemory& memory_;
+  const TypeDemotion demotion_;
+  const size_t pending_limit_;
+  // What an asynchronous device may still work on: runs, and transfers that read host memory.
+  std::deque<std::shared_ptr<Completion>> pending_;
+  std::deque<std::pair<std::shared_ptr<Completion>, size_t>> uploading_;  // and how many bytes
+  size_t uploading_bytes_ = 0;
+  OpPrograms op_programs_;
+  std::shared_ptr<Completion> newest_;
+  std::atomic<bool> is_asynchronous_{false};
+};
+
+}  // namespace ltc
