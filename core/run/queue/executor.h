@@ -20,7 +20,7 @@
 
 namespace ltc {
 
-// What a reader of a value gets for an error of the core: throws it as a type that the reader knows, or returns for it to be
+// Throws an error of the core to the reader of a value, as a type that the reader knows, or returns for it to be
 // thrown as it is. Installed by the part of the core that knows such types.
 using ThrowToReader = void (*)(const Error& error);
 void set_throw_to_reader(ThrowToReader throw_to_reader);

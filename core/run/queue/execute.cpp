@@ -1,4 +1,4 @@
-#include "core/run/queue/executor.h"
+// The members of DeviceExecutor. A file of its own name, since copy_out.h and recovery.h build on executor.h.
 
 #include <algorithm>
 #include <bit>
@@ -11,6 +11,7 @@
 #include "core/run/queue/adaptive_spin.h"
 #include "core/run/queue/convert.h"
 #include "core/run/queue/copy_out.h"
+#include "core/run/queue/executor.h"
 #include "core/run/queue/recovery.h"
 #include "ltc/symbolic.h"
 
