@@ -115,6 +115,7 @@ def test_patches_are_taken_back_without_a_trace():
 @pytest.mark.parametrize("name, patch", [
     ("printing", "torch._tensor_str._tensor_str = lambda self, indent: 'theirs'"),
     ("byteswap", "torch.UntypedStorage._byteswap = lambda self, *args: None"),
+    ("libraries", "import safetensors; safetensors.safe_open = None"),
 ])
 def test_one_that_was_patched_again_stays(name, patch):
     assert output_of(f"""

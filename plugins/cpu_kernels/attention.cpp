@@ -36,7 +36,7 @@ struct Panels {
   int64_t rows, columns;
 
   bool is_wide(int64_t column) const { return columns - column > kWidth; }
-  // What begins at that column, of vectors.
+  // The vectors that begin at that column.
   float* panel(int64_t column) const { return data + column * rows; }
 };
 
@@ -99,7 +99,7 @@ Panels laid_out_across(const Rows& from, int64_t rows, int64_t size, float* to) 
   return panels;
 }
 
-// Of numbers up to 88; what is too small for a normal number becomes 0.
+// Exponentials of numbers up to 88. A result too small for a normal number becomes 0.
 HWY_INLINE Vec exponential(const Vec& x) {
   constexpr float kLeast = -87.f;
   float given[kWidth], lanes[kWidth];
@@ -144,8 +144,8 @@ struct ScoreRow {
   }
 };
 
-// What a score is multiplied with when its exponential is taken; else it has been before. A factor beyond 1 could make infinities
-// of numbers.
+// The factor of a score when its exponential is taken. It is 1 if the score has been multiplied before. A factor beyond 1 could
+// make infinities of numbers.
 inline float late_scale(const AttentionHead& head) {
   return !head.mask.data && head.scale > 0 && head.scale <= 1 ? head.scale : 1;
 }

@@ -24,7 +24,7 @@ struct Numbers {
   float& operator[](int64_t i) const { return data[i * stride]; }
 };
 
-// What is added to the scores; null for nothing.
+// Added to the scores; null for nothing.
 struct Mask {
   const float* data;
   int64_t row_stride, column_stride;
@@ -47,7 +47,7 @@ struct AttentionGradients {
 
 inline constexpr int64_t kQueriesTogether = 256;  // at most, for which keys and values are laid out anew
 
-// Of the queries first .. last, kQueriesTogether at most, into their rows of `out` and `log_sums`.
+// Writes the rows of `out` and `log_sums` of the queries first .. last, kQueriesTogether at most.
 void attend(const AttentionHead& head, int64_t first, int64_t last, const WritableRows& out, const Numbers& log_sums,
             float* scratch);
 void attend_backward(const AttentionHead& head, const AttentionGradients& gradients, float* scratch);

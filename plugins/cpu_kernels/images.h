@@ -4,7 +4,7 @@
 
 namespace ltc::cpu {
 
-// Of one dim of a pool: in elements.
+// One dim of a pool. All members count elements.
 struct Window {
   int64_t size, stride, padding, dilation, in, out;
 };

@@ -20,7 +20,7 @@ class ImagesTest : public EachSet {
     return {size, stride, padding, dilation, in, (in + 2 * padding - dilation * (size - 1) - 1) / stride + 1};
   }
 
-  // Of the element in that row and column of a channel: a NaN wins, the last of them; of equal ones the first.
+  // The maximum for the result in that row and column of a channel. The last NaN wins, else the first of equal elements.
   template <typename Element>
   static Best best_of(const Pooling& pooling, int64_t row, int64_t column, Element element) {
     Best best;

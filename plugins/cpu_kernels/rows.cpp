@@ -21,7 +21,7 @@ constexpr int64_t kAhead = 512;  // elements that sums fetch ahead
 HWY_INLINE void load(Sixteen& lanes, const float* x) { lanes = Sixteen::load(x); }
 HWY_INLINE void load(float& one, const float* x) { one = *x; }
 
-// What is summed, of one element or of lanes.
+// The term of a sum, for one element or for lanes.
 struct Itself {
   template <typename T>
   HWY_INLINE void add(T& sum, const T& value) const {
@@ -150,7 +150,7 @@ inline float largest(const float* x, int64_t length) {
   return result;
 }
 
-// Of numbers that are not positive.
+// The exponential of a number that is not positive.
 inline float exp_below(float x) { return ltc_exp_within_f32(x < -105.f ? -105.f : x); }
 HWY_INLINE Sixteen exp_below(const Sixteen& x) {
   float each[kSixteen];

@@ -14,7 +14,7 @@ struct Normalized {
 // out[row] = scale times the sum of a row.
 void sum_rows(const float* x, int64_t rows, int64_t length, double scale, float* out);
 
-// Of at most kPiece elements.
+// The sum of at most kPiece elements.
 double sum_piece(const float* x, int64_t count);
 
 // Adds rows of `columns` elements that lie `stride` apart to `sums`.

@@ -63,7 +63,7 @@ void winograd_add_up_taps(const WinogradGradient& gradient, float* scratch);
 int64_t winograd_scratch(const WinogradConvolution& convolution);
 int64_t winograd_taps_scratch(const WinogradGradient& gradient);
 
-// Of a side of an image of results.
+// The number of tiles along a side of `results` elements.
 inline int64_t tiles_of(int64_t results) { return (results + 1) / 2; }
 
 // The columns of the points of taps are filled up to whole panels of two vectors.

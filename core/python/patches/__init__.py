@@ -13,7 +13,7 @@ import torch
 
 from .. import _C
 from . import backward, data_parallel, libraries, sharing, sparse_optimizers, torch_functions
-from .replacements import Placed, Replacement, difference
+from .replacements import Placed, Replacement, Unexpected, difference, restore
 
 # With these all patches have passed the tests.
 PYTORCH = ("2.13",)
@@ -26,10 +26,6 @@ class Patch(NamedTuple):
     guard: Callable[[], str]  # why this PyTorch must not be patched so; "" if it may
     install: Callable[[], None]  # raises Unexpected, with nothing changed, where something does not look as expected
     uninstall: Callable[[], None]  # raises Unexpected, with the patch in place, where somebody has patched the same since
-
-
-class Unexpected(RuntimeError):
-    """PyTorch or Python does not look as a patch expects."""
 
 
 def _native(name: str, purpose: str) -> Patch:
@@ -59,13 +55,7 @@ def _attributes(name: str, purpose: str, replacements: Callable[[], list[Replace
     def install():
         placed.extend(map(Placed, replacements()))
 
-    def uninstall():
-        if not all(one.is_there() for one in placed):
-            raise Unexpected("another library has patched the same place since")
-        while placed:
-            placed.pop().restore()
-
-    return Patch(name, purpose, guard, install, uninstall)
+    return Patch(name, purpose, guard, install, lambda: restore(placed))
 
 
 TABLE = (

@@ -6,15 +6,15 @@ Each is adapted when it is imported, or now if it has been.
 import functools
 import importlib.abc
 import importlib.util
-import inspect
 import sys
 
 import torch
 
 from .. import _C
+from .replacements import Placed, Replacement, restore
 
 
-_replaced = []  # (owner, name, original), in the order in which they were replaced
+_placed: list[Placed] = []
 
 
 def install() -> None:
@@ -25,10 +25,10 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    sys.meta_path.remove(_FINDER)
+    restore(_placed)
     _Finder.pending = {}
-    while _replaced:
-        setattr(*_replaced.pop())
+    if _FINDER in sys.meta_path:
+        sys.meta_path.remove(_FINDER)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -55,8 +55,7 @@ _FINDER = _Finder()
 
 
 def _set(owner, name: str, replacement) -> None:
-    _replaced.append((owner, name, inspect.getattr_static(owner, name)))
-    setattr(owner, name, replacement)
+    _placed.append(Placed(Replacement(owner, name, lambda original: replacement)))
 
 
 def _replace(module, name: str, replacement) -> None:

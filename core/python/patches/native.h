@@ -32,13 +32,13 @@ class Slot {
   }
 
   bool uninstall() {
-    if (!place_ || *place_ != own_) return false;
+    if (!is_there()) return false;
     *std::exchange(place_, nullptr) = original_;
     return true;
   }
 
-  bool is_installed() const { return place_; }
-  Pointer original() const { return original_; }  // also after uninstall(): a call may be on its way
+  bool is_there() const { return place_ && *place_ == own_; }  // installed, and nobody has replaced it since
+  Pointer original() const { return original_; }               // also after uninstall(): a call may be on its way
 
  private:
   Pointer* place_ = nullptr;

@@ -2,6 +2,8 @@
 // PyTorch's dispatcher. Everything else runs PyTorch's method: tensors of other devices, subclasses, modes, transforms, errors.
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <algorithm>
+
 #include "core/python/patches/native.h"
 #include "core/torch/dispatch/hot_ops.h"
 #include "core/torch/tensor/tensor.h"
@@ -52,18 +54,21 @@ struct Method {
   }
 
   static bool install(const char* name) { return slot.install(call_of_tensor_method(name), &call); }
-  static bool uninstall() { return !slot.is_installed() || slot.uninstall(); }
+  static bool is_there() { return slot.is_there(); }
+  static bool uninstall() { return slot.uninstall(); }
 };
 
 struct Row {
   const char* method;
   bool (*install)(const char* method);
+  bool (*is_there)();
   bool (*uninstall)();
 };
 
 template <Operator kOp, bool kReflected = false>
 constexpr Row row(const char* method) {
-  return {method, &Method<kOp, kReflected>::install, &Method<kOp, kReflected>::uninstall};
+  using This = Method<kOp, kReflected>;
+  return {method, &This::install, &This::is_there, &This::uninstall};
 }
 
 constexpr Row kRows[] = {row<Operator::kAdd>("__add__"),        row<Operator::kAdd, true>("__radd__"),
@@ -71,15 +76,18 @@ constexpr Row kRows[] = {row<Operator::kAdd>("__add__"),        row<Operator::kA
                          row<Operator::kMul, true>("__rmul__"), row<Operator::kDiv>("__truediv__")};
 
 bool uninstall_operators() {
-  bool all = true;
-  for (const Row& row : kRows) all = row.uninstall() && all;
-  return all;
+  if (!std::ranges::all_of(kRows, [](const Row& row) { return row.is_there(); })) return false;
+  for (const Row& row : kRows) row.uninstall();
+  return true;
 }
 
 bool install_operators() {
   g_tensor_type = reinterpret_cast<PyTypeObject*>(THPVariableClass);
-  for (const Row& row : kRows)
-    if (!row.install(row.method)) return uninstall_operators(), false;
+  for (const Row& row : kRows) {
+    if (row.install(row.method)) continue;
+    for (const Row& other : kRows) other.uninstall();  // those before this one
+    return false;
+  }
   return true;
 }
 

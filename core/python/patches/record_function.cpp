@@ -18,7 +18,7 @@ Slot<vectorcallfunc> g_enter, g_exit;
 // PyTorch's result for a label without callbacks. PyTorch does nothing at such a label's end.
 PyObject* g_unseen = nullptr;
 
-// Of others PyTorch may say that they are no text.
+// PyTorch may refuse another object as no text.
 bool is_text(PyObject* object) { return PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object); }
 
 PyObject* enter(PyObject* function, PyObject* const* args, size_t count, PyObject* keywords) {
@@ -37,10 +37,11 @@ bool is_unseen(const py::object& record) {
   return !value.toCustomClass<PythonRecordFunction>()->record.isActive();
 }
 
-// Null for what is no function of C++.
+// Null if the object is no function of C++ that is called by vectorcall.
 vectorcallfunc* call_of(const py::object& function) {
   if (!Py_IS_TYPE(function.ptr(), &PyCFunction_Type)) return nullptr;
-  return &reinterpret_cast<PyCFunctionObject*>(function.ptr())->vectorcall;
+  vectorcallfunc* const call = &reinterpret_cast<PyCFunctionObject*>(function.ptr())->vectorcall;
+  return *call ? call : nullptr;
 }
 
 bool install_record_function() try {
@@ -59,7 +60,7 @@ bool install_record_function() try {
 }
 
 // Labels that are open now may end later: the end of one that nobody sees is nothing with PyTorch's function either.
-bool uninstall_record_function() { return g_enter.uninstall() && g_exit.uninstall(); }
+bool uninstall_record_function() { return g_enter.is_there() && g_exit.is_there() && g_enter.uninstall() && g_exit.uninstall(); }
 
 }  // namespace
 

@@ -4,6 +4,10 @@ import inspect
 from typing import Any, Callable, NamedTuple
 
 
+class Unexpected(RuntimeError):
+    """PyTorch or Python does not look as a patch expects."""
+
+
 class Replacement(NamedTuple):
     """``owner.name``, or ``owner[name]`` of a dict, becomes ``make(original)``."""
 
@@ -40,6 +44,14 @@ class Placed:
             self.owner[self.name] = value
         else:
             setattr(self.owner, self.name, value)
+
+
+def restore(placed: list[Placed]) -> None:
+    """Take them back, the last one first, and empty the list. Raises ``Unexpected``, with all in place, if one was replaced since."""
+    if not all(one.is_there() for one in placed):
+        raise Unexpected("another library has patched the same place since")
+    while placed:
+        placed.pop().restore()
 
 
 def difference(replacement: Replacement) -> str:

@@ -14,7 +14,7 @@ struct Roots {
   torch::autograd::variable_list gradients;
 };
 
-// Of a subclass PyTorch may want to know more.
+// Null for a subclass too: PyTorch may have to look at it.
 const at::Tensor* plain_tensor(PyObject* object) {
   if (Py_TYPE(object) != reinterpret_cast<PyTypeObject*>(THPVariableClass)) return nullptr;
   const at::Tensor& tensor = THPVariable_Unpack(object);

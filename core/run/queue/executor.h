@@ -76,7 +76,7 @@ class DeviceExecutor {
   DeviceMemory& memory_;
   const TypeDemotion demotion_;
   const size_t pending_limit_;
-  // What an asynchronous device may still work on: runs, and transfers that read host memory.
+  // Runs that an asynchronous device may still work on, and transfers that may still read host memory.
   std::deque<std::shared_ptr<Completion>> pending_;
   std::deque<std::pair<std::shared_ptr<Completion>, size_t>> uploading_;  // and how many bytes
   size_t uploading_bytes_ = 0;

@@ -1,14 +1,10 @@
 // The one queue of a device: a thread that hands work to the plugin in the order in which it was submitted.
 //
 // Everything that touches the device goes through here, so the plugin sees transfers and runs one after the other, and what is
-// submitted first runs first. The thread starts at the first submission and ends with stop().
-// Short work is done at once by who submits it, if the queue is idle: waking the thread would cost more than the work. Where it
-// comes at the rate of small steps the thread spins instead and does it beside what the program does next.
+// submitted first runs first. It joins the thread and the order (task_queue.h) with the work on the plugin (executor.h), whose
+// headers say more of threads, signals and errors.
 // Threads: all members from any thread, except where stated.
-// Errors: of a submission's own work ride in the buffers that it was to produce and are thrown by download(). Work that read
-//   such a buffer fails with the same error without running; later work goes on. A run that names its step is repeated op by op
-//   (recovery.h): only what depends on the op that failed is lost.
-// Signals: what waits in a thread of the program throws what check_interrupt() throws; what was submitted goes on.
+// Errors: download() throws those of the work that was to produce the buffer.
 #pragma once
 
 #include <memory>

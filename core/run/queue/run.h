@@ -24,7 +24,7 @@ struct Run {
   Undo undo = {};
   std::exception_ptr refusal = {};
 
-  // Of the program's params, by their order.
+  // The value of the program's param `i`.
   const BufferRef& input(size_t i) const { return inputs[step ? step->buffers[i] : i]; }
   const Scalar& scalar(size_t i) const { return scalars[step ? step->scalars[i] : i]; }
 };

@@ -1,5 +1,5 @@
-// What the plugin knows of operators beyond their schemas: a row each (op_traits.cpp), read by the passes that choose kernels,
-// threads and layouts.
+// Facts about operators beyond their schemas: a row each (op_traits.cpp). The passes that choose kernels, threads and layouts
+// read them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ enum class OperandLayout : uint8_t {
   kPacked,    // row-major or channels last: through other strides it rounds what is between to the operands' type
 };
 
-// What multiplies matrices: each element of one operand or result, with each of another but for its first dims.
+// The cost of multiplying matrices: each element of one operand or result, with each of another but for its first dims.
 struct ProductCost {
   size_t left;
   bool left_is_result;
