@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "core/python/source_lines.h"
+#include "core/run/device/device_table.h"
 #include "core/torch/tensor/current_device.h"
 #include "core/torch/tensor/tensor.h"
 
@@ -64,7 +65,7 @@ int recording_modes() {
 }
 
 TensorArguments arguments(int device, std::vector<at::Tensor> tensors) {
-  return TensorArguments(LazyDevice::get(static_cast<uint32_t>(device)), std::move(tensors));
+  return TensorArguments(DeviceTable::instance().get(static_cast<uint32_t>(device)), std::move(tensors));
 }
 
 }  // namespace

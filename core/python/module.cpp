@@ -14,6 +14,7 @@
 #include "core/report/fallback_policy.h"
 #include "core/report/misses.h"
 #include "core/report/timeline.h"
+#include "core/run/device/device_table.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/process_end.h"
 #include "core/torch/dispatch/infer.h"
@@ -31,7 +32,7 @@ using ReleaseGil = py::call_guard<py::gil_scoped_release>;
 
 // The devices that `index` names: one, or all in use for None.
 void for_devices(std::optional<int> index, void (*visit)(ltc::LazyDevice&)) {
-  index ? visit(ltc::LazyDevice::get(static_cast<uint32_t>(*index))) : ltc::LazyDevice::for_each(visit);
+  index ? visit(ltc::DeviceTable::instance().get(static_cast<uint32_t>(*index))) : ltc::DeviceTable::instance().for_each(visit);
 }
 
 void sync_devices(std::optional<int> index, bool wait) {
@@ -51,7 +52,7 @@ void end_process() {
     if (PyGILState_Check()) PyEval_SaveThread();
   };
   ltc::stop_other_threads(release_gil, std::chrono::milliseconds(500));
-  ltc::LazyDevice::rest();
+  ltc::DeviceTable::instance().rest();
 }
 
 py::list timeline_events(const std::vector<ltc::timeline::Event>& events) {
@@ -76,7 +77,7 @@ py::list op_rows() {
 }
 
 py::dict device_properties(int index) {
-  const ltc::host::DeviceInfo& info = ltc::LazyDevice::get(static_cast<uint32_t>(index)).queue().device().info();
+  const ltc::host::DeviceInfo& info = ltc::DeviceTable::instance().get(static_cast<uint32_t>(index)).queue().device().info();
   py::dict result;
   result["name"] = info.name;
   result["total_memory"] = info.memory_bytes;
@@ -147,7 +148,8 @@ PYBIND11_MODULE(_C, m) {
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
   m.def("end_process", &end_process, ReleaseGil());
   m.def(
-      "graph_text", [](int device) { return ltc::LazyDevice::get(static_cast<uint32_t>(device)).trace_text(); }, ReleaseGil());
+      "graph_text", [](int device) { return ltc::DeviceTable::instance().get(static_cast<uint32_t>(device)).trace_text(); },
+      ReleaseGil());
 
   m.def(
       "device_count", [] { return static_cast<int>(ltc::device_count()); }, ReleaseGil());

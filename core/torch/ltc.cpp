@@ -9,6 +9,7 @@
 
 #include "core/base/env.h"
 #include "core/report/fallback_policy.h"
+#include "core/run/device/device_table.h"
 #include "core/run/front_end.h"
 #include "core/run/process/fork.h"
 #include "core/torch/dispatch/host_segment.h"
@@ -70,11 +71,11 @@ void register_device() {
 }
 
 void mark_step() {
-  LazyDevice::for_each([](LazyDevice& device) { device.sync(metrics::kMarkStep); });
+  DeviceTable::instance().for_each([](LazyDevice& device) { device.sync(metrics::kMarkStep); });
 }
 
 void wait_device_ops() {
-  LazyDevice::for_each([](LazyDevice& device) {
+  DeviceTable::instance().for_each([](LazyDevice& device) {
     device.wait();
     check_assertions(device);
   });
@@ -85,7 +86,7 @@ std::vector<std::string> counter_names() { return metrics::counter_names(); }
 std::string metrics_report() { return metrics::report(); }
 void reset_metrics() { metrics::reset(); }
 void shut_down() {
-  LazyDevice::shut_down();
+  DeviceTable::instance().shut_down();
   if (!forked()) log_fallback_summary();
 }
 

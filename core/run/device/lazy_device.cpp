@@ -1,15 +1,11 @@
 #include "core/run/device/lazy_device.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/build_program.h"
 #include "core/compile/lowering/precision.h"
-#include "core/host/registry.h"
 #include "core/ir/text.h"
 #include "core/report/fallback_policy.h"
 #include "core/report/misses.h"
@@ -30,36 +26,7 @@ constexpr uint32_t kQuickRuns = 8;  // of a program compiled with little effort,
 // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
 constexpr size_t kLongTrace = 1u << 15;
 
-constexpr std::chrono::milliseconds kForEver = std::chrono::milliseconds::max();
-constexpr std::chrono::seconds kPatienceAtEnd{5};  // with a thread that opens a device
-
-struct Devices {
-  std::timed_mutex mutex;
-  std::vector<std::unique_ptr<LazyDevice>> by_ordinal;
-};
-
 constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program an earlier process has compiled
-
-// Whether the calling thread is opening a device, and holds that mutex: a driver may end the process there.
-LTC_THREAD_LOCAL constinit bool t_opens_device = false;
-
-struct Opening {
-  Opening() { t_opens_device = true; }
-  ~Opening() { t_opens_device = false; }
-};
-
-// Of the main thread. Only drains: the end of that thread need not be the process'.
-struct DrainedAtEnd {
-  ~DrainedAtEnd() {
-    LazyDevice::for_each([](LazyDevice& device) { device.wait(); });
-  }
-};
-
-// Leaked: storages may be destroyed after static objects.
-Devices& devices() {
-  static auto* instance = new Devices();
-  return *instance;
-}
 
 void count_compile(CompiledProgram::Source source) {
   switch (source) {
@@ -72,61 +39,6 @@ void count_compile(CompiledProgram::Source source) {
 }
 
 }  // namespace
-
-LazyDevice& LazyDevice::get(uint32_t ordinal) {
-  Devices& all = devices();
-  const auto lock = lock_in_slices(all.mutex);
-  if (ordinal < all.by_ordinal.size() && all.by_ordinal[ordinal]) [[likely]]
-    return *all.by_ordinal[ordinal];
-  refuse_after_fork();
-  const Opening opening;
-  auto& registry = host::Registry::instance();
-  const uint32_t count = registry.device_count();
-  if (ordinal >= count) fail(Code::kInvalidArgument, "there is no device ltc:", ordinal, ": the loaded backends have ", count);
-  watch_forks();
-  all.by_ordinal.resize(count);
-  all.by_ordinal[ordinal] = std::make_unique<LazyDevice>(ordinal, registry.open(ordinal));
-  // Handlers run in the reverse order: before those of whatever the plugin has made until now, which its work may need. What the
-  // work makes itself (oneDNN's table of primitives) goes before; but the objects of the thread that calls exit() go first.
-  std::atexit([] { shut_down(); });
-  if (getpid() == gettid()) thread_local const DrainedAtEnd drained;
-  return *all.by_ordinal[ordinal];
-}
-
-LazyDevice* LazyDevice::find(uint32_t ordinal) {
-  Devices& all = devices();
-  const std::unique_lock lock(all.mutex, std::try_to_lock);
-  return lock && ordinal < all.by_ordinal.size() ? all.by_ordinal[ordinal].get() : nullptr;
-}
-
-uint32_t LazyDevice::count() { return host::Registry::instance().device_count(); }
-
-// None where another thread is opening one for longer than that.
-std::vector<LazyDevice*> LazyDevice::in_use(std::chrono::milliseconds patience) {
-  std::unique_lock lock(devices().mutex, std::defer_lock);
-  for (auto waited = 0 * kWaitSlice; !t_opens_device && !lock.try_lock_for(kWaitSlice); check_interrupt()) {
-    if ((waited += kWaitSlice) > patience) return {};
-  }
-  std::vector<LazyDevice*> open;
-  for (const auto& device : devices().by_ordinal) {
-    if (device) open.push_back(device.get());
-  }
-  return open;
-}
-
-void LazyDevice::for_each(void (*visit)(LazyDevice&)) {
-  for (LazyDevice* device : in_use(kForEver)) visit(*device);
-}
-
-void LazyDevice::rest() {
-  if (forked()) return;
-  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->queue_.rest();
-}
-
-void LazyDevice::shut_down() {
-  if (forked()) return;
-  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->queue_.stop();
-}
 
 LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
     : ordinal_(ordinal), is_eager_(env::is_set(env::kEager)), queue_(std::move(device), kRunWindow), cache_(kCachedPrograms) {

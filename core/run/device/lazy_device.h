@@ -27,17 +27,6 @@ struct Captured;
 
 class LTC_API LazyDevice {
  public:
-  // The device of that ordinal; the first use of any loads the plugins that LTC_BACKEND names. Throws what that throws, and
-  // Error(kInvalidArgument) with both numbers for an ordinal that no plugin has.
-  static LazyDevice& get(uint32_t ordinal);
-  static LazyDevice* find(uint32_t ordinal);         // null if it is not in use yet, or somebody is just opening one; never waits
-  static uint32_t count();                           // loads the plugins too
-  static void for_each(void (*visit)(LazyDevice&));  // those in use
-  // For the end of the process: rest() drains the queues and ends their threads, which later work begins again; after shut_down()
-  // there is no later work. The latter waits for no device that is just being opened.
-  static void rest();
-  static void shut_down();
-
   // `ordinal` among this process' devices.
   LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device);
 
@@ -97,7 +86,6 @@ class LTC_API LazyDevice {
   std::vector<BufferRef> run(std::string_view reason, bool is_awaited);
   std::vector<BufferRef> run_step(bool is_awaited);
   bool has_records();
-  static std::vector<LazyDevice*> in_use(std::chrono::milliseconds patience);
   static void collect_roots(const TraceState& trace_state, std::vector<Root>& roots);
   void cut(PendingStep& step);
   size_t limit_after(size_t length) const;

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "core/run/device/device_table.h"
 #include "core/run/testing/queue_test_support.h"
 
 namespace ltc {
@@ -17,8 +18,8 @@ class ProcessEndTest : public ::testing::Test {
 
 void use_device(const char* plugin) {
   setenv("LTC_BACKEND", plugin_path(plugin).c_str(), 1);
-  std::atexit([] { LazyDevice::shut_down(); });
-  LazyDevice& device = LazyDevice::get(0);
+  std::atexit([] { DeviceTable::instance().shut_down(); });
+  LazyDevice& device = DeviceTable::instance().get(0);
   auto* storage = new LazyStorage(device);
   BufferRef buffer = device.queue().upload(host_value({1, 2}));
   const TypeId type = buffer->type;

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "core/host/registry.h"
+#include "core/run/device/device_table.h"
 #include "core/run/process/process_end.h"
 #include "core/torch/tensor/current_device.h"
 #include "core/torch/tensor/memory.h"
@@ -176,7 +177,7 @@ DType to_dtype(c10::ScalarType type) {
 
 uint32_t ordinal_of(c10::Device device) { return static_cast<uint32_t>(device.has_index() ? device.index() : current_device()); }
 
-LazyDevice& lazy_device(c10::Device device) { return LazyDevice::get(ordinal_of(device)); }
+LazyDevice& lazy_device(c10::Device device) { return DeviceTable::instance().get(ordinal_of(device)); }
 
 LazyDevice& lazy_device(const at::TensorBase& tensor) { return lazy_storage(tensor.unsafeGetTensorImpl()).device(); }
 

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/run/device/device_table.h"
 #include "core/torch/autograd/backward_engine.h"
 #include "core/torch/capture/captured_function.h"
 #include "core/torch/ltc.h"
@@ -91,7 +92,7 @@ TEST(Threads, twenty_call_one_captured_function) {
   register_device();
   const at::NoGradGuard no_grad;
   const at::Tensor shared = at::arange(6, at::TensorOptions(kDevice).dtype(at::kFloat));
-  const auto arguments = [&](const at::Tensor& own) { return TensorArguments(LazyDevice::get(0), {shared, own}); };
+  const auto arguments = [&](const at::Tensor& own) { return TensorArguments(DeviceTable::instance().get(0), {shared, own}); };
   FunctionCapture capture(arguments(at::zeros({6}, kDevice)));
   at::Tensor own = capture.placeholders()[1];
   own.add_(1);

@@ -14,6 +14,7 @@
 #include <ATen/ops/neg.h>
 #include <ATen/ops/resize_native.h>
 
+#include "core/run/device/device_table.h"
 #include "core/torch/tensor/assertions.h"
 #include "core/torch/tensor/geometry.h"
 #include "core/torch/tensor/tensor_geometry.h"
@@ -119,7 +120,7 @@ at::Tensor try_fast_upload(const at::Tensor& cpu, c10::Device device) {
                                           c10::getAutogradRelatedKeySetFromBackend(c10::BackendComponent::CPUBit);
   if (cpu.key_set() != keys || !nothing_intercepts()) return {};
   if (cpu.unsafeGetTensorImpl()->autograd_meta() || !cpu.is_contiguous() || cpu.nbytes() > kSmall) return {};
-  LazyDevice* const used = LazyDevice::find(ordinal_of(device));
+  LazyDevice* const used = DeviceTable::instance().find(ordinal_of(device));
   return used ? to_lazy(*used, cpu) : at::Tensor();
 }
 
