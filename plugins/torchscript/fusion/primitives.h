@@ -1,6 +1,7 @@
-// What tiles compute, element by element: one row per primitive, over vectors of floats `a`, `b` and `c` for the kernels that are
-// there from the start (tile_kernels.cpp), and as a formula of plugins/kernels (op_table.h) for compiled ones. Both give the same
-// bits; a primitive without a formula is not compiled. Truth is 1 and falsehood 0.
+// The primitives of tiles, element by element. A row has an expression over vectors of floats `a`, `b` and `c` for the kernels
+// that are there from the start (tile_kernels.cpp), and a formula of plugins/kernels (op_table.h) for compiled ones. Both give
+// the same bits. Truth is 1 and falsehood 0. Primitives without a formula are not compiled: powers, sines and base-2 logarithms
+// have ATen's bits, which come from the Sleef inside libtorch.
 #pragma once
 #include <cstdint>
 

@@ -12,7 +12,7 @@
 namespace ltc::torchscript {
 namespace {
 
-// What is less stays in the second-level cache between two loops, and whole rows are added up faster than rows tile by tile.
+// A smaller operand stays in the second-level cache between two loops, and whole rows are added up faster than rows tile by tile.
 constexpr int64_t kLeastElements = 1 << 17;
 
 }  // namespace

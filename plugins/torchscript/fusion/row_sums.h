@@ -1,4 +1,5 @@
 // Sums and means of rows that join the element-wise cluster whose result they add up, so that it need not be written and read.
+// Partial sums are added in double, so results depend neither on threads nor on compiled kernels.
 #pragma once
 #include <torch/csrc/jit/ir/ir.h>
 

@@ -109,6 +109,7 @@ std::optional<uint64_t> layouts_seed() {
   return seed;
 }
 
+// One value of four stays as its kernel made it, so that expanded values and in-place operators occur too.
 at::Tensor in_random_layout(const at::Tensor& self, int64_t seed) {
   std::mt19937_64 random(static_cast<uint64_t>(seed));
   const bool is_value = self.defined() && self.layout() == at::kStrided && self.device().is_cpu() && !self.is_quantized() &&
