@@ -1,4 +1,4 @@
-// What a device does through its slots, with good plugins and with bad ones.
+// Devices through their slots, with good plugins and with bad ones.
 #include <chrono>
 #include <cmath>
 #include <thread>

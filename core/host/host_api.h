@@ -1,4 +1,4 @@
-// What the host offers to a plugin: the ltc_host_api of one plugin instance.
+// The functions that the host offers to a plugin: the ltc_host_api of one plugin instance.
 #pragma once
 
 #include <atomic>

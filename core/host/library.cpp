@@ -135,7 +135,7 @@ std::string own_folder() {
   Dl_info info{};
   std::filesystem::path file;
   if (::dladdr(reinterpret_cast<void*>(&own_folder), &info) && info.dli_fname) file = info.dli_fname;
-  // Of the main program dladdr gives argv[0], which need not be a path.
+  // For the main program dladdr gives argv[0], which need not be a path.
   std::error_code error;
   if (!file.has_parent_path()) file = std::filesystem::read_symlink("/proc/self/exe", error);
   const auto resolved = std::filesystem::canonical(file, error);

@@ -1,4 +1,4 @@
-// A plugin instance: the ladder from a file to a checked table. What its devices do is in plugin_device.cpp.
+// A plugin instance: the ladder from a file to a checked table. plugin_device.cpp has its devices.
 #include "core/host/plugin.h"
 
 #include <algorithm>

@@ -31,7 +31,7 @@ inline constexpr uint64_t kForever = LTC_FOREVER;  // a timeout
 // PyTorch numbers and counts the devices of a kind in 8 bits with sign.
 inline constexpr uint32_t kMostDevices = INT8_MAX;
 
-// What a plugin says of itself (ltc_plugin_info), copied.
+// A plugin's description of itself (ltc_plugin_info), copied.
 struct PluginInfo {
   std::string name, version, build_id;
   std::string why_no_device;  // for device_count 0
@@ -40,7 +40,7 @@ struct PluginInfo {
   uint32_t opset = 0;       // the newest op-set version whose ids it knows
 };
 
-// What a device says of itself (ltc_device_info), copied.
+// A device's description of itself (ltc_device_info), copied.
 struct DeviceInfo {
   std::string name;
   std::string fingerprint;    // part of the disk cache's key

@@ -1,4 +1,4 @@
-// What an open device does, one method per slot of the table.
+// An open device: one method per slot of the table.
 #include <algorithm>
 #include <array>
 #include <bit>

@@ -20,8 +20,8 @@ inline constexpr const char* kDefaultBackend = "torchscript";
 // The entries of LTC_BACKEND, trimmed, empty ones dropped; the default where none is left.
 std::vector<std::string> parse_backends(std::string_view list);
 
-// Whether the process has more rights than its user (set-uid and the like). What the user's environment points to is not loaded
-// then.
+// Whether the process has more rights than its user (set-uid and the like). Such a process loads nothing that the user's
+// environment points to.
 bool running_elevated();
 
 // The folders to search, in order, from the environment; `own` is the last. LTC_PLUGIN_PATH is ignored in an elevated process.

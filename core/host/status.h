@@ -50,7 +50,8 @@ class UnsupportedNode : public NodeError {
       : NodeError(Code::kUnsupported, plugin, slot, said, node) {}
 };
 
-// The plugin's answer breaks the contract: it threw, or what it gave cannot be used. What it was given must be taken as consumed.
+// The plugin's answer breaks the contract: it threw, or its result cannot be used. The host must take the arguments of the call
+// as consumed.
 class BrokenContract : public PluginError {
  public:
   BrokenContract(std::string_view plugin, std::string_view what) : PluginError(Code::kInternal, plugin, "", what) {}

@@ -1,4 +1,4 @@
-// What the program has asked for since the last barrier: a flat array of fixed-size records, appended to by recording.
+// The ops that the program has asked for since the last barrier: a flat array of fixed-size records. Recording appends to it.
 //
 // A value is named by the index of its record. A node of n results takes n consecutive records, the first being the node itself.
 // The hash runs along while recording, so that a barrier finds a known trace without walking it; equality is then checked in

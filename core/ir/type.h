@@ -12,7 +12,7 @@
 
 namespace ltc {
 
-// What a type is known by.
+// The fields that tell types apart.
 struct TypeKey {
   DType dtype;
   std::span<const int64_t> sizes, strides;

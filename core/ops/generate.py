@@ -73,7 +73,7 @@ def header(rows):
     entries = " \\\n".join(f'  X({row.id}, {row.tier.upper()}, {row.identifier}, "{row.name}")' for row in rows)
     return f"""/* Generated from core/ops/op_table.inc by core/ops/generate.py: do not edit.
  *
- * The op set: ids and names of ops. What each op means: docs/opset.md. An id is never changed and never given to another op. */
+ * The op set: ids and names of ops. docs/opset.md defines each op. An id is never changed and never given to another op. */
 /* clang-format off */
 #ifndef LTC_OPSET_H
 #define LTC_OPSET_H

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kMostVariants = 128;
 
-// Of exactly these types: a subclass may mean something else.
+// A number of exactly one of these types: a subclass may mean something else.
 std::optional<NumberOperand> number_of(py::handle value) {
   if (PyFloat_CheckExact(value.ptr())) return NumberOperand::of(PyFloat_AS_DOUBLE(value.ptr()));
   if (!PyLong_CheckExact(value.ptr())) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<NumberOperand> number_of(py::handle value) {
   return overflow ? std::nullopt : std::optional(NumberOperand::of(integer));
 }
 
-// Of a list or a tuple.
+// The items of a list or a tuple.
 std::span<PyObject* const> items(const py::object& sequence) {
   return {PySequence_Fast_ITEMS(sequence.ptr()), static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence.ptr()))};
 }
@@ -58,7 +58,7 @@ int place_of_call(const py::list& values) {
   return device.value_or(current_device());
 }
 
-// What a thread is set to that changes what the same calls record.
+// Settings of the thread that change the ops that the same calls record.
 int recording_modes() {
   const auto autocast = static_cast<int>(at::autocast::get_autocast_dtype(kLtc)) * 2 + at::autocast::is_autocast_enabled(kLtc);
   return autocast << 8 | static_cast<int>(c10::get_default_dtype_as_scalartype());

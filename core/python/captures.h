@@ -16,8 +16,8 @@ class Captures {
  public:
   explicit Captures(int device) : device_(device) {}
 
-  // What the function gives for `args`, or None where such a call was not captured yet: then begin(), the function on what it
-  // returns, and finish() or abandon().
+  // The function's results for `args`, or None where such a call was not captured yet. Then call begin(), the function on the
+  // placeholders that it returns, and finish() or abandon().
   pybind11::object call(std::span<PyObject* const> args);
   pybind11::list begin(const pybind11::list& args);
   // `fixed`: the positions of numbers that the function may have done more with than hand them to ops.

@@ -53,7 +53,7 @@ std::string line_text(const std::string& file, int line) { return cat(shorten(fi
 
 #if LTC_KNOWS_FRAMES
 
-// What is known of an instruction that called into us: the user's line, or one of these.
+// The meaning of an instruction that called into us: the user's line, or one of these.
 constexpr LocationId kUnknown = 0, kLibrary = 1u << 30, kEngine = kLibrary + 1;
 
 // Instructions that were met, by address, a table per thread so that nobody waits. Code objects that were met are kept alive, so

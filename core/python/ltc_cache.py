@@ -45,7 +45,7 @@ def begin_of(path: Path, size: int) -> bytes:
 
 
 def inspect(path: Path) -> tuple[str, str]:
-    """What the file says it is, and what is wrong with it; one of the two is empty."""
+    """The file's description of itself, and its fault; one of the two is empty."""
     if wrong := distrust(path):
         return "", wrong
     head = begin_of(path, HEAD.size)

@@ -10,7 +10,7 @@ namespace ltc {
 // instead of a line.
 void record_source_lines(std::vector<std::string> library_folders);
 
-// What the calling thread records from now on has this line; empty: the line of its own program again.
+// Gives this line to the ops that the calling thread records from now on; empty: the line of its own program again.
 void set_known_line(std::string_view line);
 
 }  // namespace ltc

@@ -22,7 +22,8 @@ void check_fallbacks(const Program& program);
 // the overload, and FallbackBytes.
 void count_fallback(std::string_view op, int64_t bytes);
 
-// Counts the nodes of a host step that has run. What crosses its border is on the account of the node that reads or makes it.
+// Counts the nodes of a host step that has run. Bytes that cross its border are on the account of the node that reads or makes
+// them.
 void count_host_step(const Graph& graph);
 
 // The account of one op, since metrics::reset().

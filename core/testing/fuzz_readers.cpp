@@ -1,5 +1,5 @@
-// What reads bytes from outside, fed with damaged ones: a graph and a program in binary form, a file of the disk cache, a graph
-// as text. Each must answer with an Error or with something that can be used, whatever the bytes; sanitizers watch.
+// Feeds damaged bytes to all readers of bytes from outside: of a graph and a program in binary form, a file of the disk cache, a
+// graph as text. Each must answer with an Error or with something that can be used, whatever the bytes; sanitizers watch.
 //
 // Built by clang with -fsanitize=fuzzer (LTC_LIBFUZZER) libFuzzer chooses the inputs. Otherwise main() damages sound ones:
 //   ltc_fuzz_readers [RUNS [SEED]]

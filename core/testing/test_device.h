@@ -1,4 +1,4 @@
-/* The device of the test plugin: its objects, its queue, its events. What the slots do with them is in test_plugin.c. */
+/* The device of the test plugin: its objects, its queue, its events. test_plugin.c has the slots. */
 #ifndef LTC_TEST_DEVICE_H
 #define LTC_TEST_DEVICE_H
 

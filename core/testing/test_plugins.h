@@ -1,4 +1,4 @@
-// The test plugins, as the tests find them. What each does: test_plugin.c.
+// Paths of the test plugins. test_plugin.c describes each.
 #pragma once
 
 #include <memory>

@@ -22,8 +22,8 @@ namespace ltc {
 
 namespace {
 
-// A plugin that calls PyTorch must not be seen by the caller's dispatch modes. What a thread excludes does no harm: it is what
-// kernels exclude for what they call.
+// A plugin that calls PyTorch must not be seen by the caller's dispatch modes. Excluded keys do no harm: kernels exclude them for
+// the kernels that they call.
 bool nothing_intercepts_thread() {
   return (c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set).empty();
 }

@@ -1,4 +1,4 @@
-// What the plugin claims of a graph.
+// The nodes of a graph that the plugin claims.
 #pragma once
 
 #include <cstdint>

@@ -178,7 +178,7 @@ class SlotPlan {
     return slot_of_[value] = static_cast<uint32_t>(program_.slots.size() - 1);
   }
 
-  // What no step reads goes after the first one.
+  // A slot that no step reads is released after the first one.
   void add_releases() {
     if (program_.steps.empty()) return;
     std::vector<size_t> last(program_.slots.size(), 0);

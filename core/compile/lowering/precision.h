@@ -1,5 +1,5 @@
-// What the program lets products and convolutions round on their way (LTC_PRODUCTS_IN_TF32 and its kind): part of what a program
-// is identified by on devices whose plugin asks for it.
+// How far products and convolutions may round on their way, by the program's flags (LTC_PRODUCTS_IN_TF32 and its kind). The flags
+// are a part of a program's identity on devices whose plugin asks for them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a cached trace runs: steps over slots, each of which holds one buffer during a run.
+// The program of a cached trace: steps over slots. A slot holds one buffer during a run.
 //
 // Immutable once built; any number of runs may use it at once. Gone before the device that it was compiled for.
 #pragma once

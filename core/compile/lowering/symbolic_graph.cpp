@@ -107,7 +107,8 @@ std::optional<SymbolicGraph> SymbolicGraph::unify(const SymbolicGraph& then, con
     if (i < now.sizes && std::min(then.example_[i], now.numbers[i]) < 2) return std::nullopt;
     result.changed_.push_back(i);
   }
-  // What the program is given goes first, the rest follows from it; the smallest first, larger ones may be its multiples.
+  // Numbers that the program is given go first, since the rest follows from them. Smaller ones go first, since larger ones may be
+  // their multiples.
   std::ranges::stable_sort(result.changed_, {}, [&](uint32_t i) { return std::pair(i >= now.param_sizes, now.numbers[i]); });
   for (const uint32_t i : result.changed_) {
     ltc_symbolic_number number = result.formula(now, then, i);

@@ -1,4 +1,4 @@
-// What a plugin that understands symbolic sizes (ltc/symbolic.h) has compiled: found again for graphs of other sizes.
+// Programs of a plugin that understands symbolic sizes (ltc/symbolic.h), found again for graphs of other sizes.
 //
 // Size: at most `capacity` entries, and at most `limit_bytes` by an estimate, but always the newest one. The least recently used
 // leaves first.

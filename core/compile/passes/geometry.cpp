@@ -15,7 +15,7 @@ int64_t product(std::span<const int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
 }
 
-// A chain of view ops under construction. What would change nothing is left out.
+// A chain of view ops under construction. It leaves out ops that would change nothing.
 class Chain {
  public:
   explicit Chain(Dims sizes) : sizes_(std::move(sizes)) {}

@@ -31,7 +31,7 @@ int64_t dot(const Dims& index, const Dims& strides) {
   return std::inner_product(index.begin(), index.end(), strides.begin(), int64_t{0});
 }
 
-// What the ops of this pass mean, one element at a time.
+// The meaning of the ops of this pass, one element at a time.
 class Reference {
  public:
   explicit Reference(const Graph& graph) : graph_(graph) {}

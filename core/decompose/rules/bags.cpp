@@ -73,7 +73,7 @@ Results embedding_bag(const Call& call) {
     result = put_along(rows, 0, bags.of_index, bags.count);
     if (mode == kMean) result = result / cast(reshape(maximum(bags.size, 1), {bags.count, 1}), result.dtype());
   }
-  // What else the CPU gives depends on its way of computing; only the backward reads it.
+  // The CPU's other results depend on its way of computing; only the backward reads them.
   const auto filled = [&](size_t i, Val value) {
     if (!call.wants(i)) return Val();
     const Ints& sizes = call.result(i).sizes;

@@ -49,7 +49,7 @@ Val j1(Val x) {
   return where(x < 0, -value, value);
 }
 
-// What is defined above 0 only, where it begins at an infinity.
+// A function that is defined above 0 only, and begins there at an infinity.
 Val above_zero(Val x, double at_zero, Val value) {
   return where(x > 0, value, where(x == 0, full_like(x, at_zero), full_like(x, kNan)));
 }

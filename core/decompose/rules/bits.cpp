@@ -1,4 +1,4 @@
-// What is made of bits and of whole numbers.
+// Rules of ops on bits and whole numbers.
 #include "core/decompose/rules/families.h"
 
 namespace ltc::decompose {

@@ -193,7 +193,7 @@ Val order_of(Val pivots, int64_t rows) {
   return order;
 }
 
-// What is not asked for is empty.
+// Results that are not asked for are empty.
 Results lu_unpack(const Call& call) {
   const Val both = call.tensor("LU_data"), pivots = call.tensor("LU_pivots");
   const bool data = call.flag("unpack_data"), exchanges = call.flag("unpack_pivots");
@@ -237,7 +237,7 @@ Val sign_of_permutation(const Lu& lu) {
   return cast(1 - (moves & 1) * 2, lu.both.dtype());
 }
 
-// What a determinant of no rows is, and results of an empty batch.
+// The determinant of no rows is one; the results of an empty batch are empty.
 Results ones_first(const Call& call) {
   Results results = zeros_of(call);
   if (call.wants(0)) results.values[0] = full(call.builder(), call.result(0).dtype, call.result(0).sizes, int64_t{1});

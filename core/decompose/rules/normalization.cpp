@@ -21,7 +21,7 @@ Val normalize_backward(Val g, Val x_hat, Val rstd, const Ints& dims) {
   return (g - mean(g, dims, true) - x_hat * mean(g * x_hat, dims, true)) * rstd;
 }
 
-// Of no elements: deviations of nothing are NaN, all else, as much as there is of it, is 0. `deviation`: that result.
+// The results if there are no elements: result `deviation` is NaN, as the deviation of nothing; all others are 0.
 Results of_nothing(const Call& call, size_t deviation = SIZE_MAX) {
   Results results = zeros_of(call);
   if (call.wants(deviation)) results.values[deviation] = full_like(results.values[deviation], kNan);

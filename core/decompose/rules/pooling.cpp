@@ -61,7 +61,7 @@ Results max_pool_backward(const Call& call) {
   return reshape(scatter_add(zeros, 1, reshape(index, {planes, windows}), reshape(g, {planes, windows})), x.sizes());
 }
 
-// What the sum over each window is divided by: its size, clipped to the padded input and, unless padding counts, to the input.
+// The divisor of each window's sum: its size, clipped to the padded input and, unless padding counts, to the input.
 Val divisors(const Call& call, const Windows& w, DType dtype) {
   Builder& b = call.builder();
   if (call.given("divisor_override")) return cast(number(b, static_cast<double>(call.integer("divisor_override"))), dtype);
@@ -181,7 +181,7 @@ Val random_begins(Val share, int64_t in, int64_t out, int64_t kernel) {
   return cat({cast(begins, DType::kI64), last}, 1);
 }
 
-// random_samples: [batch, channels, dims]. Of two dims the last comes first.
+// random_samples: [batch, channels, dims]. The last of two dims comes first.
 template <size_t kDims>
 Results fractional_max_pool(const Call& call) {
   const Val x = call.math("self");

@@ -62,7 +62,7 @@ Val gradient_at(Val grad_output, int64_t step, Val later) {
   return here && later ? here + later : here ? here : later;
 }
 
-// What the gradients of all gates, given for both products, come to.
+// The sums that the gradients of all gates, given for both products, come to.
 struct Shares {
   Val input, weight_ih, weight_hh, bias_ih, bias_hh;
 };

@@ -22,7 +22,7 @@ Val by_head(Val x, int64_t heads) {
   return reshape(permute(reshape(x, {batch, steps, heads, each}), {0, 2, 1, 3}), {batch * heads, steps, each});
 }
 
-// What a mask is of: pairs of steps, steps of each sequence, or all of it. It is true, or a number but 0, where nothing is seen.
+// A mask is by pairs of steps, by steps of each sequence, or by score. True, or any number but 0, hides a step.
 Val wide_mask(const Call& call, const Ints& scores) {
   constexpr int64_t kPairs = 0, kSteps = 1;
   Val mask = call.tensor("mask");

@@ -39,7 +39,7 @@ class Call {
   std::string string(std::string_view name) const;
   std::optional<DType> dtype(std::string_view name) const;
 
-  // What is to be computed.
+  // Whether the caller wants that result.
   bool wants(size_t result) const { return result < node_.outputs.size() && node_.outputs[result] != kNone; }
   const Type& result(size_t index = 0) const;  // of one that is wanted
   size_t result_count() const { return node_.outputs.size(); }

@@ -1,4 +1,4 @@
-// What rules use all over, made of the minimal opset.
+// Formulas that many rules use, made of the minimal opset.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -30,7 +30,7 @@ Val padded(Val x, const Windows& w, double with);
 // Calls `visit` with each place of the kernel, as an index per dim.
 void for_each_place(const Windows& w, const std::function<void(const Ints&)>& visit);
 
-// What all windows have at one place of the kernel, x being padded; and the reverse, zeros elsewhere.
+// The elements that all windows have at one place of the kernel, x being padded; and the reverse, with zeros elsewhere.
 Val at_place(Val x, const Windows& w, const Ints& place);
 Val from_place(Val x, const Windows& w, const Ints& place);
 

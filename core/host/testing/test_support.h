@@ -1,4 +1,4 @@
-// What the tests of this folder share.
+// Helpers that the tests of this folder share.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -44,7 +44,7 @@ def lazy_device(index: int | None = None) -> torch.device:
 
 
 def graph(device: "torch.device | str | int | None" = None) -> str:
-    """What a barrier on ``device`` would compile now, as text."""
+    """The program that a barrier on ``device`` would compile now, as text."""
     return _C.graph_text(_index(device))
 
 
@@ -63,7 +63,7 @@ def jit(function, *, buckets=None):
     are cut back. That is right where the function computes each row by itself, and nowhere else: no sum, mean or loss over the
     batch, no batch norm in training, no row that depends on where others are or how many. Models in
     ``eval()`` mostly are such functions. With gradients it is right where a row of zeros gives finite numbers too, as what it gives
-    is cut off. What the function writes to an argument is lost. A batch larger than the largest bucket is refused.
+    is cut off. A write to an argument is lost. A batch larger than the largest bucket is refused.
     """
     return JitFunction(function) if buckets is None else BucketedFunction(function, buckets)
 

@@ -22,7 +22,7 @@ def max_memory_allocated(device=None) -> int:
 
 
 def memory_reserved(device=None) -> int:
-    """What the plugin says that it uses, or :func:`memory_allocated` where it does not say."""
+    """The memory that the plugin says it uses, or :func:`memory_allocated` where it does not say."""
     return accelerator.memory_reserved(index_of(device))
 
 

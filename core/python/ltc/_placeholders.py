@@ -56,7 +56,7 @@ class show_placeholders:
                     self.shown.append((module, placeholders, *self._show(module, kind, {**outer, **placeholders})))
 
     def _show(self, module, kind: str, view: dict | None):
-        """What of the module's the calling thread sees from now on, None for what all see, and what it saw before."""
+        """Sets the tensors of the module that the calling thread sees from now on; None: those that all see. Returns those from before."""
         thread = threading.get_ident()
         with self._lock:
             views = module.__dict__[kind]

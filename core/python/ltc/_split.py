@@ -4,7 +4,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.utils import _pytree as pytree
 
-# What these give follows from a tensor's geometry: of an argument it is known without the device.
+# Their results follow from a tensor's geometry, which is known for an argument without the device.
 _GEOMETRY = {
     "size", "stride", "dim", "numel", "storage_offset",
     torch.ops.aten.sym_size.int, torch.ops.aten.sym_stride.int, torch.ops.aten.sym_numel.default,
@@ -69,7 +69,7 @@ class Split:
         uploaded, current = [], set()  # what the device takes from the host; of which values it has the latest
 
         def upload(node):
-            """What stands for a value in the device's graph. The host may write a tensor later: as it is now."""
+            """The node of the device's graph for a value. The host may write a tensor later, so the node has its contents of now."""
             if node in self._on_host and node not in current:
                 uploaded.append(host.call_method("clone", (on_host[node],)) if tensors_of(node) else on_host[node])
                 on_device[node] = device.placeholder(f"{node.name}_{len(uploaded)}")

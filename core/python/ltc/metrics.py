@@ -19,7 +19,7 @@ def counter_value(name: str) -> int:
 
 
 def fallbacks() -> list[dict]:
-    """What the CPU ran instead of the plugin since the last reset, most frequent first: ``op``, ``count``, ``bytes`` moved for it,
+    """The ops that the CPU ran instead of the plugin since the last reset, most frequent first: ``op``, ``count``, ``bytes`` moved for it,
     ``where`` (the Python line of its first run) and ``reason``."""
     return _C.fallbacks()
 

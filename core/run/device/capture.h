@@ -13,7 +13,7 @@
 
 namespace ltc {
 
-// What a storage holds, or a program reads.
+// The source of a storage's contents, or of an input that a program reads.
 struct BindingSource {
   enum Kind : uint8_t { kArgument, kOutput, kConstant, kNothing } kind = kNothing;
   uint32_t index = 0;       // of the argument, or of the program's output
@@ -37,7 +37,7 @@ struct Binding {
   bool operator==(const Binding&) const = default;
 };
 
-// What a short function recorded, to be recorded once more where its call belongs to a step that is being recorded.
+// The records of a short function, to be recorded once more where its call belongs to a step that is being recorded.
 struct ShortRecording {
   Trace trace;
   std::vector<LocationId> locations;  // of its nodes
@@ -75,7 +75,7 @@ class LTC_API Capture : public CaptureState {
 
   // `placeholder`, fresh, now holds what the next argument will hold. The caller keeps it alive until finish() or the destructor.
   void add_argument(LazyStorage& placeholder, TypeId type);
-  // Of the two scalars recorded last.
+  // Notes that the two scalars recorded last are a draw of `generator`.
   void note_draw(TypeId type, std::shared_ptr<void> generator);
   const std::vector<RngUse>& rng_uses() const { return rng_uses_; }  // empty once finished
 

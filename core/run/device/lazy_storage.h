@@ -1,4 +1,4 @@
-// What one tensor storage holds: one immutable value at a time. Writing binds a new value; who captured the old one keeps it.
+// The contents of a tensor storage: one immutable value at a time. A write binds a new value. Earlier readers keep the old one.
 #pragma once
 
 #include "core/base/pool.h"

@@ -1,8 +1,8 @@
 // Which scalars of a captured function are numbers among its arguments, so that a call with other numbers captures nothing.
 //
 // A capture sees values only: a scalar that equals an argument is that argument or a constant that happens to be equal. Captures
-// with other values tell them apart. What is assumed, and for the caller to see to: each scalar is a constant or one of the
-// numbers as it was given, and nothing else depends on a number that the caller does not call fixed.
+// with other values tell them apart. The caller must ensure that each scalar is a constant or one of the numbers as it was given,
+// and that nothing else depends on a number that the caller does not call fixed.
 #pragma once
 
 #include <optional>
@@ -25,10 +25,10 @@ struct NumberOperand {
 
 class LTC_API NumberOperands {
  public:
-  // Of one capture: it fits calls with the same numbers. `fixed`: those that the function may have looked at.
+  // The operands after one capture: they fit calls with the same numbers. `fixed`: those that the function may have looked at.
   NumberOperands(const Captured& captured, std::vector<NumberOperand> numbers, std::vector<bool> fixed);
 
-  // What both captures allow, if they differ in numbers only; empty if the function does more with them than compute.
+  // The operands that both captures allow, if they differ in numbers only. Empty if numbers are used for more than computing.
   std::optional<NumberOperands> merged(const NumberOperands& other) const;
 
   // The scalars of a call with these numbers; empty if that is a call of another kind, or if captures so far do not tell.

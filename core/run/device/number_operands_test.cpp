@@ -27,7 +27,7 @@ std::vector<NumberOperand> numbers(const Floats& values) {
   return result;
 }
 
-// What captures with `numbers` gave as `scalars`.
+// The operands of a capture that was given `given` and recorded `scalars`.
 NumberOperands seen(const Floats& given, const Floats& scalars, std::vector<bool> fixed = {}) {
   fixed.resize(given.size());
   return {captured(scalars), numbers(given), fixed};

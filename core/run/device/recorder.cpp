@@ -18,7 +18,7 @@ void Recorder::check_readable(const LazyStorage& storage) const {
   if (!trace_state_.is_capture) refuse_placeholder(storage);
 }
 
-// Of a function that another thread is recording, or that has been recorded.
+// Throws for a placeholder of a function that another thread is recording, or that has been recorded.
 void Recorder::refuse_placeholder(const LazyStorage& storage) const {
   if (storage.buffer_ && storage.buffer_->is_placeholder) [[unlikely]]
     fail(Code::kInvalidArgument, kIsPlaceholder);

@@ -1,4 +1,4 @@
-// Recording of one op on a device. What every op passes through is inline: nanoseconds count.
+// Recording of one op on a device. The path of every op is inline: nanoseconds count.
 #pragma once
 
 #include "core/run/device/lazy_device.h"

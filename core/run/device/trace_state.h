@@ -1,5 +1,5 @@
-// What has been recorded and not yet cut: a trace, and what stands beside it. A device has one for everybody, and one more for
-// each capture that is under way.
+// A trace that is not yet cut, and the state beside it. A device has one for all threads, and one more for each capture that is
+// under way.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct TraceState {
   std::unordered_map<ViewKey, ValueId, ViewKeyHash> views;
   std::vector<Overwritten> history;  // of the storages that were written
 
-  // Of a capture only: the buffers that may be read. Any other comes from outside, and would be bound to the program for ever.
+  // In a capture: the buffers that may be read. Any other comes from outside, and would be bound to the program for ever.
   // They are kept, so that no other comes to have the address of one.
   bool is_capture = false;
   std::unordered_set<BufferRef> readable;

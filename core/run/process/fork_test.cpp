@@ -24,7 +24,7 @@ TEST_F(ForkTest, AForkedChildIsRefusedAndTheParentGoesOn) {
     EXPECT_FALSE(forked());
     const pid_t child = fork();
     if (child == 0) {
-      // What is true of each of these is bit i of the exit code; no test framework in here.
+      // Bit i of the exit code says whether check i holds; no test framework in here.
       const auto refuses = [](auto&& call) {
         try {
           call();

@@ -10,7 +10,7 @@
 
 namespace ltc {
 
-// What was submitted, and what it holds on to until it is done.
+// Submitted work, and the objects that it keeps alive until it is done.
 struct Completion::Work {
   Work(DeviceMemory& owner, ltc_event* awaited) : memory(owner), event(awaited) {}
   ~Work() {

@@ -27,11 +27,12 @@ struct Failure {
 // The end of one submission: done when its own work is and that of all it read from. Any thread may wait, several at once.
 class Completion {
  public:
-  // Of a run. `event` may be null: the work itself is finished. `parents` are those of the inputs that were still pending. `step`
-  // is what was submitted, for errors. `may_fail`: see below.
+  // The completion of a run. `event` may be null if the work itself is finished. `parents` are the completions of inputs that
+  // were still pending. `step` is the submitted step, for errors. `may_fail`: see below.
   Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
              std::shared_ptr<const Step> step, bool may_fail);
-  // Of a transfer. `source` is what the device reads meanwhile: kept until it is done, so that the destructor waits.
+  // The completion of a transfer. `source` is the memory that the device reads meanwhile. The destructor waits, since it must
+  // keep the memory until then.
   Completion(DeviceMemory& memory, ltc_event* event, HostValue source = {});
   ~Completion();
 

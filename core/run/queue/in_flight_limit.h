@@ -9,9 +9,9 @@ namespace ltc {
 
 // Not thread-safe: guarded by the queue's mutex.
 //
-// Long runs are few, for the sake of memory; short ones may be more. Who found no room waits until half of it is free and then
-// submits several in one go: waking it for each takes longer than some runs do, and kernels that use all processors wait for the
-// one on which a step is being recorded.
+// Long runs are few, for the sake of memory; short ones may be more. A thread that finds no room waits until half of it is free,
+// and then submits several in one go: waking it for each takes longer than some runs do, and kernels that use all processors wait
+// for the one on which a step is being recorded.
 class InFlightLimit {
  public:
   static constexpr int64_t kAhead = 100'000'000;  // ns that the runs are expected to take together

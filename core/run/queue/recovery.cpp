@@ -85,7 +85,7 @@ void Recovery::repeat() {
   if (failed_ops_ == 0) log::warn("a run failed, and none of its ops did by itself: ", text_of(error_));
 }
 
-// Of the program's outputs, and of the copies behind them.
+// The value of an output of the program, or of one of the copies behind them.
 ValueId Recovery::value_of(size_t output) const {
   const size_t count = step_.roots.size();
   return step_.roots[output < count ? output : run_.undo.copied_from[output - count]].value;

@@ -1,4 +1,4 @@
-// What a failed run gives back: the values that storages held before the step wrote them.
+// The values that storages held before a step wrote them. A failed run gives them back.
 #pragma once
 
 #include <vector>

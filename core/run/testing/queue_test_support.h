@@ -1,4 +1,4 @@
-// What the tests of the queue share: one queue over a test plugin, and programs for it.
+// Helpers of the queue's tests: one queue over a test plugin, and programs for it.
 #pragma once
 
 #include <optional>
@@ -42,7 +42,7 @@ class QueueTest : public RunTest {
     queue().execute(std::move(run));
     return outputs;
   }
-  // Of a program with one input and one output.
+  // Runs a program with one input and one output.
   BufferRef run(const ProgramRef& program, BufferRef input) {
     std::vector<BufferRef> inputs;
     inputs.push_back(std::move(input));

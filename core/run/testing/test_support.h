@@ -1,4 +1,4 @@
-// What the tests of this folder share: a device that can be watched and made to misbehave, and values.
+// Helpers of this folder's tests: a device that can be watched and made to misbehave, and values.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ class Gate {
   bool open_ = false;
 };
 
-// What the watched plugin saw, and what the test has it do: a hook that returns a text makes its slot refuse with
+// The calls that the watched plugin saw, and the test's hooks. A hook that returns a text makes its slot refuse with
 // RESOURCE_EXHAUSTED, one that throws lets the exception out of the plugin. Set hooks while the device is idle.
 struct Watch {
   struct Execute {

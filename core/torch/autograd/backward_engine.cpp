@@ -43,7 +43,7 @@ bool is_plain(Node& node) {
          node.tensor_pre_hooks().empty() && !node.tensor_post_acc_grad_hooks();
 }
 
-// What of the thread's state such a hook may leave changed: PyTorch puts it right before the next node.
+// The thread's state that such a hook may leave changed. PyTorch restores it before the next node.
 struct State {
   bool operator==(const State&) const = default;
   static State of_this_thread(const c10::AutogradState& autograd) {
@@ -88,7 +88,7 @@ class Evaluation {
     }
   }
 
-  // What is left, as `from`'s edges and what goes along them: PyTorch's loop goes on from there.
+  // Leaves the rest to PyTorch's loop: the nodes become `from`'s edges, and their gradients are returned for these edges.
   variable_list leave(Node& from) {
     variable_list results;
     const auto add = [&](Node& node, variable_list& gradients) {
@@ -164,7 +164,7 @@ class InlinedBackward : public Node {
         root_(std::move(root)),
         gradients_(std::move(gradients.buffer)) {}
 
-  // Who asks for the node that is being evaluated finds this one.
+  // A caller that asks for the node under evaluation finds this one.
   std::string name() const override { return current_ ? current_->name() : Node::name(); }
 
  protected:

@@ -110,7 +110,7 @@ class Call {
     return recording.add_exact_number(number, *recorded, is_tensor), true;
   }
 
-  // Of the lazy tensors among the arguments.
+  // The dtypes of the lazy tensors among the arguments.
   c10::SmallVector<c10::ScalarType, 4> operand_dtypes() const {
     c10::SmallVector<c10::ScalarType, 4> dtypes;
     const auto add = [&](const at::Tensor& tensor) {
@@ -171,7 +171,7 @@ class Call {
     }
   }
 
-  // What the schema returns: arguments that were written, fresh tensors, or one list of all fresh ones.
+  // Puts the schema's returns on the stack: arguments that were written, fresh tensors, or one list of all fresh ones.
   void finish() {
     c10::SmallVector<c10::IValue, 3> results;
     size_t next = 0;

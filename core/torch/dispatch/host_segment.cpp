@@ -150,7 +150,7 @@ class HostSegment {
     return stack;
   }
 
-  // What a node writes may be a value that others read.
+  // A node may write a value that others read. So it writes a copy.
   static void copy_written(const OpEntry& entry, torch::jit::Stack& args) {
     for (size_t i = 0; i < entry.args.size(); ++i) {
       if (!entry.args[i].written) continue;

@@ -1,4 +1,4 @@
-// What autograd remembers of hot ops: PyTorch's own nodes, filled as its own kernels fill them. A gradient is
+// Gradient nodes of hot ops: PyTorch's own classes, filled as its own kernels fill them. A gradient is
 //   Node                       the node's class
 //   fill(node, args...)        before the op: edges and what the backward wants of the operands
 //   finish(node, result)       after it: what the backward wants of the result
@@ -32,7 +32,7 @@ struct FromOperands {
   static void finish(N&, const Tensor&) {}
 };
 
-// Of a sum or a difference.
+// The gradient of a sum or a difference.
 template <typename N>
 struct OfSum : FromOperands {
   using Node = N;
@@ -65,7 +65,7 @@ struct OfQuotient : FromOperands {
   }
 };
 
-// Of a function whose derivative is told by its result.
+// The gradient of a function whose derivative is known from its result.
 template <typename N>
 struct OfResult {
   using Node = N;

@@ -1,5 +1,5 @@
 // Typed kernels for the ops that a program calls most: they skip the boxing of arguments and, where nothing asks for a gradient,
-// PyTorch's autograd kernel. What they record is what the boxed recorder would; whatever is unusual is left to it.
+// PyTorch's autograd kernel. They record the same ops as the boxed recorder, and leave unusual calls to it.
 //
 // Recording on 16 floats, of eager's time: 0.55 with the boxed kernel alone, 0.40 to 0.47 with these (bench: record).
 #include <ATen/PythonTorchFunctionTLS.h>
@@ -92,7 +92,8 @@ struct Hot {
         if (!(... || has_forward_gradient(args))) return gradients::remember<Gradient>(&below_autograd, args...);
       }
     }
-    // PyTorch's own autograd kernel still stands at the key of backends without one of their own. What is above has been here.
+    // PyTorch's own autograd kernel still stands at the key of backends without one of their own. The keys above have run
+    // already.
     const auto own = (keys & c10::after_autograd_keyset).add(c10::DispatchKey::AutogradOther);
     static const auto op = entry<kName>().called.template typed<at::Tensor(const Args&...)>();
     return op.redispatch(own, args...);

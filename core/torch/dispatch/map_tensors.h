@@ -8,8 +8,8 @@
 
 namespace ltc {
 
-// `value` with change(tensor) in the place of each tensor in it, undefined ones too. What holds no tensor stays as it is. Lists
-// are told by what they hold: the TorchScript interpreter has a list type of its own for tensors that may be absent.
+// `value` with change(tensor) in the place of each tensor in it, undefined ones too. Values without tensors stay as they are. A
+// list is recognised by its elements: the TorchScript interpreter has a list type of its own for tensors that may be absent.
 template <typename Change>
 c10::IValue map_tensors(const c10::IValue& value, Change change) {
   if (value.isTensor()) return c10::IValue(change(value.toTensor()));

@@ -1,4 +1,4 @@
-// What recording needs to know of an op, worked out once from its schema.
+// Facts about an op that recording needs, worked out once from its schema.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>

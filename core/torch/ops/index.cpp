@@ -23,7 +23,7 @@ void index(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   record(entry, *stack);
 }
 
-// What is recorded has no gaps. PyTorch's composite kernel makes a copy that has them, and writes into a view of it.
+// A recorded copy has no gaps. PyTorch's composite kernel makes a copy that has them, and writes into a view of it.
 void scatter_view(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   OpEntry& entry = OpEntry::of(op);
   const at::Tensor& self = (*stack)[stack->size() - entry.args.size()].toTensor();

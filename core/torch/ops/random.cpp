@@ -71,7 +71,7 @@ at::Tensor normal01(const at::Tensor& like, const OptGenerator& generator) {
   return uniform01(like, generator).mul(kTwoPi).cos().mul(radius);
 }
 
-// What the CPU's kernel of that name says of a dtype that it does not have.
+// Throws the error of the CPU's kernel of that name for a dtype that it does not have.
 void require(bool supported, c10::ScalarType dtype, const char* kernel) {
   TORCH_CHECK_NOT_IMPLEMENTED(supported, '"', kernel, "\" not implemented for '", toString(dtype), "'");
 }

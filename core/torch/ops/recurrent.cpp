@@ -1,6 +1,6 @@
 // Recurrent networks. torch.nn.LSTM and torch.nn.GRU are recorded as one op per layer and direction, with a backward of its own
-// (recurrent_layers.cpp). What those do not cover (packed sequences, projections, autocast, transforms) goes on to PyTorch's
-// composite, which sends the cells of devices like this one to fused ops that only CUDA has: here they are computed as on the
+// (recurrent_layers.cpp). Other calls (packed sequences, projections, autocast, transforms) go on to PyTorch's composite,
+// which sends the cells of devices like this one to fused ops that only CUDA has: here they are computed as on the
 // CPU.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>

@@ -1,4 +1,4 @@
-// What a program asserts of values without waiting for them, such as torch._assert_async.
+// Assertions about values that the program does not wait for, such as torch._assert_async.
 #pragma once
 
 #include <ATen/core/Tensor.h>

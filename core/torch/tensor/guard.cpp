@@ -83,7 +83,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   }
   void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
 
-  // The types that the device's buffers may have. What it does not compute in one of them, the CPU does.
+  // The types that the device's buffers may have. The CPU runs an op that the device does not compute in one of them.
   c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
     LazyDevice& lazy = DeviceTable::instance().get(static_cast<uint32_t>(device.has_index() ? device.index() : current_device()));
     c10::DeviceCapability capability;

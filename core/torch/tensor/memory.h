@@ -7,8 +7,8 @@
 
 namespace ltc {
 
-// What the buffers of the device take now, and took. `reserved_bytes` is the plugin's own figure, with the peak since the device
-// was opened, or the same as `allocated_bytes` where the plugin does not say. Does not wait for what is queued.
+// The memory that the device's buffers take now, and took. `reserved_bytes` is the plugin's own figure, with the peak since the
+// device was opened, or the same as `allocated_bytes` where the plugin does not say. Does not wait for what is queued.
 c10::CachingDeviceAllocator::DeviceStats memory_stats(LazyDevice& device);
 
 // Free and total bytes; throws where the plugin does not say.

@@ -5,7 +5,7 @@
 
 namespace ltc {
 
-// What the storage held stays where it was; what is new reads as zeros.
+// The old contents stay where they were; new elements read as zeros.
 void resize_storage(const c10::Storage& storage, size_t size_bytes);
 
 }  // namespace ltc

@@ -126,7 +126,7 @@ class PooledTensor final : public c10::TensorImpl, public Pooled<PooledTensor> {
   }
   ~PooledTensor() override { SpareCounters::give(std::move(version_counter_)); }
 
-  // Of a tensor that is new. What PyTorch would work out is known of the type, but for the layouts of rank 4 and 5.
+  // Sets the geometry of a new tensor. The type tells all that PyTorch would work out, except the layouts of rank 4 and 5.
   void set_geometry(const Type& type) {
     if (!type.contiguous_strides || type.sizes.size() > 3) return set_sizes_and_strides(type.sizes, type.strides);
     const size_t rank = type.sizes.size();

@@ -323,11 +323,10 @@ typedef struct ltc_host_api {
   /* Whether such a line would be written; ask before building a costly one. */
   bool (*log_enabled)(void* host, int32_t level);
 
-  /* What a plugin makes besides executables and wants to find again in another process: compiled kernels, measured choices. The
-   * host keeps it on disk, checks it, bounds its size, and forgets what was not used for long. Never needed to be right.
-   * key      all that the bytes depend on: versions, the device, the source. The host adds the plugin's name.
-   * about    a line for people who list the cache.
-   * find hands the bytes to `value` in one write and answers whether there were any. */
+  /* Data that a plugin makes besides executables and wants to find again in another process: compiled kernels, measured choices.
+   * The host keeps it on disk, checks it, bounds its size, and forgets what was not used for long. Never needed to be right. key
+   * all that the bytes depend on: versions, the device, the source. The host adds the plugin's name. about    a line for people
+   * who list the cache. find hands the bytes to `value` in one write and answers whether there were any. */
   bool (*cache_find)(void* host, ltc_string key, const ltc_sink* value);
   void (*cache_insert)(void* host, ltc_string key, ltc_string about, ltc_string value);
 

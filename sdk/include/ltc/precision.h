@@ -1,8 +1,8 @@
 /* Extension 1: where matrix products and convolutions may round more than their types say.
  *
- * The host chains one into ltc_lower_args::ext for a plugin that lists the kind in ltc_plugin_api::ext. What it allows is part of
- * the identity of the program: a graph that is compiled again with other permissions is another program. A plugin that does not
- * list the kind computes as it chooses. */
+ * The host chains one into ltc_lower_args::ext for a plugin that lists the kind in ltc_plugin_api::ext. Its permissions are part
+ * of the identity of the program: a graph that is compiled again with other permissions is another program. A plugin that does
+ * not list the kind computes as it chooses. */
 #ifndef LTC_PRECISION_H
 #define LTC_PRECISION_H
 #include "ltc/plugin.h"
