@@ -1,4 +1,4 @@
-// What every plugin does alike where the host calls it: agree on a version, refuse what it does not know.
+// Common steps of plugins where the host calls them: agree on a version, refuse unknown extensions and options.
 #pragma once
 #include <cstddef>
 #include <string>

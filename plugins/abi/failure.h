@@ -28,7 +28,7 @@ class Failure : public std::exception {
   Error error_;
 };
 
-// What is being handled; only inside a catch block. Never throws: without memory for the text it keeps the code.
+// The exception that is being handled; only inside a catch block. Never throws: without memory for the text it keeps the code.
 Error current_error() noexcept;
 
 // One new status, owned by the caller.

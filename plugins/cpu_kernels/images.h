@@ -17,8 +17,9 @@ struct Pooling {
 
 inline constexpr int64_t kMostColumns = 1024;
 
-// A row of results and, unless null, of their indices: a NaN wins, of equal ones the first. Of one channel of a row-major image,
-// of at most kMostColumns results, and of all channels of a channels-last one. An image has less than 2^31 elements.
+// A row of results and, unless null, of their indices. A NaN wins, and the first of equal elements. A row is one channel of a
+// row-major image, at most kMostColumns results long, or all channels of a channels-last image. An image has less than 2^31
+// elements.
 void pool_row(const Pooling& pooling, const float* image, int64_t row, float* best, int64_t* indices);
 void pool_pixels(const Pooling& pooling, const float* image, int64_t row, float* best, int64_t* indices);
 

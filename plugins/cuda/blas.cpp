@@ -26,7 +26,7 @@ const TypeRow* find_type(ltc_dtype dtype) {
   return found == std::end(kTypes) ? nullptr : found;
 }
 
-// What blocks of memory are aligned to, so the most that can be promised.
+// The alignment of blocks of memory, so the largest that can be promised.
 constexpr int64_t kBlockAlignment = 256;
 
 // The largest power of two up to that which divides all addresses of the operand's matrices.

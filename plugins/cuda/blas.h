@@ -28,7 +28,7 @@ struct BlasApi {
 // good.
 bool wants_blas(ltc_dtype dtype, int64_t batch, int64_t rows, int64_t columns, int64_t length);
 
-// cuBLASLt computes column-major: c transposed, from b transposed and a transposed. What it is called with for a product.
+// cuBLASLt computes column-major: c transposed, from b transposed and a transposed. An operand as the library takes it.
 struct BlasOperand {
   ltc_dtype dtype;
   uint64_t rows, columns;

@@ -1,4 +1,4 @@
-// What needs no GPU: finding libraries and saying what is missing, compiling kernels.
+// Tests that need no GPU: finding libraries, naming the missing ones, compiling kernels.
 #include "cuda/blas.h"
 
 #include <gmock/gmock.h>

@@ -28,7 +28,7 @@ class Current {
   const bool pushed_;
 };
 
-// What a device is used through.
+// The handles through which a device is used.
 struct Queue {
   Queue(const DriverApi& driver_api, CUdevice device);
   ~Queue() { close(); }
@@ -103,7 +103,7 @@ class Driver : public device::Driver {
  private:
   friend class StreamEvent;
   CUevent record_event();
-  // What is submitted from now on comes after what the other was given before.
+  // Work submitted from now on runs after the work that the other has now.
   void follow(Driver& other);
   // The other copies from this one's memory, directly where the two are connected so.
   void admit(const Driver& reader);

@@ -1,5 +1,5 @@
-// What this plugin declares of cuBLASLt and cuDNN, against their headers, and against the libraries where they are beside those.
-// Of the driver and NVRTC it declares nothing: its tables of functions take their types from cuda.h and nvrtc.h.
+// The plugin's declarations of cuBLASLt and cuDNN, against their headers, and against the libraries where they are beside those.
+// It declares nothing of the driver and NVRTC: its tables of functions take their types from cuda.h and nvrtc.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

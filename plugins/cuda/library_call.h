@@ -1,4 +1,4 @@
-// What a library computes in a compiled plan, ready to be launched.
+// A library's call in a compiled plan, ready to be launched.
 #pragma once
 #include <cuda.h>
 

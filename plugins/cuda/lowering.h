@@ -1,4 +1,4 @@
-// What graphs become on CUDA.
+// From graphs to plans for CUDA.
 #pragma once
 #include <string>
 
@@ -6,7 +6,7 @@
 
 namespace ltc::cuda {
 
-// What a device may use.
+// The features that a device may use.
 struct Features {
   bool coop_reduce = true, split_reduce = true, block_sort = true, cublas = true, cudnn = true, epilogues = true;
   bool attention = true, attention_mma = true;  // in one pass; on tensor cores where they take it

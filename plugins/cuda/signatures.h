@@ -24,7 +24,7 @@ std::string type_text() {
   else
     return "n" + std::to_string(sizeof(T));
 }
-// Of a function's type: to name the function itself would need the library.
+// Takes a function's type: to name the function itself would need the library.
 template <typename Function>
 struct Signature;
 template <typename Result, typename... Args>

@@ -1,4 +1,4 @@
-// What an executable is made of, as plain data: it can be written to a file and read again.
+// An executable as plain data, which can be written to a file and read again.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -34,7 +34,7 @@ struct ScalarBinding {
   ltc_dtype dtype;  // what the kernel takes
 };
 
-// What a library computes.
+// Work for a library.
 using LibraryWork = std::variant<kernels::Product, kernels::LibraryConvolution>;
 
 // One kernel to be enqueued, its arguments in the order of kernels/print/render.h; or what a library computes, from two buffers

@@ -158,7 +158,7 @@ size_t buffer_count(const LibraryWork& work) {
   return product ? size_t{3} + (product->scaled_b ? 2 : 0) + product->epilogue.bias + product->epilogue.keeps_input : 3;
 }
 
-// What a damaged file could send outside of an array.
+// Checks all that a damaged file could send outside of an array.
 void check(const CompiledPlan& compiled_plan, const std::vector<std::string>& binaries) {
   bool good = binaries.size() == compiled_plan.sources.size() && compiled_plan.takes_over.size() == compiled_plan.outputs.size();
   for (size_t i = 0; good && i < compiled_plan.outputs.size(); ++i) {

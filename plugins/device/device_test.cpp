@@ -1,4 +1,4 @@
-// What the drivers of the machines that tests run on never are: lost, and slow to read memory that is not pinned.
+// Drivers as they never are on the machines that tests run on: lost, and slow to read memory that is not pinned.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a plugin adds to what all with a queue and a compiler of kernels share: its devices.
+// The interface that a plugin implements to use this folder: its devices.
 //
 // Where a comment names no errors, a method throws abi::Failure: DEVICE_LOST once the device is gone, else the code that fits.
 #pragma once
@@ -39,7 +39,7 @@ class Event {
 };
 using EventRef = std::shared_ptr<Event>;
 
-// What one run works on.
+// The memory and scalars of one run.
 struct Run {
   std::span<const Memory> inputs, outputs, slots;
   std::span<const ltc_scalar> scalars;
@@ -68,7 +68,7 @@ class LoadedPlan {
   virtual ~LoadedPlan() = default;
   // One call at a time. The event is that of the whole run.
   virtual EventRef submit(const Run& run) = 0;
-  // What the sources were compiled to, for Driver::load_plan in another process. Any thread.
+  // The compiled sources, for Driver::load_plan in another process. Any thread.
   virtual std::vector<std::string> binaries() const = 0;
 };
 

@@ -55,7 +55,7 @@ class RunMemory {
 
   Memory output(size_t i) const { return (outputs_[i].donor ? outputs_[i].donor : outputs_[i].buffer)->block.memory; }
   const std::vector<Block>& slots() const { return slots_; }
-  // What was donated changes hands.
+  // Donated memory changes hands.
   void take_outputs(ltc_buffer** outputs) noexcept {
     for (const Output& output : outputs_) {
       if (output.donor) output.buffer->block = std::exchange(output.donor->block, {});

@@ -22,7 +22,7 @@ struct ltc_plugin {
 
 namespace ltc::device {
 
-// What a lost device said first: so does every later call. Any thread.
+// The first error of a lost device. Every later call repeats it. Any thread.
 class Loss {
  public:
   void check() const {

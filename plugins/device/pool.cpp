@@ -39,7 +39,7 @@ Block MemoryPool::take(uint64_t size_bytes) {
   return block;
 }
 
-// What lies about unused goes before a refusal.
+// Unused memory goes back to the system before a request is refused.
 Memory MemoryPool::allocate(uint64_t asked_bytes, uint64_t size) {
   if (in_use_ + cached_ + size > memory_bytes_) trim_locked();
   if (in_use_ + size > memory_bytes_) refuse(asked_bytes, "no more than that");

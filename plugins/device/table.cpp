@@ -103,7 +103,7 @@ ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cl
   });
 }
 
-// What products may round; nothing where the host does not say.
+// How products may round; nothing where the host does not say.
 uint32_t allowed_by(const ltc_extension* ext) {
   while (ext && ext->kind != LTC_EXTENSION_PRECISION) ext = ext->next;
   const auto* precision = reinterpret_cast<const ltc_precision*>(ext);

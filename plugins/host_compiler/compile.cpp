@@ -53,13 +53,12 @@ constexpr const char* kOptions[] = {"-emit-llvm-only",
                                     "-nobuiltininc",
                                     "-w"};
 
-// Kernels come in vectors: there is nothing for the rest of -O3 to do. What they call is simplified once, not in each place.
-// Where vectors are wider than registers they are passed in memory, which is gone only when the call is (AVX2: a sixth of the
-// time).
+// Kernels come in vectors: there is nothing for the rest of -O3 to do. The functions that they call are simplified once, not in
+// each place. Where vectors are wider than registers they are passed in memory, which is gone only when the call is.
 constexpr const char* kSimplify = "function(mem2reg,early-cse,instcombine<no-verify-fixpoint>)";
 constexpr const char* kInline = "always-inline,function(sroa,early-cse)";
 
-// What the code generator does for loops that compute on scalars. Without, it makes kernels as fast in five sixths of the time.
+// Switches off the code generator's work on loops over scalars. Kernels are as fast without it and compile sooner.
 constexpr const char* kCodeOptions[] = {"-disable-lsr", "-enable-misched=false", "-disable-machine-cse", "-disable-cgp"};
 
 // An older LLVM does not know the newest machines' names, but their features.

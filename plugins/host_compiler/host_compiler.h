@@ -21,8 +21,8 @@ typedef struct ltc_hc_sink {
 /* A loaded object. */
 typedef struct ltc_hc_module ltc_hc_module;
 
-/* What objects compiled for `cpu` depend on besides their source: version of LLVM, instruction sets. For keys of caches. `cpu` is
- * an architecture's name that clang knows, such as "x86-64-v3", or "native". */
+/* Writes all that objects compiled for `cpu` depend on besides their source: version of LLVM, instruction sets. For keys of
+ * caches. `cpu` is an architecture's name that clang knows, such as "x86-64-v3", or "native". */
 void ltc_hc_describe(const char* cpu, ltc_hc_sink text);
 
 /* Compiles C++17 without headers and libraries to an object of position-independent code. Loops are left as they are. False:

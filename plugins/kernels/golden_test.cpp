@@ -118,7 +118,7 @@ constexpr Golden kGoldens[] = {
       return %4 })"},
 };
 
-// What the dialect of host vectors is for.
+// Whether the dialect of host vectors is for the step.
 bool is_in_float_lanes(const Step& step) {
   const auto* kernel = std::get_if<Kernel>(&step.work);
   const auto is_float = [](const auto& argument) { return argument.dtype == LTC_F32; };

@@ -1,5 +1,5 @@
 // The generator's results: graphs of the conformance suite, compiled in the host dialect by the system's compiler, against the
-// suite's reference. What holds here holds for the other dialects as far as their languages agree.
+// suite's reference. The results hold for the other dialects as far as their languages agree.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -63,7 +63,7 @@ struct F8 {
 };
 constexpr F8 kF8[] = {{"f8e4m3fn", 7, 3, 0x7f, 0x7e}, {"f8e5m2", 15, 2, 0x7c, 0x7c}};
 
-// What the pattern would be if all were finite.
+// The value of the pattern if all patterns were finite.
 double f8_value(const F8& type, int pattern) {
   const int ones = 1 << type.fraction_bits, exponent = (pattern & 0x7f) >> type.fraction_bits, fraction = pattern & (ones - 1);
   const double magnitude = exponent ? std::ldexp(ones + fraction, exponent - type.bias - type.fraction_bits)
@@ -212,7 +212,7 @@ void check_programs(const Options& options, const Dialect& dialect = host_dialec
   for (size_t i = 0; i < all.size(); ++i) check(all[i], references[i], library);
 }
 
-// What a device without fp64 runs. Only F32: such a device has no F64 tensors.
+// The kernels of a device without fp64. Only F32: such a device has no F64 tensors.
 TEST(HostDialect, programs_agree_with_the_reference) {
   for (const bool fp64 : {true, false}) check_programs(Options{{fp64}, {}});
 }

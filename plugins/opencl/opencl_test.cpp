@@ -1,4 +1,4 @@
-// What the conformance suite does not ask: the choice of a device, messages of compilers, memory that is used again, saved
+// Tests that the conformance suite does not have: the choice of a device, messages of compilers, memory that is used again, saved
 // executables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

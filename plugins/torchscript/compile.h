@@ -26,7 +26,7 @@ class Executable {
   // `kernels` must outlive this.
   Executable(const Program& program, host_compiler::HostKernels& kernels);
 
-  // Of a run, in the host's order. Where nobody reads one, or only tiles do, it has no slot.
+  // An input of a run, in the host's order. It has no slot if nobody reads it, or only tiles do.
   struct Input {
     TensorSpec spec;
     std::optional<uint32_t> slot;

@@ -43,7 +43,7 @@ TEST_F(TorchscriptCuda, SaysThatThereIsNone) {
   args.api->plugin_close(args.plugin);
 }
 
-// What the CPU has of its own: loops over tiles, sums of rows, products in chunks, images channels-last.
+// Mechanisms for the CPU only: loops over tiles, sums of rows, products in chunks, images channels-last.
 TEST_F(TorchscriptCuda, RunsNothingOfTheCpusOwn) {
   GraphBuilder g;
   const uint32_t x = g.param(LTC_F32, {2, 3}), y = g.param(LTC_F32, {3, 2}), s = g.scalar(LTC_F64);

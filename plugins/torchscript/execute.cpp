@@ -272,7 +272,7 @@ bool is_consumed(c10::ArrayRef<at::Tensor*> donated) {
   return std::ranges::any_of(donated, [](const at::Tensor* tensor) { return !tensor->defined(); });
 }
 
-// What a failed run leaves must be allocated: the host may still pass it on. Zeros, so that failures are repeatable.
+// The outputs of a failed run must be allocated: the host may still pass them on. Zeros, so that failures are repeatable.
 void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
   try {
     buffer.hold(dense(spec.sizes, spec.dtype, buffer.device->queue.device()));

@@ -68,7 +68,7 @@ Bytes read(const at::Tensor& row_major, uint64_t offset) {
   return {static_cast<const char*>(row_major.const_data_ptr()) + offset, row_major.device()};
 }
 
-// Row-major memory that belongs to this buffer alone. What will be overwritten as a whole is not copied.
+// Row-major memory that belongs to this buffer alone. A value that will be overwritten as a whole is not copied.
 Bytes writable(ltc_buffer* buffer, uint64_t offset, uint64_t size) {
   const at::Tensor& old = buffer->tensor;
   const bool alone = old.use_count() == 1 && old.storage().use_count() == 1;

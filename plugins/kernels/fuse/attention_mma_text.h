@@ -2,8 +2,8 @@
 // of a tile's scores to itself, in registers, as `mma` lays them out (tensor_cores.cpp): a lane has two elements of two rows out
 // of every 8 columns. So the weights of one product are the left side of the next as they stand. Tiles of the other side are
 // copied to shared memory while the warps compute, in rows 16 bytes longer than needed: eight that lie below each other are read
-// without a conflict of banks. What stands before them: see attention_text.h; besides kBf16, kMasked, kTall, and kByKey,
-// whether keys are the rows of the scores.
+// without a conflict of banks. attention_text.h lists the text before them; besides there are kBf16, kMasked, kTall, and
+// kByKey, whether keys are the rows of the scores.
 #pragma once
 
 namespace ltc::kernels {

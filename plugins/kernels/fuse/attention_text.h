@@ -1,5 +1,5 @@
 // The bodies of the attention kernels, for 128 threads: 16 groups of 8, each group a few rows of a tile, each thread every eighth
-// column. What stands before them: the constants kRows, kColumns, kWidth, kValueWidth, kCausal, scale; widen and narrow between
+// column. The text before them has the constants kRows, kColumns, kWidth, kValueWidth, kCausal, scale; widen and narrow between
 // elements and f32; at_q(batch, head) and the like, the places of matrices; masked(score, ...).
 #pragma once
 

@@ -48,7 +48,7 @@ class Finder {
     found_.is_forced[value] = found_.is_candidate[value] = true;
   }
 
-  // What views of a matrix look at, where strides can say them; the operands of a library's product may lie so.
+  // Uses the matrix behind views, where strides can express them; the operands of a library's product may lie so.
   void force_matrix(ValueId operand) {
     const bool is_matrix = graph_.values[operand].sizes.size() == 3;
     const auto matrix = is_matrix ? strided_matrix(graph_, operand, options_) : std::nullopt;

@@ -1,4 +1,4 @@
-// What a library does to the result of a product on its way to memory.
+// The functions that a library applies to the result of a product on its way to memory.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,7 +10,7 @@ namespace ltc::kernels {
 
 enum class Activation : uint8_t { kNone, kRelu, kGelu };  // gelu: by the hyperbolic tangent
 
-// Of a product of matrices: adds a vector to each row, then applies a function.
+// The epilogue of a product of matrices: adds a vector to each row, then applies a function.
 struct Epilogue {
   bool bias = false;
   Activation activation = Activation::kNone;

@@ -32,7 +32,7 @@ struct Fusion {
   std::vector<bool> is_stored;     // by value: lies in a buffer
   std::vector<std::string> notes;  // why candidates stand apart
 
-  // What was decided, for people.
+  // The decisions, for people.
   std::string text(const Graph& graph) const;
 };
 

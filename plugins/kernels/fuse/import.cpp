@@ -74,8 +74,8 @@ class Matcher {
   ltc_dtype shared_ = 0;
 };
 
-// What a row does not say: alpha of add, ranks of what is joined (an empty vector joins anything), sizes of elements that bytes
-// are shared out to.
+// Conditions that a row does not state: alpha of add, ranks of what is joined (an empty vector joins anything), sizes of elements
+// that bytes are shared out to.
 bool is_canonical(const OpRow& row, const ltc_graph& graph, const ltc_node& node) {
   for (size_t i = 0; i < node.attr_count; ++i) {
     const ltc_attr& attr = *node.attrs[i];
@@ -110,7 +110,7 @@ Node import_node(const ltc_node& node, uint32_t source) {
   return copy;
 }
 
-// What the generator computes in no other way.
+// Whether only a library computes the node.
 bool needs_library(const ltc_graph& graph, const OpRow& row, const ltc_node& node) {
   return row.kind == Kind::kConvolutionBackward ||
          (row.kind == Kind::kConvolution && is_half(graph.types[node.inputs[0]]->dtype));

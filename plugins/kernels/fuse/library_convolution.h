@@ -12,7 +12,7 @@ enum class ConvolutionPass : uint8_t {
   kWeightGradient,  // x, gradient of y -> that of w
 };
 
-// Of the ordinary convolution from x to y, over two or three dims of space: over one it is over two.
+// The ordinary convolution from x to y, over two or three dims of space. One over one dim becomes one over two.
 struct LibraryConvolution {
   ConvolutionPass pass;
   ltc_dtype dtype;

@@ -7,7 +7,7 @@
 namespace ltc::kernels {
 namespace {
 
-// What an operand's rows begin at and are long, in elements: multiples of 16 bytes.
+// Rows of an operand begin at multiples of so many elements, 16 bytes, and are such multiples long.
 constexpr int64_t kGranule = 16;
 constexpr size_t kBias = 4, kResultScale = 5;  // inputs that may be absent
 

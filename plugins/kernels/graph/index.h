@@ -2,7 +2,7 @@
 //
 // An index is a constant plus factors times digits. A digit is (variable / div) % mod, a place of the variable in some mixed
 // radix. Reshaping splits a variable into digits and joins them again, so a chain of views over one loop ends as few terms,
-// mostly one. What does not simplify becomes a variable of its own, so every index stays of this form.
+// mostly one. An index that does not simplify becomes a variable of its own, so every index stays of this form.
 #pragma once
 #include <cstddef>
 #include <cstdint>

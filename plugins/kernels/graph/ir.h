@@ -91,7 +91,7 @@ struct Report {
   uint32_t buffer, scalar;  // slots
 };
 
-// What a variable is called in text: i0, i1, ..., and i8_, i16_, i32_, i64_, as without the line these are types.
+// The name of a variable in text: i0, i1, ..., and i8_, i16_, i32_, i64_, as without the line these are types.
 std::string variable_name(VarId var);
 
 // Runs once per value of `item`, in any order and at once.

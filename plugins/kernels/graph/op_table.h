@@ -45,8 +45,8 @@ enum class Kind : uint8_t {
 //   T  all the same: one of `dtypes`   A  any of `dtypes`   b  BOOL   i  I64   N  a T or a number by value
 //   s  a number by value, absent where it is an attribute   -  absent   +  as many Ts as there are
 // Formulas, for floats, integers and BOOL; empty: not for these. $0 $1 $2: operands, T: their type, U: T unsigned,
-// @name( : a function of the dialect for T (see dialect.h). Of a reduction: the initial value, then ";", then $a: the value so
-// far.
+// @name( : a function of the dialect for T (see dialect.h). A reduction has its initial value, then ";", then a formula
+// with $a: the value so far.
 struct OpRow {
   std::string_view name;
   Kind kind;

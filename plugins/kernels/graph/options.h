@@ -1,4 +1,4 @@
-// What a device can do and a program allows, as far as it decides which kernels are made.
+// A device's abilities and a program's permissions, as far as they decide which kernels are made.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -11,7 +11,7 @@ struct Abilities {
   bool fp64 = true;  // else sums run in F32, and numbers passed by value arrive as F32
 };
 
-// What a device computes besides what the generator can for all.
+// The device's abilities beyond those that the generator has for all.
 struct Extras {
   bool attention = false;
   bool attention_mma = false;   // on tensor cores where they take it
@@ -31,12 +31,12 @@ struct Options {
   bool block_sorts = false;    // sorts by the lanes of blocks (block_sort.h), where a dialect has them
   bool check_indices = false;  // elements of an index that are out of range are reported (emit.h)
   Extras extras = {};
-  // What the library of products does besides; see epilogues.h. It may do the functions less exactly than the generator's
+  // The epilogues of the library of products; see epilogues.h. It may compute the functions less exactly than the generator's
   // kernels.
   struct {
     bool bias = false, activations = false;
   } epilogues = {};
-  // What the program allows: operands in TF32, and sums of halves in parts that are rounded to halves.
+  // The program's permissions: operands in TF32, and sums of halves in parts that are rounded to halves.
   struct {
     bool products_in_tf32 = false, convolutions_in_tf32 = false, sums_in_f16 = false, sums_in_bf16 = false;
   } rounding = {};

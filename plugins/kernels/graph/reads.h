@@ -19,7 +19,7 @@ struct Read {
   std::vector<Condition> when = {};  // else the element is not there
 };
 
-// Of a node that only moves or maps elements. Not for kGather, whose second read depends on what the first gives.
+// The reads of a node that only moves or maps elements. Not for kGather, whose second read depends on what the first gives.
 std::vector<Read> reads_of(const Graph& graph, const Node& node, const Coords& at, IndexSpace& space);
 // The element of a gather's operand, where its index tensor gave `picked`.
 Read gathered(const Graph& graph, const Node& node, const Coords& at, const Index& picked);

@@ -24,10 +24,10 @@ struct StridedView {
 // Through views, as far as strides can say them, and no further than to a value with more elements, unless that is where they
 // end.
 std::optional<StridedView> strided_view(const Graph& graph, ValueId value);
-// Of a product's result, which may have any sizes (epilogues.h).
+// The columns of a product's result, which may have any sizes (epilogues.h).
 int64_t product_columns(const Graph& graph, const Node& node);
 
-// Of a value of rank 3; likewise, as far as the library takes them; none: the value needs a buffer of its own.
+// A value of rank 3 as a matrix with strides that the library takes; none: the value needs a buffer of its own.
 std::optional<StridedMatrix> strided_matrix(const Graph& graph, ValueId value, const Options& options);
 
 // A matrix as BLAS takes it: rows or columns that lie side by side.

@@ -1,4 +1,4 @@
-// What writes a kernel of the IR for a cluster: the kernel, its builder, its emitter.
+// The writer of a kernel of the IR for a cluster: the kernel, its builder, its emitter.
 #pragma once
 #include <algorithm>
 #include <string>

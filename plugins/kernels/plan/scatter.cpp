@@ -30,7 +30,7 @@ class Sorter {
   }
 
  private:
-  // What a value is made of by such a node, if it is.
+  // The operand of the value, if such a node makes it.
   ValueId behind(ValueId value, Kind kind) const {
     const NodeId producer = new_.values[value].producer;
     return producer != kNone && new_.nodes[producer].kind == kind ? new_.nodes[producer].in[0] : value;
@@ -102,7 +102,7 @@ class Scatter {
     return lines;
   }
   ltc_dtype dtype() const { return graph_.values[node_.out[0]].dtype; }
-  // What elements of the index stay below.
+  // The bound of the index's elements.
   int64_t extent() const { return rank_0_ ? 1 : graph_.values[node_.out[0]].sizes[dim_]; }
 
   // The result begins as a copy of the first operand.
@@ -213,7 +213,7 @@ class Scatter {
   }
   static Ref not_(KernelWriter& writer, Ref x) { return writer.emitter.apply("(T)!$0", LTC_BOOL, LTC_BOOL, {x}); }
 
-  // What goes to the place of a sorted index.
+  // The element that goes to the place of a sorted index.
   Ref source(KernelWriter& writer, Coords at, const Index& place) const {
     const Ref from = entry(writer, node_.in[3], at, place);
     at[dim_] = writer.builder.data_index(from, length_);
@@ -253,7 +253,7 @@ class Scatter {
     const int64_t chunks = (length_ + chunk - 1) / chunk;
     const bool wide = is_float(dtype());
     const ltc_dtype in = !wide ? dtype() : options_.abilities.fp64 ? ltc_dtype{LTC_F64} : ltc_dtype{LTC_F32};
-    // Of each chunk: what it adds to the run that it ends; the sum of the run that goes on behind it.
+    // For each chunk: the sum that it adds to the run that it ends; the sum of the run that goes on behind it.
     const ValueId ends = plan_.add_work(in, lines_with(chunks)), goes_on = plan_.add_work(in, lines_with(chunks));
     add_chunks(chunk, chunks, in, ends, goes_on);
     join_chunks(chunk, chunks, in, ends, goes_on);

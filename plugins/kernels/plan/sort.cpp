@@ -6,7 +6,7 @@
 namespace ltc::kernels {
 namespace {
 
-// Merges runs of 1, 2, 4, ... positions, from `order` to `spare` and back. Of equal elements the earlier one stays first.
+// Merges runs of 1, 2, 4, ... positions, from `order` to `spare` and back. Equal elements keep their order.
 constexpr std::string_view kBody = R"(  const i64 base = (i64)(i0 / c2) * c1 * c2 + i0 % c2;
   GLOBAL const T* x = b0 + base;
   GLOBAL i32* order = b3 + (i64)i0 * c1;

@@ -132,7 +132,7 @@ class BlockPrinter {
     line(depth, sum + " = " + formula(fold, {"high", "low"}) + ";");
   }
 
-  // Of two that are as good the first.
+  // The first of two elements that are as good wins.
   void meet_place(const Fold& fold, int depth) {
     const std::string best = name(fold.sum), place = name(fold.place);
     line(depth, "const " + type(fold.sum) + " other = ltc_partner(" + best + ", step);");

@@ -22,7 +22,7 @@ struct BlockShape {
 // The one place that chooses, by the kernel's sizes and how it reads; none: a thread does whole rows.
 std::optional<BlockShape> block_shape(const Kernel& kernel, int64_t device_threads);
 
-// What a thread of such a block does. `count`: the number of rows, as text.
+// The statements of a thread of such a block. `count`: the number of rows, as text.
 std::string block_statements(const Kernel& kernel, const BlockShape& shape, const std::string& count, const Dialect& dialect,
                              const ScalarText& scalar);
 

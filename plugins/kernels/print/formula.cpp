@@ -66,7 +66,7 @@ std::string expand(std::string_view formula, ltc_dtype dtype, std::span<const st
   return text;
 }
 
-// What functions call a type that kernels hold as its bits; empty: they compute with it.
+// The functions' name of a type that kernels hold as its bits; empty: they compute with it.
 static std::string_view held_as_bits(ltc_dtype dtype) {
   switch (dtype) {
     case LTC_F16: return "f16";

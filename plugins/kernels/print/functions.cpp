@@ -1,4 +1,4 @@
-// What no dialect has, or each has with other special cases, written once in what all of them share.
+// Functions that no dialect has, or each with other special cases, written once in the common subset of all.
 #include <algorithm>
 #include <string>
 #include <vector>

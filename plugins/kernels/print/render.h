@@ -29,7 +29,7 @@ struct Source {
 
 Source render(const Kernel& kernel, const Dialect& dialect);
 
-// What a compiler takes: the kernels, each as the function ltc_kernel_0, ltc_kernel_1, ..., with all that they need before them.
+// The text for a compiler: the kernels, as the functions ltc_kernel_0, ltc_kernel_1, ..., with all that they need before them.
 std::string program_text(std::span<const std::string> kernels, const Dialect& dialect);
 
 // The function's frame around a body: arguments and `ix`, the type of integers.

@@ -13,7 +13,7 @@ namespace ltc::kernels {
 // Elements of a pack, by the kernel's size and types; 1: none.
 int64_t pack_of(const Kernel& kernel, int64_t device_threads);
 
-// What a thread does with the pack of elements from `begin`, a multiple of its size.
+// The statements of a thread for the pack of elements from `begin`, a multiple of its size.
 std::string pack_statements(const Kernel& kernel, int64_t pack, const ScalarText& scalar);
 
 }  // namespace ltc::kernels

@@ -25,7 +25,7 @@ bool is_vector_formula(const Inst& inst) {
   return call == formula.npos || !is_own_function(formula.substr(call + 1, formula.find('(', call) - call - 1), true);
 }
 
-// What differs from lane to lane.
+// The values that differ from lane to lane.
 class Lanes {
  public:
   Lanes(const Kernel& kernel, VarId var, BlockId outermost) : kernel_(kernel), var_(var), differs_(kernel.insts.size(), false) {
@@ -159,7 +159,7 @@ class LanePrinter {
     return std::ranges::count_if(kernel_.insts, [&](const Inst& inst) { return std::ranges::count(inst.args, ref) > 0; });
   }
 
-  // Of a value that differs from lane to lane.
+  // The name of a value that differs from lane to lane.
   std::string name(Ref ref) const {
     return "v" + std::to_string(ref) + (vectors_ > 1 ? "_" + std::to_string(vector_) : std::string());
   }

@@ -2,7 +2,7 @@
 // of float operations runs three to ten times faster so.
 //
 // The lanes are neighbouring values of one variable: of the work item's, where all that an item does has this form, or of a
-// loop's. What reads or writes memory must then do so at the same place for all lanes, or side by side.
+// loop's. Reads and writes of memory are then at the same place for all lanes, or side by side.
 #pragma once
 #include <functional>
 #include <string>
@@ -29,7 +29,7 @@ bool is_side_by_side(const Index& index, VarId var);
 bool items_are_lanes(const Kernel& kernel);
 // How many vectors side by side one item does. In a loop over rows several read more of each: fewer pages are walked through.
 int64_t vectors_per_item(const Kernel& kernel);
-// What the items of these vectors do, from the one that the item's variable says.
+// The statements of the items of these vectors, from the one that the item's variable names.
 std::string lane_statements(const Kernel& kernel, const Dialect& dialect, const ScalarText& scalar, int depth);
 
 // Whether the values of a loop's variable can be lanes: the body stores or folds into accumulators, no more.

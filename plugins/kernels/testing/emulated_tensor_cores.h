@@ -1,5 +1,5 @@
-// What the functions of tensor_cores.cpp do, for the host: stands between emulation.h's text and the program, before which it
-// needs no more than that.
+// The functions of tensor_cores.cpp for the host. The text stands between emulation.h's text and the program, and needs nothing
+// else before it.
 #pragma once
 
 namespace ltc::kernels {

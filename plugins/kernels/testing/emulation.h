@@ -1,6 +1,6 @@
 // Runs the text of CUDA kernels on the host, for tests: a fiber per thread of a block, which goes on to the next one where
-// threads meet; warps run one after the other from one meeting of the block to the next. What is stated here is CUDA's side of
-// the language only; the kernels are those that a GPU would get. What their assembly does says emulated_tensor_cores.h.
+// threads meet; warps run one after the other from one meeting of the block to the next. This file states CUDA's side of the
+// language only; the kernels are those that a GPU would get. emulated_tensor_cores.h has the functions of their assembly.
 #pragma once
 #include <string>
 #include <vector>

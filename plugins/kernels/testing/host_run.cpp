@@ -169,7 +169,7 @@ Ran run(const Prepared& prepared, const Library& library) {
   std::map<uint32_t, Scalar> scalar_of;
   const Faults& faults = prepared.plan.faults;
   if (faults.code != kNone) scalar_of[faults.code].i = kCode;
-  // What nobody has written is NaN.
+  // Elements that nobody has written are NaN.
   for (const Value& value : prepared.plan.graph.values) {
     ran.memory.emplace_back(static_cast<size_t>(value.count) * 8 + 64, std::byte{0xff});
   }

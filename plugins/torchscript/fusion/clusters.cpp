@@ -63,7 +63,7 @@ class Clustering {
 
  private:
   using Id = size_t;  // of a set: first that of one node, in the graph's order
-  // What the nodes of a set do with rows, all of one length.
+  // The use that the nodes of a set make of rows, all of one length.
   enum class Rows : uint8_t { kNothing, kSums, kOps };
   struct NodeSet {
     const Node* node;
@@ -286,7 +286,7 @@ class Builder {
     return made.back();
   }
 
-  // What needs no computing is left out, but for a node's result, which must be an instruction's own.
+  // Leaves out calls that need no computing, except a node's result, which must be an instruction's own.
   Register call(const Term& term, const std::vector<Register>& made, bool is_result) {
     Register operands[kMostOperands] = {};
     for (int i = 0; i < operand_count(term.primitive); ++i) operands[i] = made[term.operands[i]];

@@ -8,8 +8,7 @@
 
 namespace ltc::torchscript {
 
-// What fits in a group, and in which order groups can run. Of constants, numbers and nodes that tiles cannot compute each is
-// alone.
+// All nodes as groups, in an order in which they can run. Each constant, number, and node that tiles cannot compute is alone.
 std::vector<Program::Group> find_groups(const Program& program);
 
 struct Cluster {
@@ -19,10 +18,10 @@ struct Cluster {
   std::vector<const torch::jit::Value*> outputs;  // its results: what other nodes read
 };
 
-// Of a fused group.
+// The loop of a fused group.
 Cluster build_cluster(const Program& program, const Program::Group& group);
 
-// What runs as one, for people: a paragraph per cluster.
+// The clusters, for people: a paragraph for each.
 std::string clusters_text(const Program& program);
 
 }  // namespace ltc::torchscript

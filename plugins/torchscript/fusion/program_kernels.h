@@ -23,7 +23,7 @@ class ProgramKernels {
 
   // Null until it is compiled.
   Function function(size_t kernel) const { return modules_[kernel % modules_.size()]->function(kernel / modules_.size()); }
-  // Of a cluster that runs: so many instructions on elements. Compiling pays for what runs often or for long.
+  // Notes that a cluster runs: so many instructions on elements. Compiling pays for clusters that run often or for long.
   void count_work(int64_t& work, int64_t instructions);
 
  private:

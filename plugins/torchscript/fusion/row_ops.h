@@ -19,7 +19,7 @@ struct RowOp {
 
 RowOp find_row_op(const torch::jit::Node& node);
 
-// Of such a step: what each of its rows is computed with, a weight and then a bias, as far as it has them.
+// The row operands of such a step: a weight and then a bias, as far as it has them.
 std::vector<const torch::jit::Value*> row_operands(const torch::jit::Node& node);
 
 }  // namespace ltc::torchscript

@@ -29,7 +29,7 @@ struct Operand {
 
 template <bool kA, bool kB, bool kC, int kOperands, typename Function>
 inline void run(float* out, const float* const* in, int64_t count, Function function) {
-  // What there is not is the first, of which as many elements may be read.
+  // An absent operand is read as the first, which has as many elements.
   const Operand<kA> a(in[0]);
   const Operand<(kOperands > 1 ? kB : kA)> b(in[kOperands > 1 ? 1 : 0]);
   const Operand<(kOperands > 2 ? kC : kA)> c(in[kOperands > 2 ? 2 : 0]);

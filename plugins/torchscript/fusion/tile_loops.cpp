@@ -37,7 +37,7 @@ float* scratch_memory(size_t elements) {
 
 int64_t round_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-// Of a block. They are whole vectors together, but for the last ones, unless rows are long.
+// The rows of a block. They are whole vectors together, but for the last ones, unless rows are long.
 int64_t rows_together(int64_t length, bool draws) {
   const int64_t unit = length <= kBlock ? kLanes : draws ? kDrawn : 1;
   return round_up(std::max<int64_t>(1, kBlock / length), unit / std::gcd(unit, length));
@@ -99,7 +99,7 @@ void TileProgram::Run::compute_tiles(int64_t begin, int64_t end) const {
   compute_range(0, begin * kTile, std::min(end * kTile, count_), scratch);
 }
 
-// Kernels compute whole vectors. What is less is computed in scratch memory, which has room for them.
+// Kernels compute whole vectors. Shorter ends are computed in scratch memory, which has room for them.
 void TileProgram::Run::compute_range(size_t number, int64_t begin, int64_t end, Scratch& scratch) const {
   const Phase& phase = program_.phases_[number];
   if (phase.begin == phase.end) return;

@@ -196,7 +196,8 @@ void TileProgram::note_phases() {
   }
 }
 
-// What the instruction, one of the last phase, needs for its tiles from elsewhere, and what it leaves there.
+// Notes the values that the instruction, one of the last phase, needs for its tiles from elsewhere, and those that it leaves
+// there.
 void TileProgram::note_in_phase(const Instruction& instruction, const std::vector<size_t>& made_in) {
   const bool is_step = instruction.code == Code::kRowOp;
   Phase& phase = phases_.back();

@@ -54,8 +54,8 @@ class TileProgram {
   Register find_or_add(Primitive primitive, const Register* operands);
   // Random numbers in [0, 1) by their row-major position.
   Register add_uniform(size_t seed, size_t offset);
-  // Of an instruction's result, in rows of so many elements, the same in all steps and sums of a program. Weight and bias are row
-  // operands.
+  // A step on an instruction's result, in rows of so many elements, the same in all steps and sums of a program. Weight and bias
+  // are row operands.
   Register add_row_step(RowFunction function, Register in, int64_t length, double eps, c10::ArrayRef<size_t> weight_and_bias);
   void add_output(Register result, bool is_bool);  // the result of an instruction
   // One more result: the sums of rows of so many elements, whole vectors, times `scale`. None in a program with row-wise ops.

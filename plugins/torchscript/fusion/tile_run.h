@@ -31,12 +31,12 @@ class TileProgram::Run {
   void locate_tensors();
   void make_results();
   bool take_over(const Output& output);
-  // Of a sum of rows or of statistics.
+  // The memory of a sum of rows or of statistics.
   float* row_result(size_t number) const { return results_[program_.outputs_.size() + number].mutable_data_ptr<float>(); }
   float* result(size_t output) const { return results_[output].mutable_data_ptr<float>(); }
 
   using Places = c10::SmallVector<float*, 64>;  // by register
-  // Of a thread: tiles, and what a block of rows has one of.
+  // A thread's memory: tiles, and the registers that a block of rows has one of.
   struct Scratch {
     float *tiles, *blocks;
     int64_t block_elements;  // room for so many

@@ -1,4 +1,4 @@
-// What the passes over a program's graph share.
+// Helpers of the passes over a program's graph.
 #pragma once
 #include <functional>
 #include <string_view>
@@ -19,7 +19,7 @@ class GraphEditor {
   // Another form of the same row-major contents.
   bool is_reshape(const torch::jit::Node& node) const;
 
-  // A node where the graph's insertion point is. What fails there is the fault of the node of `like`, whose dtype the result has.
+  // A node where the graph's insertion point is. A failure there names the node of `like`, whose dtype the result has.
   torch::jit::Value* call(const c10::OperatorName& name, c10::ArrayRef<torch::jit::Value*> inputs, std::vector<int64_t> sizes,
                           const torch::jit::Value& like);
   torch::jit::Value* constant(const c10::IValue& value) { return program_.graph->insertConstant(value); }
@@ -37,8 +37,8 @@ class GraphEditor {
   using IsTerm = std::function<bool(const torch::jit::Value&)>;
   // The sums that are no terms.
   std::vector<torch::jit::Node*> whole_sums(const IsTerm& is_term) const;
-  // What a sum adds up, and the sums among that which are terms, in the order in which it is written;
-  // nothing if there are too many.
+  // The terms of a sum, in the order in which it is written. A nested sum that `is_term` is replaced by its own terms. Nothing if
+  // there are too many.
   Values terms_of(torch::jit::Node& sum, const IsTerm& is_term) const;
 
  private:

@@ -11,7 +11,7 @@
 
 namespace ltc::torchscript {
 
-// What one schema argument receives.
+// The value that one schema argument receives.
 struct Binding {
   enum Kind {
     kConstant,         // `constant`

@@ -22,7 +22,7 @@ struct Devices {
 };
 Devices find_devices(c10::DeviceType type);
 
-// What an open device runs in order: on the CPU the calls themselves, else a stream of its own.
+// The ordered work of an open device: on the CPU the calls themselves, else a stream of its own.
 class Queue {
  public:
   Queue(c10::DeviceType type, uint32_t ordinal);

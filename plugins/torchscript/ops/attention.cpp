@@ -50,7 +50,7 @@ at::Tensor for_aten(const at::Tensor& tensor) {
   return is_as_wanted ? tensor : tensor.clone(at::MemoryFormat::Contiguous);
 }
 
-// Of a mask, a row may repeat one number.
+// A row of a mask may repeat one number.
 std::optional<at::Tensor> mask_for_aten(const std::optional<at::Tensor>& mask) {
   if (!mask || !mask->defined() || mask->dim() == 0 || mask->size(-1) == 1 || mask->stride(-1) <= 1) return mask;
   return mask->contiguous();
@@ -122,7 +122,7 @@ class Attention {
     return one;
   }
 
-  // Of any of them.
+  // The shape of any of the heads.
   const cpu::AttentionHead& shape() const { return any_; }
   int64_t multiplications() const { return any_.query_count * any_.key_count * any_.size; }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kChunkColumns = 16;     // of a chunk of work: a cache line
 constexpr int64_t kChunkGrain = 1 << 14;  // elements
 
-// What both formats are, for having one channel or pixel, has the strides of either: operators take the format from these.
+// An image of one channel or pixel has both formats, and gets the strides of either: operators take the format from these.
 at::Tensor with_strides_of(at::Tensor image, at::MemoryFormat format) {
   if (format != at::MemoryFormat::ChannelsLast || image.dim() != 4 || image.suggest_memory_format() == format) return image;
   return image.as_strided(image.sizes(), c10::get_channels_last_strides_2d(image.sizes()));

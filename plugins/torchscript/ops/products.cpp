@@ -41,7 +41,7 @@ struct Part {
   at::Tensor of(const at::Tensor& whole) const { return whole.size(dim) == count ? whole : whole.narrow(dim, first, count); }
 };
 
-// Of what is added, which broadcasts to the result.
+// The part of the addend, which broadcasts to the result.
 at::Tensor addend(const at::Tensor& self, Part part) {
   part.dim += self.dim() - 2;
   return part.dim < 0 || self.size(part.dim) == 1 ? self : part.of(self);

@@ -66,7 +66,7 @@ void sum_columns(const float* x, int64_t rows, int64_t columns, double scale, fl
   });
 }
 
-// What a reduction of a plain tensor comes to: sums of rows where the last dims are reduced, of columns where the first ones are.
+// A reduction of a plain tensor: sums of rows where the last dims are reduced, of columns where the first ones are.
 struct Reduction {
   Reduction(const at::Tensor& self, at::OptionalIntArrayRef dim, bool keepdim) {
     const auto mask = at::dim_list_to_bitset(dim && !dim->empty() ? dim : std::nullopt, static_cast<size_t>(self.dim()));

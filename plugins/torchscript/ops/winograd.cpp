@@ -41,13 +41,13 @@ cpu::Taps forward_taps(const at::Tensor& weight) {
   return {weight.const_data_ptr<float>(), weight.stride(1), weight.stride(0), weight.stride(2), weight.stride(3)};
 }
 
-// Of the convolution by which the gradient goes back to the image.
+// The taps of the convolution by which the gradient goes back to the image.
 cpu::Taps flipped_taps(const at::Tensor& weight) {
   const int64_t y = weight.stride(2), x = weight.stride(3);
   return {weight.const_data_ptr<float>() + (kTaps - 1) * (y + x), weight.stride(0), weight.stride(1), -y, -x};
 }
 
-// Of images that lie channels-last.
+// The convolution of images that lie channels-last.
 at::Tensor convolve(const at::Tensor& from, const cpu::Taps& taps, const float* bias, at::IntArrayRef sizes, int64_t row_padding,
                     int64_t column_padding) {
   at::Tensor out = empty(sizes, at::MemoryFormat::ChannelsLast);
@@ -65,7 +65,7 @@ at::Tensor convolve(const at::Tensor& from, const cpu::Taps& taps, const float* 
   return out;
 }
 
-// Of the weight, and unless it is undefined, of the bias.
+// The gradients of the weight and, unless it is undefined, of the bias.
 void differentiate(const at::Tensor& gradient, const at::Tensor& input, at::IntArrayRef padding, at::Tensor& weight,
                    at::Tensor& bias) {
   const int64_t channels = input.size(1), results = gradient.size(1);

@@ -14,8 +14,8 @@ namespace ltc::torchscript {
 bool suits_winograd(const torch::jit::Node& node);
 bool suits_winograd_backward(const torch::jit::Node& node);
 
-// As aten::convolution and aten::convolution_backward, of those that it suits; images are read and written channels-last. Results
-// do not depend on the number of threads. What depends on an infinite operand may be NaN.
+// As aten::convolution and aten::convolution_backward, for those that it suits; images are read and written channels-last.
+// Results do not depend on the number of threads. Results that depend on an infinite operand may be NaN.
 at::Tensor winograd_convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                                 at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                                 at::IntArrayRef output_padding, int64_t groups);

@@ -11,7 +11,7 @@ using torch::jit::Value;
 
 bool is_constant(const Value* value) { return value->node()->kind() == torch::jit::prim::Constant; }
 
-// Of one operand, whatever else it needs being known beforehand.
+// A view of one operand, whose other arguments are constants.
 bool is_view(const Program& program, const Node& node) {
   const auto origin = program.origins.find(&node);
   if (origin == program.origins.end() || node.inputs().empty()) return false;

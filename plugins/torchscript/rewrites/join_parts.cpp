@@ -25,7 +25,7 @@ class PartsJoin {
   }
 
  private:
-  // Of one sum, and nothing else.
+  // Whether one sum reads the value, and nothing else does.
   bool is_term(const Value& value) const { return value.uses().size() == 1 && editor_.is_sum(*value.uses()[0].user); }
 
   void join(Node& root) {
@@ -59,7 +59,7 @@ class PartsJoin {
     return Part{value, *begin, *begin + sizes[static_cast<size_t>(*dim)], false};
   }
 
-  // What reads the sum in another order of dims gets it so.
+  // A reader of the sum in another order of dims gets it so.
   void replace(Node& root, const std::vector<Part>& parts, int64_t dim) {
     const auto& uses = root.output()->uses();
     Node* const user = uses.size() == 1 && editor_.is(*uses[0].user, "aten::permute") ? uses[0].user : nullptr;

@@ -50,7 +50,7 @@ class ProductsJoin {
     for (Node* root : roots) join_sum(*root);
   }
 
-  // Of sums and nothing else; a matrix of one, as its products would be computed for each.
+  // Whether only sums read the value. A matrix must have one reader: its products would be computed for each.
   bool is_term(const Value& value) const {
     return std::ranges::all_of(value.uses(), [this](const torch::jit::Use& use) { return editor_.is_sum(*use.user); }) &&
            (value.uses().size() == 1 || !is_matrix(value));

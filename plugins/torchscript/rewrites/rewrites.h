@@ -1,4 +1,4 @@
-// What makes a program cheaper to run before it is cut into instructions.
+// Rewrites that make a program cheaper to run before it is cut into instructions.
 #pragma once
 #include "torchscript/graph/program.h"
 

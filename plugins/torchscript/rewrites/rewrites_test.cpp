@@ -1,4 +1,4 @@
-// What lowering makes of programs, seen in their text, and that they still compute the same.
+// The rewrites of programs, seen in their text, and that programs still compute the same.
 #include <cmath>
 
 #include "torchscript/testing/plugin_test.h"
@@ -26,7 +26,7 @@ class RewritesTest : public TorchscriptTest {
     return found;
   }
 
-  // Of the same number everywhere.
+  // A buffer of the same number everywhere.
   ltc_buffer* filled(std::vector<int64_t> sizes, float value) {
     const int64_t size = std::accumulate(sizes.begin(), sizes.end(), int64_t{1}, std::multiplies<>());
     return floats(std::move(sizes), std::vector<float>(static_cast<size_t>(size), value));
@@ -127,7 +127,7 @@ TEST_F(RewritesTest, RowsKnownAtOnceAreMultipliedAtOnce) {
   EXPECT_THAT(results[0], ElementsAre(19, 19, 19, 69, 69, 69));
 }
 
-// What autograd makes of x[0], x[1], ... of a tensor x whose dims stood in another order before.
+// The gradients that autograd makes for x[0], x[1], ... of a tensor x whose dims stood in another order before.
 TEST_F(RewritesTest, GradientsOfPartsAreOneCopy) {
   const auto graph_of = [](GraphBuilder& g, std::vector<int64_t> indices) -> const ltc_graph& {
     uint32_t sum = LTC_NONE;

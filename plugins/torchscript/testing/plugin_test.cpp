@@ -37,7 +37,7 @@ TEST_F(TorchscriptTest, DescribesItself) {
   EXPECT_EQ(code_of(Status(device.api->device_open(device.plugin, &args, &device.info, &other))), LTC_NOT_FOUND);
 }
 
-// Of a libtorch without, and of one that has CUDA where there is no device; cuda_test.cpp has a stub of one with devices.
+// A libtorch without CUDA, or one with CUDA and no device; cuda_test.cpp has a stub of one with devices.
 TEST(TorchscriptEntry, SaysWhyThereIsNoCuda) {
   ltc_entry_args args = {.struct_size = sizeof(args), .host = &host_api(), .oldest = {1, 0}, .newest = {1, 0}};
   setenv("LTC_TS_CUDA", "yes", 1);

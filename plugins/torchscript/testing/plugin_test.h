@@ -1,4 +1,4 @@
-// What the tests of the plugin share: one open device, and graphs that run once.
+// The fixture of the plugin's tests: one open device, and graphs that run once.
 #pragma once
 
 #include <gmock/gmock.h>

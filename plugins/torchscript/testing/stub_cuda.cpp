@@ -35,7 +35,7 @@ thread_local c10::StreamId t_streams[kDevices] = {};
 
 Stream current_stream(DeviceIndex device) { return Stream(Stream::UNSAFE, Device(kCuda, device), t_streams[device]); }
 
-// What was submitted to each stream, and how much of it is over.
+// The work submitted to each stream, and how much of it is over.
 class Streams {
  public:
   Stream make(DeviceIndex device) {

@@ -40,7 +40,7 @@ TEST(SmallBlocks, AThreadKeepsWhatOthersMadeUntilItEnds) {
   EXPECT_EQ(g_released, 1000);
 }
 
-// What a thread frees after its list has gone.
+// A block that a thread frees after its list has gone.
 struct Late {
   ~Late() { EXPECT_FALSE(keep_small_block(block, &release)); }
   void* block = nullptr;

@@ -23,7 +23,7 @@ enum class Threads : uint8_t {
   kAll,  // always the same number, so that results do not depend on who waits
 };
 
-// Of a node, or of several that run as one loop, by shapes alone.
+// The threads of a node, or of several that run as one loop, by shapes alone.
 Threads threads_for(const torch::jit::Node& node, const c10::OperatorHandle& op);
 Threads threads_for(c10::ArrayRef<const torch::jit::Node*> cluster);
 
@@ -44,7 +44,7 @@ class ThreadLimit {
     if (wanted != now_) use(wanted);
   }
 
-  // Of the calling thread; null outside of runs and inside of what divide() calls.
+  // The limit of the calling thread; null outside of runs and inside of work that divide() calls.
   static ThreadLimit* current();
 
   // The most threads that a kernel of the run has, whoever waits.

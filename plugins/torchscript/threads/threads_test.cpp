@@ -23,7 +23,7 @@ class ThreadsTest : public TorchscriptTest {
     for (float& value : values) value = normal(generator);
     return values;
   }
-  // Of the sizes of the params.
+  // Random values of the sizes of the params.
   std::vector<ltc_buffer*> noise_for(const ltc_graph& graph) {
     std::vector<ltc_buffer*> inputs;
     for (size_t i = 0; i < graph.param_count; ++i) {
