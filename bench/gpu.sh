@@ -74,7 +74,7 @@ sweep() {
   exactly "$python" -m sweep --modes forward,backward --dtypes float32,bfloat16 --samples 1 --timeout 60 \
     --ops '^(add|sub|mul|div|exp|log|tanh|sigmoid|sum|mean|var|prod|amax|argmax|softmax|log_softmax|mm|bmm|matmul|addmm|cat|gather|scatter|index_select|sort|topk|cumsum|nn.functional.(linear|conv[123]d|conv_transpose2d|scaled_dot_product_attention|relu|gelu|layer_norm|batch_norm|embedding|max_pool2d|cross_entropy|dropout))$'
 }
-# What the libraries' numbers are, as PyTorch's flags say, and where they compute functions.
+# The libraries' results under PyTorch's flags, and where they compute functions.
 precision() { "$python" "$root/bench/gpu_values.py" precision; }
 activations() { LTC_CUDA_WITH=activations exactly "$python" "$root/bench/gpu_values.py" activations; }
 fp8() { exactly "$python" "$root/bench/gpu_values.py" fp8; }
@@ -84,7 +84,7 @@ times() {
   "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
     --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,topk,embedding,attention,gpt2,resnet18
 }
-# What each feature brings: beside the table of `times`, the same without it.
+# The gain of each feature: the table of `times` beside the same without it.
 quick_times() { "$python" "$root/bench/run.py" --quick --against cuda --sides ltc --workloads mlp,mnist4,enc,chain4m,topk,embedding,attention,gpt2,resnet18; }
 without() { LTC_CUDA_WITHOUT=$1 quick_times; }  # WAY
 without_coop_reduce() { without coop_reduce; }

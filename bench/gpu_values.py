@@ -1,4 +1,4 @@
-"""What only a GPU can say about the libraries' numbers: `gpu_values.py precision | activations | fp8 | peers`. Prints what it found, and fails
+"""Checks of the libraries' numbers that need a GPU: `gpu_values.py precision | activations | fp8 | peers`. Prints what it found, and fails
 where PyTorch's flags or its special values are not kept."""
 
 import os

@@ -5,7 +5,7 @@ beside torch.compile's, in one process, turn by turn.
 LTC_BACKEND names the plugin. A call of ours records, looks the program up, runs it and waits; a call of torch.compile's runs it.
 Queued: several calls, each a program of its own, and one wait behind them, as in a training step; divided by their number.
 Run: what of a single call was the device's part, from the queue's taking it up to its being done, beside torch.compile's whole
-call. Of the torchscript plugin only: with others the queue sees no more than the submission.
+call. For the torchscript plugin only: with others the queue sees no more than the submission.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 """How long a plugin's compiled kernels take to be ready: the first of a process, with the compiler's start; those of later programs,
 of 20, 64 and 400 operations; and all of these once more from disk.
 
-LTC_BACKEND names the plugin. The torchscript plugin compiles beside its work and says itself when the kernels of a program are ready. Of others it is the first call of a program,
-from recording to the result, which waits for its kernels.
+LTC_BACKEND names the plugin. The torchscript plugin compiles beside its work and says itself when the kernels of a program are ready.
+For others the latency is that of a program's first call, from recording to the result, which waits for its kernels.
 """
 
 import os
@@ -36,7 +36,7 @@ PROGRAMS = ((20, 20), (64, 10), (400, 4))  # operations, programs
 
 
 def milliseconds(folder):
-    """Of each program, by its operations."""
+    """Latencies of each program, by its operations."""
     settings = {"LTC_TS_KERNELS": "sync", "LTC_LOG": "debug", "LTC_CACHE_DIR": folder, "LTC_CACHE": "1", "POCL_CACHE_DIR": folder}
     command = [sys.executable, "-c", f"PROGRAMS = {PROGRAMS}\n{PROGRAM}"]
     run = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)

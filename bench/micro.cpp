@@ -1,5 +1,5 @@
-// What the parts of a step cost, without PyTorch: recording an op, the barrier, finding a program, the way through the C ABI, an
-// event, a transfer. The plugin is LTC_BACKEND's (default: minimal).
+// The costs of the parts of a step, without PyTorch: recording an op, the barrier, finding a program, the way through the C ABI,
+// an event, a transfer. The plugin is LTC_BACKEND's (default: minimal).
 #include <benchmark/benchmark.h>
 
 #include <array>

@@ -25,7 +25,7 @@ LARGE = [row for row in WORKLOADS if row.large]
 
 
 def words(row):
-    """What chooses a row: its name or the name's first word."""
+    """The words that choose a row: its name and the name's first word."""
     return {row.name, row.name.split()[0]}
 
 
@@ -90,7 +90,7 @@ class Worker:
 
 
 class Result:
-    """Of one workload: seconds per step or op of each round by side, what failed and what disturbed it."""
+    """The result of one workload: seconds per step or op of each round by side, failures and disturbances."""
 
     def __init__(self, name, unit, against):
         self.name, self.unit, self.against = name, unit, against
@@ -165,7 +165,7 @@ def results(args):
     with tempfile.TemporaryDirectory() as cache, contextlib.ExitStack() as stack:
         workers = []
         for side in args.sides if steady else []:
-            # What is compiled in the background elsewhere is there after the warm-up.
+            # Programs that are compiled in the background elsewhere are ready after the warm-up.
             workers.append(Worker(side, args.threads, cache, LTC_TS_KERNELS="sync"))
             stack.callback(workers[-1].close)
         for row, unit in steady:
@@ -201,7 +201,7 @@ def cpu_model():
 
 
 def processor_time():
-    """Of all processors since the start: what was used, and what a virtual machine asked for and its host gave to others."""
+    """Time of all processors since the start: used, and asked for by a virtual machine but given to others by its host."""
     try:
         with open("/proc/stat") as lines:
             user, nice, system, _idle, _waiting, irq, softirq, stolen = map(int, lines.readline().split()[1:9])

@@ -1,4 +1,4 @@
-"""Who is timed beside whom: eager PyTorch, device ltc in its forms, and the other ways to run the same script."""
+"""The sides that are timed: eager PyTorch, device ltc in its forms, and the other ways to run the same script."""
 
 from dataclasses import dataclass, field
 

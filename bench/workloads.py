@@ -1,4 +1,4 @@
-"""What is measured: training steps and chains of small ops, written once and made for each device."""
+"""The workloads: training steps and chains of small ops, written once and made for each device."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -334,7 +334,7 @@ RECORDED = [
 
 @dataclass(frozen=True)
 class Once:
-    """What is timed in a fresh process, compiling included: `make` takes a sides.Device, returns the function to time."""
+    """A workload that is timed in a fresh process, compiling included: `make` takes a sides.Device, returns the function to time."""
 
     name: str
     about: str

@@ -4,7 +4,8 @@
 //   unsupported PATTERN: reason     each must be answered with "unsupported", or fail because the op is not claimed
 //   # a comment
 //
-// '*' in a pattern stands for any characters. What passes although the list says otherwise is a failure: the list is out of date.
+// '*' in a pattern stands for any characters. A check that passes although the list says otherwise is a failure: the list is out
+// of date.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ namespace {
 constexpr int kWrongUse = 2;
 constexpr const char* kSubjectCheck = "Loader.describe_says_what_the_plugin_is";
 
-// What the plugin says of itself, asked in a child too: it may crash at the first call.
+// The plugin's description of itself, asked in a child too: it may crash at the first call.
 Subject subject_of(const Options& options, const Results& results) {
   Subject subject{options.backend, "plugin", "", "", ""};
   if (std::ranges::find(results, Outcome::kNotRun, &Result::outcome) != results.end()) return subject;  // it would hang again

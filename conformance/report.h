@@ -8,7 +8,7 @@
 
 namespace ltc::conformance {
 
-// What was tested.
+// The plugin and device that were tested.
 struct Subject {
   std::string path, name, version, build_id, device;
 };

@@ -1,4 +1,4 @@
-// What came of a check.
+// The result of a check.
 #pragma once
 
 #include <cstdint>

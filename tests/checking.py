@@ -13,7 +13,7 @@ TOKENS = 8  # that a text generator adds
 
 @dataclass
 class Trained:
-    """What a few training steps of a model gave on one device; all values are on the CPU."""
+    """The results of a few training steps of a model on one device; all values are on the CPU."""
 
     parameters: int
     evaluated: object  # the output in eval mode, before training
@@ -24,7 +24,7 @@ class Trained:
 
 @dataclass
 class Cost:
-    """What the device did meanwhile."""
+    """The device's counters meanwhile."""
 
     ops: int  # recorded in the last step
     compiles: int

@@ -65,7 +65,7 @@ def run_program(program, **env):
 
 
 def output_of(program, **env):
-    """What a program prints that ends well."""
+    """The output of a program that must end well."""
     run = run_program(program, **env)
     assert run.returncode == 0, run.stderr
     return run.stdout

@@ -1,4 +1,4 @@
-"""What all integration tests share: the device, counters at zero, seeds."""
+"""Fixtures of all integration tests: the device, counters at zero, seeds."""
 
 import os
 

@@ -74,7 +74,7 @@ def test_recording_overlaps_running(matrix):
 
 
 def test_window_bounds_the_queue(matrix):
-    """What is on its way when a barrier ends takes no more than the 0.1 s that a program may be ahead, and is two steps at least."""
+    """The steps in flight when a barrier ends take no more than the 0.1 s that a program may be ahead, and are two at least."""
     kept = []
 
     def run():

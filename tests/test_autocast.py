@@ -19,7 +19,7 @@ def floats(*sizes):
     return torch.rand(*sizes) + 0.25
 
 
-# Of each list: what to call, with which float32 tensors.
+# For each op of autocast's lists: the function to call, and its float32 tensors.
 LOWER_PRECISION = {
     "conv1d": (F.conv1d, floats(2, 3, 8), floats(4, 3, 3)),
     "conv2d": (F.conv2d, floats(2, 3, 8, 8), floats(4, 3, 3, 3), floats(4)),

@@ -170,7 +170,7 @@ def hooked(x, hook):
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_failures(name):
-    """What a node throws arrives as it is, and the next backward of the thread is as good as any."""
+    """A node's exception arrives as it is, and the next backward of the thread is as good as any."""
 
     def run(device, log):
         x = torch.arange(1.0, 4.0).to(device).requires_grad_()

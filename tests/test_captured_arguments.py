@@ -1,4 +1,4 @@
-"""What a captured function may not do to its arguments, its module and its results: done right at each call, or refused; never lost."""
+"""Changes by a captured function to its arguments, its module and its results: done right at each call, or refused; never lost."""
 
 import threading
 import warnings

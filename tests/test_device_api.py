@@ -1,4 +1,4 @@
-"""What programs ask of any accelerator: ``torch.accelerator``, streams, events, memory statistics, pinned memory, properties."""
+"""The interface of any accelerator: ``torch.accelerator``, streams, events, memory statistics, pinned memory, properties."""
 
 import threading
 from pathlib import Path

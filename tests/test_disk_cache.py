@@ -28,7 +28,7 @@ PROGRAM = """
 
 
 def run(folder, program=PROGRAM, **env):
-    """What the program computes, its compiles, and its programs from the disk."""
+    """The values that the program computes, its compiles, and its programs from the disk."""
     values, counts = output_of(program, LTC_CACHE_DIR=str(folder), **{"LTC_CACHE": "1"} | env).splitlines()
     return (values, *map(int, counts.split()))
 

@@ -129,7 +129,7 @@ def test_registration_loads_no_plugin():
 
 # ---- operands on the wrong device
 
-# The core says CPUFloatType, as torch._lazy does. Of names that it knows Python shows the other form, in every error text.
+# The core says CPUFloatType, as torch._lazy does. In every error text Python shows the other form of names that it knows.
 NOT_LAZY = "Input tensor is not a lazy tensor: (torch.FloatTensor|CPUBoolType)"
 
 @pytest.mark.parametrize("wrong", [

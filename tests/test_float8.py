@@ -16,7 +16,7 @@ def bits(x):
 
 
 def numbers():
-    """Of all sizes, on both sides of what such floats hold, and some between two of them."""
+    """Numbers of all sizes, on both sides of the range of such floats, and some between two of them."""
     x = torch.randn(4096) * torch.logspace(-12, 12, 4096, base=2)
     return torch.cat([x, torch.tensor([0.0, -0.0, float("inf"), -float("inf"), float("nan"), 448, 464, 465, 57344, 61440, 1e9])])
 

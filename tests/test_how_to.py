@@ -21,7 +21,7 @@ IS_BUILD_OF_DEV = Path(ltc.__file__).absolute().is_relative_to(ROOT / "build" / 
 
 
 def blocks(page):
-    """What follows ```sh on its line, and the commands without the indentation of a list."""
+    """The words behind ```sh on its line, and the commands without the indentation of a list."""
     for indent, note, commands in BLOCK.findall(page.read_text()):
         yield note.strip(), re.sub(rf"^{indent}", "", commands, flags=re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""What is compiled though something like it was compiled before is explained."""
+"""ltc.metrics.misses() explains a compile if something like it was compiled before."""
 
 import torch
 

@@ -651,7 +651,7 @@ def test_autocast():
 
 
 def test_ops_are_traced_not_run(metrics):
-    """What the table's minimal rows are for: none of this ends the trace or runs on the CPU."""
+    """The purpose of the table's minimal rows: none of this ends the trace or runs on the CPU."""
     x, w = f(4, 8).detach().to(LTC).requires_grad_(), f(8, 8).detach().to(LTC)
     for _ in range(2):
         loss = F.cross_entropy(F.layer_norm(F.gelu(x @ w), (8,)), torch.zeros(4, dtype=torch.int64, device=LTC))

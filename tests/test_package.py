@@ -1,4 +1,4 @@
-"""What the package is made of: where its libraries look for others, and whose code they contain."""
+"""The files of the package: where its libraries look for others, and whose code they contain."""
 
 import importlib.metadata
 import re
@@ -62,7 +62,7 @@ def linked_into(target):
 
 
 def headers_by_object():
-    """What each object was compiled from, as the compiler has said."""
+    """The files that each object was compiled from, as the compiler listed them."""
     result, current = {}, None
     for line in ninja("-t", "deps"):
         if line and not line.startswith(" "):

@@ -107,7 +107,7 @@ assert ltc.metrics.counter_value("HostStepOps") == 0
 
 @pytest.fixture(scope="module")
 def outcomes():
-    """What each program said that ran with LTC_USE_BF16=1; all in one process."""
+    """The output of each program under LTC_USE_BF16=1; all in one process."""
     runner = f"""
 import json, traceback
 said = {{}}

@@ -1,4 +1,4 @@
-"""What a process may do around its first use of the device, and what must not change for programs that do not use it."""
+"""Processes around their first use of the device. Nothing may change for programs that do not use it."""
 
 import re
 from collections import Counter

@@ -15,7 +15,7 @@ ATTENTION = {torch.float: 1e-5, torch.double: 1e-10, torch.bfloat16: 0.03, torch
 
 
 def gradients(function, *args):
-    """What the function gives, and the gradients of the floats among the arguments, with weights that tell the results apart."""
+    """The function's result, and the gradients of the floats among the arguments, with weights that tell the results apart."""
     args = [x.detach().requires_grad_(x.is_floating_point() or x.is_complex()) for x in args]
     result = function(*args)
     wanted = [x for x in args if x.requires_grad]
@@ -24,7 +24,7 @@ def gradients(function, *args):
 
 
 def check(function, *args, tolerance=1e-4):
-    """Nor may a run fail, which the host would repeat op by op, with values that lie otherwise."""
+    """No run may fail either: the host would repeat it op by op, with values that lie otherwise."""
     before = ltc.metrics.counter_value("RecoveredRuns")
     for found, expected in zip(function(*to_device(args)), function(*args), strict=True):
         assert (found is None) == (expected is None)

@@ -1,4 +1,4 @@
-"""What each distribution draws: its mean and variance, its shape where that has a closed form, and the ends of its range.
+"""The draws of each distribution: mean and variance, its shape where that has a closed form, and the ends of its range.
 
 The seed is fixed, so a test that passes goes on passing; the bounds are those of a chance of 1e-6 and less."""
 

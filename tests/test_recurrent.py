@@ -107,7 +107,7 @@ def test_one_op_forward_one_backward(kind, metrics):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_transforms_and_checkpoints(kind):
-    """What needs the smaller ops gets them."""
+    """Networks that need the smaller ops get them."""
     net, x = network(kind)
 
     def run(net, x):

@@ -66,7 +66,7 @@ def test_results_of_a_row_are_there_when_all_of_it_is():
 
 
 def test_weights_that_the_program_makes():
-    """Of the sizes of the rows themselves, so that they might seem to be element-wise operations of the same loop."""
+    """They have the sizes of the rows themselves, so that they might seem to be element-wise operations of the same loop."""
     x, y = torch.randn(640), torch.randn(640)
     check(lambda x, y: [F.layer_norm(x + y, (640,), x * 2, y.tanh()) * x], x, y)
 

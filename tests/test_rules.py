@@ -1,6 +1,6 @@
 """Each derived op, decomposed: the operators of PyTorch's database that call it give what the CPU gives.
 
-What no operator of the database calls is called in rule_calls.py, or named here with the test that does.
+rule_calls.py calls the rules that no operator of the database calls. The rest are named here with the test that calls them.
 """
 
 import json

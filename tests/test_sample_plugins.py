@@ -27,7 +27,7 @@ def runs():
     return {plugin: run_on(plugin) for plugin in PLUGINS}
 
 
-# What the READMEs promise: the null plugin, and of the minimal one the slots of the ABI.
+# The READMEs promise these lengths: of the null plugin, and of the minimal plugin's slots of the ABI.
 @pytest.mark.parametrize("file, most", [("null_plugin/null_plugin.c", 120), ("minimal_plugin/plugin.c", 400)])
 def test_samples_stay_short(file, most):
     lines = (Path(__file__).parents[1] / "samples" / file).read_text().count("\n")
@@ -36,7 +36,7 @@ def test_samples_stay_short(file, most):
 
 @pytest.mark.parametrize("claims", ["minimal", "random:1", "random:2", "random:3"])
 def test_whatever_is_claimed(claims):
-    """What a plugin does not claim is decomposed; the program compares itself with the CPU."""
+    """Ops that a plugin does not claim are decomposed; the program compares itself with the CPU."""
     counters = json.loads(output_of(PROGRAM, LTC_BACKEND="torchscript", LTC_CLAIMS=claims, PYTHONPATH=python_path()))["counters"]
     assert {name: count for name, count in counters.items() if name == "HostStepOps" or "::" in name} == {}
 

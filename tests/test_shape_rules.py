@@ -11,7 +11,7 @@ aten = torch.ops.aten
 
 
 def zeros(sizes, form=torch.contiguous_format, dtype=torch.float32):
-    """Of a memory format where there are enough dims for it; "swapped" is dense and in none."""
+    """A tensor in a memory format if it has enough dims for it; "swapped" is dense and in none."""
     tensor = torch.zeros(sizes, dtype=dtype)
     if form == "swapped":
         return tensor.transpose(0, 1).contiguous().transpose(0, 1)

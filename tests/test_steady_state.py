@@ -1,4 +1,4 @@
-"""What long runs must not do: grow, compile, or run ahead of the device without end."""
+"""Long runs must not grow, compile, or run ahead of the device without end."""
 
 import ltc
 import torch

@@ -569,7 +569,7 @@ def test_untyped_storage():
 
 
 def test_storage_resized_away_and_back():
-    """What sharded training does with parameters."""
+    """The operations of sharded training on parameters."""
     x = torch.ones(4, device=LTC)
     x.untyped_storage().resize_(0)
     x.untyped_storage().resize_(16)

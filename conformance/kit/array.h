@@ -62,7 +62,7 @@ struct Array {
   std::string element_text(int64_t i) const;
 };
 
-// What an ABI struct needs of a type; borrows the array's or sizes' memory.
+// A type as an ABI struct; borrows the array's or sizes' memory.
 ltc_type abi_type(DType dtype, const Sizes& sizes);
 
 bool is_signed_int(DType dtype);

@@ -1,4 +1,4 @@
-// What tests of the tiers share: an entered plugin, an open device, and a clean end.
+// The fixture of the tiers' tests: an entered plugin, an open device, and a clean end.
 #pragma once
 
 #include <gmock/gmock.h>

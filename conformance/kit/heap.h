@@ -17,8 +17,8 @@ inline std::optional<int64_t> heap_in_use() {
   return bytes ? std::optional(static_cast<int64_t>(bytes)) : std::nullopt;
 }
 
-// Runs `body` many times after a warm-up. Bytes by which the heap grew per time; empty where unknown. Of three rounds the median:
-// what is lost each time is lost in all of them, what a thread of the driver does once is in one.
+// Runs `body` many times after a warm-up. Bytes by which the heap grew per time; empty where unknown. The median of three rounds:
+// a leak of each call is in all of them, a single allocation by a thread of the driver is in one.
 template <typename Body>
 std::optional<double> growth_per_time(int times, Body&& body) {
   for (int i = 0; i < times / 4 + 8; ++i) body();

@@ -1,4 +1,4 @@
-// What the suite offers to a plugin as its host: the core's own status objects, and a memory of how it was called.
+// The host that the suite offers to a plugin: the core's own status objects, and a memory of how it was called.
 #pragma once
 
 #include <atomic>

@@ -29,7 +29,7 @@ ltc_plugin_entry_fn* backend_entry();
 // Whether the thread that loaded it computed floating-point numbers afterwards as before. They are as before by now.
 bool loading_kept_float_control();
 
-// What a slot answered; false for success.
+// The answer of a slot; false for success.
 struct Failure {
   ltc_code code = 0;
   uint32_t node = LTC_NONE;

@@ -1,4 +1,4 @@
-// What the ops tier runs: a row per op of the minimal opset, and graphs of derived ops and whole programs.
+// The cases of the ops tier: a row per op of the minimal opset, and graphs of derived ops and whole programs.
 #pragma once
 
 #include <span>
@@ -10,13 +10,13 @@
 
 namespace ltc::conformance {
 
-// What a float result may differ by: ulps * epsilon(dtype) * max(|expected|, floor). Zero ulps: equal, zeros by sign too.
+// The allowed difference of a float result: ulps * epsilon(dtype) * max(|expected|, floor). Zero ulps: equal, zeros by sign too.
 struct Tolerance {
   double ulps = 0;
   double floor = 0;
 };
 
-// What a param is filled with. The values that are special for a dtype come first, so that short params have them too.
+// The values of a param. Those that are special for a dtype come first, so that short params have them too.
 enum class Fill : char {
   kAny = 'a',       // with NaN, infinities, both zeros, the largest and smallest; all integers
   kFinite = 'f',    // with both zeros, moderate

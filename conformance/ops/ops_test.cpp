@@ -79,7 +79,7 @@ Array filled(DType dtype, const Sizes& sizes, Fill fill, unsigned seed) {
   return array;
 }
 
-// What a graph is run with.
+// The inputs of a run of a graph.
 struct Inputs {
   std::vector<Array> arrays;
   std::vector<Scalar> scalars;

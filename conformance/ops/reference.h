@@ -1,4 +1,4 @@
-// What the ops of the minimal opset mean: plain functions over host arrays, as exact as long double is. Slow on purpose.
+// The meaning of the ops of the minimal opset: plain functions over host arrays, as exact as long double is. Slow on purpose.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// What the reference functions share: the operands and attributes of a node, and arithmetic on positions.
+// Helpers of the reference functions: the operands and attributes of a node, and arithmetic on positions.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,7 @@ std::span<const Reference> movement_references();
 std::span<const Reference> reduction_references();
 std::span<const Reference> product_references();
 
-// What several families compute in: reals wide, integers modulo 2^64; NaN is the largest.
+// The types that several families compute in: reals wide, integers modulo 2^64; NaN is the largest.
 using Real = long double;
 inline uint64_t bits(int64_t x) { return static_cast<uint64_t>(x); }
 // Rounded once, as IEEE 754 has it: what is exact is compared bit by bit.

@@ -13,7 +13,7 @@ DTYPES = {
 
 
 class Arguments:
-    """What an operator is called with; `call` is run with tensors on the device at hand."""
+    """The arguments of an operator; `call` is run with tensors on the device at hand."""
 
     def __init__(self, sample):
         self.tree = (sample.input, tuple(sample.args), dict(sample.kwargs))

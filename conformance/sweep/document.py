@@ -1,4 +1,4 @@
-"""What a sweep found, as a page, with the reason of each op that the CPU ran."""
+"""The results of a sweep, as a page, with the reason of each op that the CPU ran."""
 
 from .tables import reasons
 

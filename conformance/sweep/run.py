@@ -19,7 +19,7 @@ RANDOM_RUNS = 12  # of a random operator, pooled for statistics
 
 
 class Outcome:
-    """What one run gave: a result, or the exception that it raised."""
+    """The outcome of one run: a result, or the exception that it raised."""
 
     def __init__(self, program, device, seed=0):
         torch.manual_seed(seed)
@@ -63,7 +63,7 @@ def _nudged(tensor):
 
 
 def _with(program, change):
-    """What the CPU gives with changed operands; nothing where it raises."""
+    """The CPU's result with changed operands; nothing where it raises."""
     torch.manual_seed(0)
     try:
         return program(Changed(change))

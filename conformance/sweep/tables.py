@@ -1,4 +1,4 @@
-"""What the sweep knows of single operators: names are those of torch's operator database; reasons appear in the report."""
+"""Tables of the sweep about single operators: names are those of torch's operator database; reasons appear in the report."""
 
 WHOLE = 2  # the first of the op table's tiers without a decomposition
 

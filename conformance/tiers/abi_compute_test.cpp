@@ -89,7 +89,7 @@ class AbiCompute : public ComputeTest {
     changed.nodes = node_list.data();
     changed.params = param_list.data();
     changed.types = type_list.data();
-    // What is not claimed is never lowered.
+    // The host never lowers an op that is not claimed.
     claimed_.clear();
     if (const Failure failure = device().claims(changed, claimed_)) return failure;
     if (std::ranges::find(claimed_, 0u) != claimed_.end()) return {LTC_UNSUPPORTED, 0, "not claimed"};

@@ -1,4 +1,4 @@
-// What the files of the abi tier share.
+// The fixture of the abi tier's files.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the files of the execute tier share.
+// The fixture of the execute tier's files.
 #pragma once
 
 #include <string>

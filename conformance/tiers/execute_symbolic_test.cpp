@@ -70,7 +70,7 @@ class ExecuteSymbolic : public Execute, public ::testing::WithParamInterface<Fam
     Execute::TearDown();
   }
 
-  // Of the sizes 6 and 10. False where the test ends: skipped, where the plugin refuses it.
+  // Builds the family from the sizes 6 and 10. Returns false where the test ends: it is skipped if the plugin refuses the family.
   bool build(const Family& family) {
     build_or_skip(family);
     return !IsSkipped() && !HasFatalFailure();

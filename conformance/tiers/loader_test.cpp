@@ -19,7 +19,7 @@ bool older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major <
 std::string text(ltc_version v) { return cat(v.major, ".", v.minor); }
 std::string text(ltc_string s) { return s.data ? std::string(s.data, s.size) : std::string(); }
 
-// What a host that speaks a range would pass.
+// The entry arguments of a host that speaks a range of versions.
 struct Entry {
   HostProbe host;
   Guarded<ltc_entry_args> args;

@@ -41,7 +41,7 @@ static uint16_t to_f16(float x) {
   return (uint16_t)(sign | ((magnitude - 0x38000000 + 0xfff + (magnitude >> 13 & 1)) >> 13));
 }
 
-/* What has no answer, NaN and what is out of range, becomes the least integer of 32 or 64 bits; smaller types take its low bits.
+/* NaN and values out of range become the least integer of 32 or 64 bits; smaller types take its low bits.
  */
 static int64_t f64_to_i64(double x) { return x >= -0x1p63 && x < 0x1p63 ? (int64_t)x : INT64_MIN; }
 static int32_t f64_to_i32(double x) { return x > -0x1p31 - 1 && x < 0x1p31 ? (int32_t)x : INT32_MIN; }

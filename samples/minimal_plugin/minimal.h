@@ -1,4 +1,4 @@
-/* What the files of the minimal plugin share: arrays, the table of ops, and the queue. */
+/* The interface between the files of the minimal plugin: arrays, the table of ops, and the queue. */
 #ifndef MINIMAL_H
 #define MINIMAL_H
 
@@ -48,7 +48,7 @@ struct call {
 };
 typedef bool kernel(struct call* call);
 
-/* One row of the table of ops. What does not match it is not claimed.
+/* One row of the table of ops. A node that does not match it is not claimed.
  *
  * types  operands, a colon, results. T: all the same, and their dtype picks the kernel. N: a T that may be a number passed by
  * value. b: BOOL. i: I64. A: any that we compute with. B: any that we hold. s: a number by value, absent where it is an

@@ -133,7 +133,7 @@ static const struct op* find_op(const ltc_graph* graph, const bool* is_number, c
   return NULL;
 }
 
-/* What a newer host may say and this plugin does not know is never ignored. */
+/* The plugin ignores nothing that a newer host may say and that it does not know. */
 static bool knows_params(const ltc_graph* graph) {
   bool known = true;
   for (size_t i = 0; i < graph->param_count; ++i) known &= !(graph->params[i]->flags & ~(LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT));

@@ -12,7 +12,8 @@ bool plan_claims(const ltc_graph* graph, uint32_t* claimed);
 size_t plan_refused(const ltc_graph* graph);
 
 struct plan;
-/* Of a graph all of whose nodes are claimed; `sizes`: what is symbolic in it, or NULL. One reference; NULL when out of memory. */
+/* The plan of a graph whose nodes are all claimed; `sizes`: its symbolic sizes, or NULL. One reference; NULL when out of memory.
+ */
 struct plan* plan_create(const ltc_graph* graph, const ltc_symbolic_sizes* sizes);
 
 size_t plan_symbol_count(const struct plan* plan);

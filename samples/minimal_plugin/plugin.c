@@ -207,7 +207,7 @@ static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint3
   return plan_claims(args->graph, cluster) ? NULL : out_of_memory(device->plugin);
 }
 
-/* Of a chain that may be NULL; NULL where it has no such kind. */
+/* The extension of that kind in a chain, which may be NULL; NULL if there is none. */
 static const void* find_extension(const ltc_extension* ext, uint32_t kind) {
   while (ext && ext->kind != kind) ext = ext->next;
   return ext;

@@ -1,4 +1,4 @@
-/* What kernels call: loops over strided arrays, on which element-wise ops and data movement rest, attributes and errors. */
+/* Helpers of kernels: loops over strided arrays, on which element-wise ops and data movement rest, attributes and errors. */
 #include <stdarg.h>
 #include <stdio.h>
 

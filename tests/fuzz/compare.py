@@ -8,7 +8,7 @@ import ltc
 
 EXACT_BELOW = {torch.float32: 2**22, torch.float64: 2**50}
 
-# Of a network's results, relative to the largest element and absolute. The CPU adds up floats in double precision here and there, so it
+# Tolerances of a network's results, relative to the largest element and absolute. The CPU adds up floats in double precision here and there, so it
 # loses less than single precision may; a defect is seen in double precision.
 NEAR = {torch.float32: (1e-2, 1e-4), torch.float64: (1e-12, 1e-12)}
 

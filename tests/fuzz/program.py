@@ -17,7 +17,7 @@ NAMES = {"torch": torch, "nn": nn, "F": F}
 
 
 class Run:
-    """What one run of a program is given: where its tensors are, and a list for its results. `nudges`: floats a last bit away."""
+    """The context of one run of a program: where its tensors are, and a list for its results. `nudges`: floats a last bit away."""
 
     def __init__(self, device, dtype, nudges=False):
         self.device, self.dtype, self.nudges, self.results = torch.device(device), dtype, nudges, {}

@@ -1,7 +1,7 @@
 """Random chains of views, in-place writes through them, and arithmetic, forward and backward.
 
 Each line of a program is tried on the CPU while the program is made, so sizes are known and a line that PyTorch refuses is left out.
-Nor does a line write where PyTorch leaves the result open: to elements that share a place, or from memory that overlaps the target.
+No line writes where PyTorch leaves the result open: to elements that share a place, or from memory that overlaps the target.
 All numbers are small and whole: results are compared exactly.
 
 In a sliding program the slices of a step lie one element behind those of the step before, up to SLIDES of them.

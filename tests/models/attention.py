@@ -25,7 +25,7 @@ class Encoder(nn.Module):
 
 
 class PaddedEncoder(Encoder):
-    """With shorter sequences. What comes out in the place of padding differs between PyTorch's own paths, so it is cleared."""
+    """With shorter sequences. PyTorch's own paths differ in their results for padding, so these are cleared."""
 
     def forward(self, x):
         padding = torch.arange(STEPS, device=x.device) >= torch.tensor([[4], [STEPS]], device=x.device)

@@ -1,4 +1,4 @@
-"""What a row of the table of models is, and the losses that rows share."""
+"""A row of the table of models, and the losses that rows share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
