@@ -33,9 +33,9 @@ fresh batches. The columns evaluation, gradients and losses give the largest abs
 - compiles: number of programs compiled, none of them after step {WARM_UP}.
 - fallbacks: ops that the CPU ran instead of the plugin, `torchscript`.
 - time: time of one training step as a ratio to eager's, on one thread; the best of {TIMED_BLOCKS} blocks of {STEPS} steps. At these
-  sizes the step records and starts ops; it computes little.
-- minimal, opencl: the same training on these plugins, which claim the minimal opset only. The largest relative difference of a loss,
-  and the number of ops that the CPU ran instead.
+  sizes a step spends its time on recording and starting ops.
+- minimal, opencl: the same training on these plugins, which claim the minimal opset only: the largest relative difference of a
+  loss, and the number of ops that the CPU ran instead.
 
 ## Training
 
@@ -46,8 +46,8 @@ TRAINING = ("model", "parameters", "ops", "compiles", "fallbacks", "evaluation",
 GENERATION_HEADER = f"""
 ## Generation
 
-Greedy, with the key-value cache, {TOKENS} new tokens. The tokens are the CPU's. Every token makes the cache longer, so its shapes are
-new. The first text compiles one to three programs for each length, as the loop reads values in between. A second text compiles none.
+Greedy, with the key-value cache, {TOKENS} new tokens. The table compares them with the CPU's. Every token makes the cache longer, so its
+shapes are new. The first text compiles one to three programs for each length, as the loop reads values in between. A second text compiles none.
 
 """
 GENERATION = ("model", "same tokens", "compiles, first text", "compiles, second text", "fallbacks")
