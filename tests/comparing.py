@@ -5,6 +5,7 @@ import subprocess
 import sys
 import textwrap
 
+import fork_server
 import torch
 
 LTC = torch.device("ltc", 0)
@@ -60,8 +61,10 @@ def assert_both(function, *args, **tolerance):
 def run_program(program, **env):
     """Runs Python source in a process of its own; variables given as None are unset. Returns its CompletedProcess."""
     environment = {key: value for key, value in {**os.environ, **env}.items() if value is not None}
-    command = [sys.executable, "-c", textwrap.dedent(program)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
+    program = textwrap.dedent(program)
+    if fork_server.suits(environment):
+        return fork_server.run(program, environment)
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=fork_server.TIMEOUT, env=environment)
 
 
 def output_of(program, **env):

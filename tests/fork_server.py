@@ -1,0 +1,105 @@
+"""Programs run in processes forked from one that has imported PyTorch, since that import takes seconds.
+
+A program sees what it would see as ``python -c SOURCE``: its own environment, streams, ``__main__`` and end of the process. The first
+import of PyTorch or of ltc loads the device where ``LTC_BACKEND`` asks for that, as PyTorch itself does when it is imported.
+"""
+
+import atexit
+import builtins
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TIMEOUT = 300  # seconds, of a program
+
+
+class _Server:
+    """The process that forks, and the socket to it."""
+
+    def __init__(self):
+        self.socket, theirs = socket.socketpair()
+        command = [sys.executable, "-c", f"import fork_server; exec(fork_server.next_program({theirs.fileno()}))"]
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("LTC_")}
+        path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+        environment.update(TORCH_DEVICE_BACKEND_AUTOLOAD="0", PYTHONPATH=path)
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+        theirs.close()
+        self.messages = self.socket.makefile("rw")
+        atexit.register(self.socket.shutdown, socket.SHUT_RDWR)
+
+    def ask(self, **request):
+        print(json.dumps(request), file=self.messages, flush=True)
+        return self.answer()
+
+    def answer(self):
+        return int(self.messages.readline())
+
+
+_server = None
+
+
+def suits(environment):
+    """Whether nothing differs from this process' environment but variables that are not read when PyTorch is imported."""
+    differing = {key for key, _ in environment.items() ^ dict(os.environ).items()}
+    return all(key.startswith("LTC_") or key == "ATEN_CPU_CAPABILITY" for key in differing)
+
+
+def run(source, environment):
+    """The CompletedProcess of a program in text mode. Raises ``TimeoutExpired``."""
+    global _server
+    _server = _server or _Server()
+    command = [sys.executable, "-c", source]
+    with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
+        streams = [f"/proc/{os.getpid()}/fd/{stream.fileno()}" for stream in (stdout, stderr)]
+        child = _server.ask(source=source, environment=environment, streams=streams, folder=os.getcwd())
+        _server.socket.settimeout(TIMEOUT)
+        try:
+            code = _server.answer()
+        except TimeoutError:
+            os.kill(child, signal.SIGKILL)
+            _server = None
+            raise subprocess.TimeoutExpired(command, TIMEOUT)
+        stdout.seek(0)
+        stderr.seek(0)
+        return subprocess.CompletedProcess(command, code, stdout.read(), stderr.read())
+
+
+def next_program(descriptor):
+    """Forks for each request of the socket, and returns in the child: the program's code. The server itself ends here."""
+    import torch
+
+    messages = socket.socket(fileno=descriptor).makefile("rw")
+    while line := messages.readline():
+        request = json.loads(line)
+        child = os.fork()
+        if child == 0:
+            messages.close()
+            return _become(torch, **request)
+        print(child, file=messages, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=messages, flush=True)
+    os._exit(0)
+
+
+def _become(torch, source, environment, streams, folder):
+    for number, path in enumerate(streams, 1):
+        os.dup2(os.open(path, os.O_WRONLY | os.O_APPEND), number)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path.remove(str(Path(__file__).parent))
+    plain_import = builtins.__import__
+
+    def importing(name, *args, **kwargs):
+        if name.partition(".")[0] in ("torch", "ltc"):
+            builtins.__import__ = plain_import
+            if torch._is_device_backend_autoload_enabled():
+                torch._import_device_backends()
+        return plain_import(name, *args, **kwargs)
+
+    builtins.__import__ = importing
+    return compile(source, "<string>", "exec")
