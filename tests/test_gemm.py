@@ -9,7 +9,7 @@ from comparing import output_of, run_program
 
 # libtorch's entry to oneDNN's products wants more of a processor, and the plugin trusts it in one version of PyTorch.
 HAS_ONEDNN = (torch.backends.mkldnn.is_available() and torch.backends.cpu.get_cpu_capability() == "AVX512"
-              and torch.__version__.startswith("2.13."))
+              and torch.__version__.startswith(("2.13.", "2.14.")))
 
 # Products of the CPU and of the device side by side; prints the largest difference, in units of what rounding a sum may make.
 PRODUCTS = """

@@ -116,6 +116,8 @@ def test_all_that_dev_installs_has_an_exact_version():
     versions = pinned()
     installed = re.search(r"^pip_packages=\((.*)\)$", (ROOT / "dev").read_text(), re.MULTILINE).group(1).split()
     assert installed and set(installed) <= versions.keys()
+    if importlib.metadata.version("torch").partition("+")[0] != versions["torch"]:
+        pytest.skip("another PyTorch than constraints.txt names brings packages that it does not name")
     for name in installed:
         for requirement in map(Requirement, importlib.metadata.requires(name) or []):
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):

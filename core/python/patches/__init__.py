@@ -16,7 +16,7 @@ from . import backward, data_parallel, libraries, sharing, sparse_optimizers, to
 from .replacements import Placed, Replacement, Unexpected, difference, restore
 
 # With these all patches have passed the tests.
-PYTORCH = ("2.13",)
+PYTORCH = ("2.13", "2.14")
 PYTHON = ("3.11", "3.12")
 
 

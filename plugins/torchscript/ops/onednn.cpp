@@ -16,7 +16,7 @@ namespace ltc::torchscript {
 namespace {
 
 // The versions whose entry is known to do what we want.
-constexpr bool kIsKnownVersion = TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR == 13;
+constexpr bool kIsKnownVersion = TORCH_VERSION_MAJOR == 2 && (TORCH_VERSION_MINOR == 13 || TORCH_VERSION_MINOR == 14);
 
 // In whole numbers, so that the result is exact in any order of the sum.
 struct Trial {
