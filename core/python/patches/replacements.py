@@ -14,7 +14,8 @@ class Replacement(NamedTuple):
     owner: Any
     name: Any
     make: Callable
-    parameters: str = ""  # names of the original's parameters, as a structural check; "" where PyTorch's function tells none
+    # Names of the original's parameters, as a structural check: of each version after a "|". "" where PyTorch's function tells none.
+    parameters: str = ""
 
 
 def get(owner, name):
@@ -66,4 +67,5 @@ def difference(replacement: Replacement) -> str:
         found = " ".join(inspect.signature(original).parameters) if parameters else ""
     except (TypeError, ValueError):  # a function of C++ tells none
         found = "?"
-    return f"{label} takes ({found}), not ({parameters})" if found != parameters else ""
+    known = parameters.split("|")
+    return "" if found in known else f"{label} takes ({found}), not " + " or ".join(f"({names})" for names in known)

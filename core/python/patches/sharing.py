@@ -86,9 +86,10 @@ def _raise(text: str):
 
 def dlpack() -> list[Replacement]:
     """``np.from_dlpack(tensor, device="cpu")`` and the like ask for a copy on the CPU and get one."""
+    known = "self stream max_version dl_device copy"
     places = [(torch._C, "_to_dlpack"), (torch, "to_dlpack"), (torch.utils.dlpack, "to_dlpack")]
     return [
-        Replacement(torch.Tensor, "__dlpack__", _around_dlpack, "self stream max_version dl_device copy"),
+        Replacement(torch.Tensor, "__dlpack__", _around_dlpack, f"{known}|{known} read_only"),
         Replacement(torch.Tensor, "__dlpack_device__", _around_dlpack_device, "self"),
         *(Replacement(owner, name, _around_to_dlpack) for owner, name in places),
     ]

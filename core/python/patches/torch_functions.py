@@ -41,15 +41,16 @@ def linear_cross_entropy() -> list[Replacement]:
 
     def around(adjust):
         @functools.wraps(adjust)
-        def _adjust(self, num_batches, in_features, num_classes, dtype, device=None):
+        def _adjust(self, num_batches, in_features, num_classes, dtype, device=None, **target):
             if device is not None and device.type == "ltc":
                 device = torch.device("cpu")
-            return adjust(self, num_batches, in_features, num_classes, dtype, device)
+            return adjust(self, num_batches, in_features, num_classes, dtype, device, **target)
 
         return _adjust
 
     options = torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions
-    return [Replacement(options, "_adjust", around, "self num_batches in_features num_classes dtype device")]
+    known = "self num_batches in_features num_classes dtype device"
+    return [Replacement(options, "_adjust", around, f"{known}|{known} prob_target")]
 
 
 def printing() -> list[Replacement]:
