@@ -13,12 +13,14 @@ from ltc import _patches
 
 NAMES = [patch.name for patch in _patches.TABLE]
 ROOT = Path(__file__).parents[1]
+needs_patches = pytest.mark.skipif(bool(_patches.unknown_version()), reason=_patches.unknown_version())
 
 
 def active(**environment):
     return output_of("import torch, ltc; print(*ltc._patches.active())", **environment).split()
 
 
+@needs_patches
 def test_the_environment_chooses():
     assert active(LTC_PATCHES=None, LTC_EAGER=None) == NAMES
     assert active(LTC_PATCHES="all") == NAMES
@@ -33,6 +35,7 @@ def test_an_unknown_name_is_refused():
     assert "LTC_PATCHES is 'operators,dealoc', and there is no patch 'dealoc'; it may be all, none, or names" in program.stderr
 
 
+@needs_patches
 def test_one_line_of_the_log_tells_which_are_active():
     lines = run_program("import torch, ltc", LTC_PATCHES="dlpack,tensor_to", LTC_LOG="info").stderr.splitlines()
     assert [line.partition("patches: ")[2] for line in lines if "patches: " in line] == ["tensor_to, dlpack"]
@@ -52,6 +55,7 @@ def test_an_unknown_version_gets_none(change):
     assert re.search(r"patches: none, since (PyTorch|Python) [\d.]+ is not one of (1\.0|2\.7)", program.stderr)
 
 
+@needs_patches
 def test_a_function_that_looks_otherwise_is_left_alone():
     program = run_program("""
         import torch
@@ -112,6 +116,7 @@ def test_patches_are_taken_back_without_a_trace():
     """, LTC_PATCHES="all") == "[3.0, 3.0]\n"
 
 
+@needs_patches
 @pytest.mark.parametrize("name, patch", [
     ("printing", "torch._tensor_str._tensor_str = lambda self, indent: 'theirs'"),
     ("byteswap", "torch.UntypedStorage._byteswap = lambda self, *args: None"),
@@ -154,6 +159,7 @@ CPU_ONLY = """
 """
 
 
+@needs_patches
 def test_programs_of_the_cpu_are_unchanged():
     alone = output_of(CPU_ONLY.format(imports=""), LTC_BACKEND=None)
     assert alone and output_of(CPU_ONLY.format(imports="import ltc"), LTC_PATCHES="all") == alone
