@@ -10,7 +10,7 @@ namespace ltc {
 namespace {
 
 struct Roots {
-  torch::autograd::edge_list edges;
+  std::vector<torch::autograd::Edge> edges;
   torch::autograd::variable_list gradients;
 };
 

@@ -233,7 +233,8 @@ bool nothing_intercepts_backward() {
          !torch::autograd::AnomalyMode::is_enabled() && !c10::AutogradState::get_tls_state().get_multithreading_enabled();
 }
 
-void run_backward(const torch::autograd::edge_list& roots, const variable_list& gradients, bool keep_graph, bool create_graph) {
+void run_backward(const std::vector<torch::autograd::Edge>& roots, const variable_list& gradients, bool keep_graph,
+                  bool create_graph) {
   static BackwardEngine& engine = *new BackwardEngine;  // has no threads: those that run nodes are the default engine's
   engine.execute(roots, gradients, keep_graph, create_graph, /*accumulate_grad=*/true);
 }

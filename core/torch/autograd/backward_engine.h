@@ -21,7 +21,7 @@ LTC_API bool nothing_intercepts_backward();
 // class that may run Python or a user's C++ code, they are evaluated by PyTorch's loop.
 //
 // Any thread, also inside another backward, without the GIL. Throws what a node threw.
-LTC_API void run_backward(const torch::autograd::edge_list& roots, const torch::autograd::variable_list& gradients,
+LTC_API void run_backward(const std::vector<torch::autograd::Edge>& roots, const torch::autograd::variable_list& gradients,
                           bool keep_graph, bool create_graph);
 
 }  // namespace ltc

@@ -20,8 +20,8 @@ inline torch::autograd::Edge edge_of(const std::optional<Tensor>& tensor) {
 }
 // PyTorch's collect_next_edges() asks for memory operand by operand.
 template <typename... Tensors>
-torch::autograd::edge_list next_edges(const Tensors&... tensors) {
-  torch::autograd::edge_list edges;
+std::vector<torch::autograd::Edge> next_edges(const Tensors&... tensors) {
+  std::vector<torch::autograd::Edge> edges;
   edges.reserve(sizeof...(tensors));
   (edges.push_back(edge_of(tensors)), ...);
   return edges;
