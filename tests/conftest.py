@@ -29,7 +29,9 @@ def metrics():
     return ltc.metrics
 
 
-LONG = {"test_cuda.py", "test_digits.py", "test_how_to.py", "test_operator_sweep.py", "test_process.py", "test_rules.py"}  # tests of half a minute
+# Files with tests of half a minute.
+LONG = {"test_cuda.py", "test_digits.py", "test_how_to.py", "test_operator_sweep.py", "test_patches.py", "test_process.py",
+        "test_rules.py"}
 
 
 def pytest_configure(config):
