@@ -5,6 +5,8 @@
 #include <cstdlib>
 
 #include "core/host/registry.h"
+#include "core/run/process/fork.h"
+#include "core/run/process/interrupt.h"
 
 namespace ltc {
 

@@ -4,7 +4,6 @@
 
 #include "core/base/log.h"
 #include "core/host/registry.h"
-#include "core/run/device/device_table.h"
 #include "core/torch/tensor/assertions.h"
 #include "core/torch/tensor/current_device.h"
 #include "core/torch/tensor/generator.h"
@@ -17,7 +16,7 @@ namespace ltc {
 namespace {
 
 void wait_for(c10::DeviceIndex index) {
-  LazyDevice& device = DeviceTable::instance().get(static_cast<uint32_t>(index < 0 ? current_device() : index));
+  LazyDevice& device = lazy_device(c10::Device(c10::kPrivateUse1, index));
   device.sync(metrics::kMarkStep);
   device.wait();
   check_assertions(device);
@@ -30,7 +29,7 @@ struct Event {
 
 // All that was recorded so far is queued, with a fence behind it.
 std::shared_ptr<Fence> add_fence(c10::DeviceIndex index, bool timed) {
-  LazyDevice& device = DeviceTable::instance().get(static_cast<uint32_t>(index < 0 ? current_device() : index));
+  LazyDevice& device = lazy_device(c10::Device(c10::kPrivateUse1, index));
   device.sync(metrics::kMarkStep);
   return device.queue().add_fence(timed);
 }
@@ -85,7 +84,7 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
 
   // The types that the device's buffers may have. The CPU runs an op that the device does not compute in one of them.
   c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
-    LazyDevice& lazy = DeviceTable::instance().get(static_cast<uint32_t>(device.has_index() ? device.index() : current_device()));
+    LazyDevice& lazy = lazy_device(device);
     c10::DeviceCapability capability;
     capability.capability_data.capability_bits = 0;
     for (uint32_t i = 1; i < kDTypeCount; ++i) {
