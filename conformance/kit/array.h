@@ -15,9 +15,10 @@ namespace ltc::conformance {
 
 using Sizes = std::vector<int64_t>;
 
-inline constexpr DType kAllDTypes[] = {DType::kBool, DType::kU8,   DType::kI8,  DType::kI16, DType::kI32, DType::kI64,
-                                       DType::kF16,  DType::kBF16, DType::kF32, DType::kF64, DType::kC64, DType::kC128,
-                                       DType::kU16,  DType::kU32,  DType::kU64, DType::kC32};
+inline constexpr DType kAllDTypes[] = {
+    DType::kBool, DType::kU8,  DType::kI8,       DType::kI16,    DType::kI32,        DType::kI64,        DType::kF16,
+    DType::kBF16, DType::kF32, DType::kF64,      DType::kC64,    DType::kC128,       DType::kU16,        DType::kU32,
+    DType::kU64,  DType::kC32, DType::kF8E4M3FN, DType::kF8E5M2, DType::kF8E4M3FNUZ, DType::kF8E5M2FNUZ, DType::kF8E8M0FNU};
 
 int64_t element_count(const Sizes& sizes);
 std::string text(const Sizes& sizes);  // "[2,3]"

@@ -75,17 +75,17 @@ bool HostProbe::log_enabled(void* host, int32_t level) noexcept {
 }
 
 // Nothing is kept, which a plugin must be able to live with.
-bool HostProbe::cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept {
+bool HostProbe::cache_find(void* host, const ltc_string* key, const ltc_sink* value) noexcept {
   const HostProbe& probe = of(host);
   if (probe.closed_) probe.breach("cache_find was called after plugin_close had returned");
-  if (key.size == 0 || !value || !value->write) probe.breach("cache_find got no key or no sink");
+  if (!key || key->size == 0 || !value || !value->write) probe.breach("cache_find got no key or no sink");
   return false;
 }
 
-void HostProbe::cache_insert(void* host, ltc_string key, ltc_string, ltc_string) noexcept {
+void HostProbe::cache_insert(void* host, const ltc_string* key, const ltc_string* about, const ltc_string* value) noexcept {
   const HostProbe& probe = of(host);
   if (probe.closed_) probe.breach("cache_insert was called after plugin_close had returned");
-  if (key.size == 0) probe.breach("cache_insert got no key");
+  if (!key || key->size == 0 || !about || !value) probe.breach("cache_insert got no key, no line about it or no value");
 }
 
 // Every other time: results must not depend on it.

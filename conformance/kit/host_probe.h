@@ -30,8 +30,8 @@ class HostProbe {
   static ltc_status* status_create(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
   static void log(void* host, int32_t level, const char* message, size_t size) noexcept;
   static bool log_enabled(void* host, int32_t level) noexcept;
-  static bool cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept;
-  static void cache_insert(void* host, ltc_string key, ltc_string about, ltc_string value) noexcept;
+  static bool cache_find(void* host, const ltc_string* key, const ltc_sink* value) noexcept;
+  static void cache_insert(void* host, const ltc_string* key, const ltc_string* about, const ltc_string* value) noexcept;
   static bool is_awaited(void* host) noexcept;
 
   ltc_host_api table_;

@@ -173,6 +173,26 @@ Failure Device::create_buffer(const ltc_type& type, Buffer& buffer) {
   return {};
 }
 
+bool Device::opens_again(Instance& instance, uint32_t ordinal) {
+  auto args = host::sized<ltc_device_args>();
+  args.ordinal = ordinal;
+  auto info = host::sized<ltc_device_info>();
+  ltc_device* opened = nullptr;
+  const Failure failure =
+      Instance::asked("device_open", [&] { return instance.api().device_open(instance.get(), &args, &info, &opened); });
+  if (opened) Instance::ended("device_close", [&] { instance.api().device_close(opened); });
+  return failure.code != LTC_RESOURCE_EXHAUSTED;
+}
+
+bool Device::copies_parts() {
+  const Buffer two = buffer(DType::kF32, {2});
+  const float data = 1;
+  Event done;
+  const Failure failure = transfer(to_device(two, &data, sizeof data), done);
+  if (!failure) (void)finish(done);
+  return failure.code != LTC_UNSUPPORTED;
+}
+
 Buffer Device::buffer(DType dtype, const Sizes& sizes) {
   Buffer result;
   throw_if("buffer_create", create_buffer(abi_type(dtype, sizes), result));
@@ -280,9 +300,8 @@ Device::Run Device::submit(const RunArgs& run) {
   args.run_id = 1;
   std::vector<ltc_buffer*> outputs(run.output_count + 1, nullptr);
   ltc_event* event = nullptr;
-  ltc_event** done = run.wants_event ? &event : nullptr;
   Run result;
-  result.submitted = Instance::asked("execute", [&] { return api().execute(device_, &args, outputs.data(), done); });
+  result.submitted = Instance::asked("execute", [&] { return api().execute(device_, &args, outputs.data(), &event); });
   const auto given = outputs.begin() + static_cast<ptrdiff_t>(run.output_count);
   EXPECT_EQ(*given, nullptr) << "execute wrote more than output_count outputs";
   if (result.submitted) {

@@ -106,6 +106,8 @@ class Handle {
 class Device {
  public:
   explicit Device(Instance& instance, uint32_t ordinal = 0);
+  // Whether the ordinal opens while another of its devices is open.
+  static bool opens_again(Instance& instance, uint32_t ordinal = 0);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -122,6 +124,7 @@ class Device {
   const ltc_plugin_api& api() const { return instance_.api(); }
   ltc_device* get() const { return device_; }
   const ltc_device_info& info() const { return info_; }
+  bool copies_parts();  // of buffers, which a device of opaque layouts need not
   bool supports(DType dtype) const { return info_.dtypes >> static_cast<uint32_t>(dtype) & 1; }
 
   // memory
@@ -151,7 +154,6 @@ class Device {
     size_t output_count = 1;
     std::vector<ltc_scalar> scalars = {};
     std::vector<uint8_t> donate = {};
-    bool wants_event = true;
     const ltc_extension* ext = nullptr;
   };
   Run submit(const RunArgs& args);

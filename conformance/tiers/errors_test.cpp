@@ -220,6 +220,15 @@ TEST_F(ErrorsLate, a_failed_run_says_why_each_time_it_is_asked) {
   EXPECT_NE(first.message, "");
 }
 
+TEST_F(ErrorsLate, a_failed_run_is_over) {
+  LTC_FAILING_RUN(run);
+  for (const uint64_t timeout : {LTC_FOREVER, uint64_t{0}}) {
+    bool finished = false;
+    EXPECT_TRUE(device().wait(run.done, timeout, finished));
+    EXPECT_TRUE(finished) << "the contract: an error of the work comes with *finished true; with false the wait itself failed";
+  }
+}
+
 TEST_F(ErrorsLate, the_outputs_of_a_failed_run_are_allocated) {
   LTC_FAILING_RUN(run);
   EXPECT_NO_THROW((void)device().download(run.outputs[0], DType::kF32, {4}));
@@ -237,19 +246,6 @@ TEST_F(ErrorsLate, a_failed_run_is_not_reported_by_other_events) {
   const auto later = device().submit({executable, {input.get()}});
   ASSERT_OK(later.submitted);
   EXPECT_OK(device().finish(later.done)) << "the error belongs to the event of the work that failed";
-}
-
-TEST_F(ErrorsLate, a_failed_run_without_an_event_is_reported_by_the_next) {
-  { LTC_FAILING_RUN(run); }
-  const Executable executable = device().build(kGather);
-  const Buffer input = four(), indices = device().upload(Array::of<int64_t>(DType::kI64, {4}, {0, 99, 0, 0}));
-  const auto run = device().submit({executable, {input.get(), indices.get()}, 1, {}, {}, false});
-  if (run.submitted) LTC_NOT_APPLICABLE("the plugin refuses such a run at its submit");
-  float data[4] = {};
-  Event done;
-  const Failure submitted = device().transfer(from_device(input, data, 16), done);
-  EXPECT_TRUE(submitted || device().finish(done))
-      << "without an event an error rides in the device's next event: it was swallowed";
 }
 
 }  // namespace

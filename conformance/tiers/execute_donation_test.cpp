@@ -127,8 +127,13 @@ class ExecuteSaved : public Execute {
     return bytes;
   }
   Failure load(const std::string& bytes, Executable& executable) {
+    struct alignas(64) Line {
+      char bytes[64];
+    };
+    std::vector<Line> aligned(bytes.size() / sizeof(Line) + 1);
+    std::ranges::copy(bytes, aligned[0].bytes);
     auto args = host::sized<ltc_load_args>();
-    args.data = bytes.data();
+    args.data = aligned.data();
     args.size = bytes.size();
     ltc_executable* made = nullptr;
     const Failure failure =

@@ -7,6 +7,7 @@
 #include "conformance/kit/fixture.h"
 #include "conformance/kit/guarded_struct.h"
 #include "core/base/utf8.h"
+#include "core/host/host_api.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
 
@@ -130,10 +131,11 @@ TEST(Loader, entry_refuses_an_older_major) { expect_refusal({0, 1}, {0, 9}); }
 TEST(Loader, entry_refuses_a_newer_major) { expect_refusal({2, 0}, {2, 3}); }
 TEST(Loader, entry_refuses_a_much_newer_major) { expect_refusal({700, 0}, {701, 3}); }
 
-TEST(Loader, entry_agrees_inside_the_range_of_a_host_of_two_majors) {
+TEST(Loader, entry_refuses_a_range_of_two_majors) {
   const Entry entry({0, 5}, {1, 0});
-  ASSERT_TRUE(entry.accepted) << "a host that speaks 0.5 to 1.0 speaks 1.0";
-  EXPECT_EQ(text(entry.args->agreed), "1.0");
+  EXPECT_FALSE(entry.accepted)
+      << "the contract: oldest and newest have one major, and the host's table is of that major; here it "
+         "cannot be known of which";
 }
 
 TEST(Loader, entry_again_after_a_refusal) {
@@ -221,12 +223,14 @@ TEST(Loader, table_stays_where_it_is) {
       << "the table lives as long as the library and does not change";
 }
 
-TEST(Loader, its_list_of_extensions_ends_and_requires_nothing) {
+TEST(Loader, its_list_of_extensions_ends_and_requires_what_hosts_have) {
   const Instance instance;
   int count = 0;
   for (const ltc_extension* ext = instance.api().ext; ext && count < 256; ext = ext->next, ++count) {
-    EXPECT_FALSE(ext->kind & LTC_EXTENSION_REQUIRED)
-        << "the plugin requires the extension " << (ext->kind & ~LTC_EXTENSION_REQUIRED) << ", which no host of ABI 1.0 knows";
+    const uint32_t kind = LTC_EXTENSION_KIND(ext);
+    EXPECT_TRUE(!(ext->kind & LTC_EXTENSION_REQUIRED) || host::HostApi::sends(kind))
+        << "the plugin requires the extension " << kind << ", which no host of ABI 1.0 has";
+    EXPECT_GE(ext->version, 1u) << "of the extension " << kind << ": the newest version that the plugin reads, from 1";
     EXPECT_GE(ext->struct_size, LTC_SIZE_TO(ltc_extension, next));
   }
   EXPECT_LT(count, 256) << "the list of extensions does not end";
@@ -251,7 +255,7 @@ TEST(Loader, describe_says_what_the_plugin_is) {
 TEST(Loader, describe_gives_strings_that_end_with_nul) {
   const Instance instance;
   const ltc_plugin_info info = instance.describe();
-  for (const ltc_string& s : {info.name, info.version, info.build_id, info.why_no_device}) {
+  for (const ltc_string& s : {info.name, info.version, info.build_id, info.why_no_device, info.licence}) {
     if (s.size == 0) continue;
     ASSERT_NE(s.data, nullptr) << "a string of " << s.size << " bytes has no data";
     EXPECT_EQ(s.data[s.size], '\0') << "the contract: a NUL behind the bytes";
@@ -262,7 +266,7 @@ TEST(Loader, describe_gives_strings_that_end_with_nul) {
 TEST(Loader, describe_gives_strings_in_utf8) {
   const Instance instance;
   const ltc_plugin_info info = instance.describe();
-  for (const ltc_string& s : {info.name, info.version, info.build_id, info.why_no_device}) {
+  for (const ltc_string& s : {info.name, info.version, info.build_id, info.why_no_device, info.licence}) {
     EXPECT_EQ(text(s), valid_utf8(text(s))) << "the contract: strings are UTF-8";
   }
 }
@@ -309,6 +313,13 @@ TEST(Loader, there_is_a_device_to_test) {
   const Instance instance;
   const ltc_plugin_info info = instance.describe();
   EXPECT_GT(info.device_count, 0u) << "nothing beyond the loader can be tested: " << text(info.why_no_device);
+}
+
+TEST(Loader, describe_sets_known_flags_only) {
+  const Instance instance;
+  const uint32_t flags = instance.describe().flags;
+  EXPECT_EQ(flags & ~uint32_t{LTC_PLUGIN_ONE_CALL_AT_A_TIME}, 0u) << "unknown bits";
+  EXPECT_FALSE(flags && instance.is_asynchronous()) << "LTC_PLUGIN_ONE_CALL_AT_A_TIME does not go with event slots";
 }
 
 TEST(Loader, describe_names_the_sanitizers_of_the_build) {

@@ -6,7 +6,7 @@
 
 #include "core/base/float_control.h"
 #include "core/base/log.h"
-#include "core/host/status.h"
+#include "core/host/plugin.h"
 
 namespace ltc::host {
 
@@ -38,6 +38,18 @@ void ended(const std::string& plugin, const char* slot, Call&& call) noexcept {
   } catch (const std::exception& e) {
     log::error(e.what());
   }
+}
+
+template <typename Call>
+void Plugin::ask(const char* slot, Call&& call) const {
+  const auto turn = take_turn();
+  checked(name_, slot, call);
+}
+
+template <typename Call>
+void Plugin::tell(const char* slot, Call&& call) const noexcept {
+  const auto turn = take_turn();
+  ended(name_, slot, call);
 }
 
 }  // namespace ltc::host

@@ -1,7 +1,9 @@
 // The host refuses, restores or bounds the answers of plugins that break the rules of ltc/plugin.h.
+#include <atomic>
 #include <cfenv>
 #include <cfloat>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "core/base/float_control.h"
@@ -9,6 +11,8 @@
 #include "core/host/host_api.h"
 #include "core/host/library.h"
 #include "core/host/testing/test_rig.h"
+#include "ltc/precision.h"
+#include "ltc/symbolic.h"
 
 namespace ltc::host {
 namespace {
@@ -171,7 +175,7 @@ TEST_F(ContractTest, a_dtype_that_is_not_listed_is_not_asked_for) {
 
 // ---- extensions
 
-ltc_extension second{sizeof(ltc_extension), 79, 1, nullptr};
+ltc_extension second{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, nullptr};
 ltc_extension first{sizeof(ltc_extension), 78, 1, &second};
 
 TEST_F(ContractTest, a_list_of_extensions_that_becomes_a_circle_is_not_walked) {
@@ -185,8 +189,87 @@ TEST_F(ContractTest, a_list_of_extensions_that_becomes_a_circle_is_not_walked) {
     return true;
   });
   second.next = &first;
-  EXPECT_TRUE(plugin->understands(79));
-  EXPECT_FALSE(plugin->understands(80));
+  EXPECT_TRUE(plugin->understands(LTC_EXTENSION_SYMBOLIC));
+  EXPECT_FALSE(plugin->understands(LTC_EXTENSION_PRECISION));
+}
+
+// A test plugin with another list of extensions, which must outlive it.
+std::shared_ptr<Plugin> enter_with(const ltc_extension* list) {
+  static const ltc_extension* wanted;
+  static ltc_plugin_api table;
+  wanted = list;
+  return Plugin::enter("lists", [](ltc_entry_args* args) {
+    static Library library = Library::open(plugin_path("test"));
+    if (!reinterpret_cast<ltc_plugin_entry_fn*>(library.find("ltc_plugin_entry"))(args)) return false;
+    table = *args->api;
+    table.ext = wanted;
+    args->api = &table;
+    return true;
+  });
+}
+
+TEST_F(ContractTest, an_extension_may_be_required_where_the_host_has_it) {
+  static constexpr ltc_extension known{sizeof(ltc_extension), LTC_EXTENSION_REQUIRED | LTC_EXTENSION_PRECISION, 1, nullptr};
+  EXPECT_TRUE(enter_with(&known)->understands(LTC_EXTENSION_PRECISION));
+  static constexpr ltc_extension newer{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 7, nullptr};
+  EXPECT_TRUE(enter_with(&newer)->understands(LTC_EXTENSION_PRECISION)) << "who reads version 7 reads version 1";
+}
+
+TEST_F(ContractTest, the_host_lists_what_it_reads) {
+  const HostApi api("mine");
+  EXPECT_TRUE(LTC_HAS(api.table(), ltc_host_api, is_awaited));
+  std::vector<uint32_t> kinds;
+  for (const ltc_extension* ext = api.table()->ext; ext; ext = ext->next) kinds.push_back(ext->kind);
+  EXPECT_THAT(kinds, ::testing::UnorderedElementsAre(LTC_EXTENSION_PRECISION, LTC_EXTENSION_SYMBOLIC));
+}
+
+// ---- LTC_PLUGIN_ONE_CALL_AT_A_TIME
+
+ltc_plugin_api inner;
+std::atomic<int> inside{0}, most_inside{0};
+
+bool enter_flagged(ltc_entry_args* args, const char* name) {
+  static std::map<std::string, Library> libraries;
+  Library& library = libraries.try_emplace(name, Library::open(plugin_path(name))).first->second;
+  static ltc_plugin_api table;
+  if (!reinterpret_cast<ltc_plugin_entry_fn*>(library.find("ltc_plugin_entry"))(args)) return false;
+  table = inner = *args->api;
+  table.describe = [](ltc_plugin* plugin, ltc_plugin_info* info) {
+    info->flags = LTC_PLUGIN_ONE_CALL_AT_A_TIME;
+    return inner.describe(plugin, info);
+  };
+  table.buffer_create = [](ltc_device* device, const ltc_buffer_args* buffer_args, ltc_buffer** buffer) {
+    most_inside = std::max(most_inside.load(), ++inside);
+    std::this_thread::yield();
+    --inside;
+    return inner.buffer_create(device, buffer_args, buffer);
+  };
+  args->api = &table;
+  return true;
+}
+
+TEST_F(ContractTest, a_plugin_without_locks_is_entered_by_one_call_at_a_time) {
+  const auto plugin = Plugin::enter("unlocked", [](ltc_entry_args* args) { return enter_flagged(args, "test"); });
+  const auto device = plugin->open_device(0);
+  auto type = sized<ltc_type>();
+  const int64_t size = 4;
+  type.dtype = LTC_F32;
+  type.rank = 1;
+  type.sizes = &size;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int k = 0; k < 200; ++k) device->destroy_buffer(device->create_buffer(type));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most_inside, 1);
+}
+
+TEST_F(ContractTest, a_plugin_without_locks_has_no_events) {
+  const std::string message =
+      message_of([] { Plugin::enter("unlocked", [](ltc_entry_args* args) { return enter_flagged(args, "test_async"); }); });
+  EXPECT_THAT(message, HasSubstr("LTC_PLUGIN_ONE_CALL_AT_A_TIME does not go with event slots"));
 }
 
 // ---- what comes as bytes

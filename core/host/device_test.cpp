@@ -19,7 +19,7 @@ TEST_P(GoodDeviceTest, keeps_what_was_uploaded) {
   Rig rig(GetParam());
   ltc_buffer* buffer = rig.upload({1, 2, 3});
   EXPECT_THAT(rig.download(buffer, 3), ElementsAre(1, 2, 3));
-  EXPECT_THAT(rig.download(buffer, 2, LTC_HOST_DATA_UNTIL_RETURN), ElementsAre(1, 2));
+  EXPECT_THAT(rig.download(buffer, 2), ElementsAre(1, 2));
   rig.device->destroy_buffer(buffer);
   EXPECT_EQ(rig.device->memory_stats().peak_bytes, 12u);
   EXPECT_EQ(rig.device->memory_stats().limit_bytes, std::nullopt);
@@ -120,7 +120,6 @@ TEST_P(GoodDeviceTest, prints_a_program_and_saves_none) {
   ltc_program* program = rig.device->lower(graph.get());
   EXPECT_EQ(rig.device->program_text(program),
             "%2 = aten::mul.Tensor(%0, %1)\n%3 = aten::add.Tensor(%0, %2)\n%4 = aten::relu(%3)\n");
-  EXPECT_EQ(error_of([&] { rig.device->compile(program, 0, {{"fast", "1"}}); }).code(), Code::kInvalidArgument);
   ltc_executable* executable = rig.device->compile(program, 3);
   rig.device->destroy_program(program);
   EXPECT_EQ(rig.device->save_executable(executable), std::nullopt);

@@ -6,6 +6,8 @@
 #include "core/base/utf8.h"
 #include "core/host/sized.h"
 #include "core/host/status.h"
+#include "ltc/precision.h"
+#include "ltc/symbolic.h"
 
 namespace ltc::host {
 namespace {
@@ -15,7 +17,11 @@ log::Level level_of(int32_t level) {
   return known ? static_cast<log::Level>(level) : log::Level::kError;
 }
 
-std::string_view view(ltc_string text) { return {text.data, text.size}; }
+std::string_view view(const ltc_string* text) { return {text->data, text->size}; }
+
+// What this host reads, though no plugin has anything to send yet, and what it sends to who lists it.
+constexpr ltc_extension kSymbolic{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, nullptr};
+constexpr ltc_extension kExtensions{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, &kSymbolic};
 
 ltc_code status_code(const ltc_status* status) noexcept { return status ? status->code : 0; }
 bool log_enabled(void*, int32_t level) noexcept { return log::enabled(level_of(level)); }
@@ -24,6 +30,7 @@ bool log_enabled(void*, int32_t level) noexcept { return log::enabled(level_of(l
 
 HostApi::HostApi(std::string plugin_name, DiskCache* cache)
     : prefix_("[" + plugin_name + "] "), cache_(cache), table_(sized<ltc_host_api>()) {
+  table_.ext = &kExtensions;
   table_.host = this;
   table_.status_create = create_status;
   table_.status_code = status_code;
@@ -33,6 +40,13 @@ HostApi::HostApi(std::string plugin_name, DiskCache* cache)
   table_.cache_find = cache_find;
   table_.cache_insert = cache_insert;
   table_.is_awaited = is_awaited;
+}
+
+bool HostApi::sends(uint32_t kind) {
+  for (const ltc_extension* known = &kExtensions; known; known = known->next) {
+    if (known->kind == kind) return true;
+  }
+  return false;
 }
 
 ltc_status* HostApi::create_status(void*, ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
@@ -47,9 +61,9 @@ void HostApi::log(void* host, int32_t level, const char* message, size_t size) n
   }
 }
 
-std::string HostApi::cache_key(ltc_string key) const { return prefix_ + std::string(view(key)); }
+std::string HostApi::cache_key(const ltc_string* key) const { return prefix_ + std::string(view(key)); }
 
-bool HostApi::cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept {
+bool HostApi::cache_find(void* host, const ltc_string* key, const ltc_sink* value) noexcept {
   try {
     DiskCache* const cache = of(host)->cache_;
     const auto found = cache ? cache->find(of(host)->cache_key(key)) : std::nullopt;
@@ -59,10 +73,10 @@ bool HostApi::cache_find(void* host, ltc_string key, const ltc_sink* value) noex
   }
 }
 
-void HostApi::cache_insert(void* host, ltc_string key, ltc_string about, ltc_string value) noexcept {
+void HostApi::cache_insert(void* host, const ltc_string* key, const ltc_string* about, const ltc_string* value) noexcept {
   try {
     DiskCache* const cache = of(host)->cache_;
-    if (cache && value.size <= kLargestKept)
+    if (cache && value->size <= kLargestKept)
       cache->insert(of(host)->cache_key(key), of(host)->prefix_ + std::string(view(about)), view(value));
   } catch (...) {
     // No memory to keep it: it is made again.

@@ -22,6 +22,9 @@ class HostApi {
 
   const ltc_host_api* table() const { return &table_; }
 
+  // Whether this host chains extensions of the kind, for a plugin that lists it.
+  static bool sends(uint32_t kind);
+
   // A thread of the program begins or ends to wait for the plugin.
   void begin_wait() { waiting_.fetch_add(1, std::memory_order_relaxed); }
   void end_wait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
@@ -32,12 +35,12 @@ class HostApi {
   ltc_host_api table_;
   std::atomic<uint32_t> waiting_{0};
 
-  std::string cache_key(ltc_string key) const;
+  std::string cache_key(const ltc_string* key) const;
   static HostApi* of(void* host) { return static_cast<HostApi*>(host); }
   static ltc_status* create_status(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
   static void log(void* host, int32_t level, const char* message, size_t size) noexcept;
-  static bool cache_find(void* host, ltc_string key, const ltc_sink* value) noexcept;
-  static void cache_insert(void* host, ltc_string key, ltc_string about, ltc_string value) noexcept;
+  static bool cache_find(void* host, const ltc_string* key, const ltc_sink* value) noexcept;
+  static void cache_insert(void* host, const ltc_string* key, const ltc_string* about, const ltc_string* value) noexcept;
   static bool is_awaited(void* host) noexcept;
 };
 

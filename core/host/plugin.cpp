@@ -79,7 +79,11 @@ Plugin::Plugin(std::string name, std::string path)
     : name_(std::move(name)), path_(std::move(path)), host_(std::make_unique<HostApi>(name_)) {}
 
 Plugin::~Plugin() {
-  if (api_.plugin_close) ended(name_, "plugin_close", [&] { api_.plugin_close(instance_); });
+  if (api_.plugin_close) tell("plugin_close", [&] { api_.plugin_close(instance_); });
+}
+
+std::unique_lock<std::mutex> Plugin::take_turn() const {
+  return one_call_at_a_time_ ? std::unique_lock(turn_) : std::unique_lock<std::mutex>();
 }
 
 std::shared_ptr<Plugin> Plugin::load(const std::string& path) {
@@ -135,16 +139,16 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry) {
   check_describe();
 }
 
-// This host knows none that a plugin could require.
 void Plugin::read_extensions() {
   constexpr size_t kMost = 256;
   for (const ltc_extension* ext = api_.ext; ext; ext = ext->next) {
     if (extensions_.size() == kMost) refuse(Code::kUnsupported, "its list of extensions does not end");
-    if (ext->kind & LTC_EXTENSION_REQUIRED) {
-      refuse(Code::kUnsupported,
-             cat("it requires the extension ", ext->kind & ~LTC_EXTENSION_REQUIRED, ", which this host does not know"));
+    const uint32_t kind = LTC_EXTENSION_KIND(ext);
+    const bool is_known = HostApi::sends(kind) && ext->version >= 1;  // version 1 of each is the only one so far
+    if (ext->kind & LTC_EXTENSION_REQUIRED && !is_known) {
+      refuse(Code::kUnsupported, cat("it requires the extension ", kind, ", which this host does not know"));
     }
-    extensions_.push_back(ext->kind);
+    extensions_.push_back(is_known ? kind : 0);
   }
 }
 
@@ -169,10 +173,19 @@ void Plugin::check_table() const {
   }
 }
 
-void Plugin::check_describe() const {
-  const uint32_t foreign = describe().sanitizers & ~kOwnSanitizers;
+void Plugin::check_describe() {
+  const PluginInfo info = describe();
+  const uint32_t foreign = info.sanitizers & ~kOwnSanitizers;
   if (foreign) {
     refuse(Code::kUnsupported, cat("the plugin was built with the sanitizer", sanitizer_names(foreign), ", this host was not"));
+  }
+  constexpr uint32_t kKnown = LTC_PLUGIN_ONE_CALL_AT_A_TIME;
+  if (info.flags & ~kKnown) {
+    refuse(Code::kUnsupported, cat("ltc_plugin_info::flags is ", info.flags, "; this host knows ", kKnown));
+  }
+  one_call_at_a_time_ = (info.flags & LTC_PLUGIN_ONE_CALL_AT_A_TIME) != 0;
+  if (one_call_at_a_time_ && is_asynchronous()) {
+    refuse(Code::kInternal, "LTC_PLUGIN_ONE_CALL_AT_A_TIME does not go with event slots: a wait would keep all other calls out");
   }
 }
 
@@ -185,13 +198,13 @@ bool Plugin::understands(uint32_t extension) const {
 
 PluginInfo Plugin::describe() const {
   auto info = sized<ltc_plugin_info>();
-  checked(name_, "describe", [&] { return api_.describe(instance_, &info); });
+  ask("describe", [&] { return api_.describe(instance_, &info); });
   if (info.device_count > kMostDevices) {
     throw PluginError(Code::kUnsupported, name_, "describe",
                       cat("the plugin has ", info.device_count, " devices; PyTorch numbers at most ", kMostDevices));
   }
   return {text(info.name),   text(info.version), text(info.build_id), text(info.why_no_device),
-          info.device_count, info.sanitizers,    info.opset};
+          info.device_count, info.sanitizers,    info.flags,          text(info.licence)};
 }
 
 std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal, const Options& options) {
@@ -207,7 +220,7 @@ std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal, const Option
   args.options = list.data();
   auto info = sized<ltc_device_info>();
   ltc_device* device = nullptr;
-  checked(name_, "device_open", [&] { return api_.device_open(instance_, &args, &info, &device); });
+  ask("device_open", [&] { return api_.device_open(instance_, &args, &info, &device); });
   if (!device) throw BrokenContract(name_, "device_open succeeded and gave no device");
   DeviceInfo copy{text(info.name), text(info.fingerprint), info.dtypes, info.memory_bytes, info.flags};
   std::unique_ptr<PluginDevice> opened(new PluginDevice(shared_from_this(), device, std::move(copy)));

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,7 +38,8 @@ struct PluginInfo {
   std::string why_no_device;  // for device_count 0
   uint32_t device_count = 0;
   uint32_t sanitizers = 0;  // LTC_SANITIZER_* bits
-  uint32_t opset = 0;       // the newest op-set version whose ids it knows
+  uint32_t flags = 0;       // LTC_PLUGIN_* bits
+  std::string licence;
 };
 
 // A device's description of itself (ltc_device_info), copied.
@@ -80,7 +82,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   ltc_version version() const { return agreed_; }    // of the ABI
   bool can_compute() const;                          // else the host computes and the device holds memory
   bool is_asynchronous() const;                      // else every event is null
-  bool understands(uint32_t extension) const;        // whether it lists that kind
+  bool understands(uint32_t extension) const;        // whether it lists that kind, in a version that this host sends
 
   // Asks each time: devices may come and go between calls. Errors: UNSUPPORTED for more than kMostDevices; the plugin's own.
   PluginInfo describe() const;
@@ -95,9 +97,16 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   explicit Plugin(std::string name, std::string path);
   Library open_library() const;
   void negotiate(ltc_plugin_entry_fn* entry);
+  // Of LTC_PLUGIN_ONE_CALL_AT_A_TIME: held for as long as a slot runs.
+  std::unique_lock<std::mutex> take_turn() const;
+  // Calls of slots, in call.h: of one that returns a status, and of one that cannot fail.
+  template <typename Call>
+  void ask(const char* slot, Call&& call) const;
+  template <typename Call>
+  void tell(const char* slot, Call&& call) const noexcept;
   void read_extensions();
   void check_table() const;
-  void check_describe() const;
+  void check_describe();
   [[noreturn]] void refuse(Code code, const std::string& why) const;
 
   std::string name_, path_;
@@ -105,6 +114,8 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   ltc_version agreed_{};
   ltc_plugin_api api_{};              // a copy: slots past the plugin's struct_size read as null
   std::vector<uint32_t> extensions_;  // the kinds of its list, copied: a list that changes later is not walked
+  bool one_call_at_a_time_ = false;
+  mutable std::mutex turn_;
   ltc_plugin* instance_ = nullptr;
 };
 
@@ -125,7 +136,8 @@ class PluginDevice {
 
   // memory
 
-  // Throws UNSUPPORTED for a dtype that the device does not list.
+  // Throws UNSUPPORTED for a dtype that the device does not list, RESOURCE_EXHAUSTED where there is no memory: drain and ask
+  // again.
   ltc_buffer* create_buffer(const ltc_type& type);
   void destroy_buffer(ltc_buffer* buffer) noexcept;
 
@@ -147,7 +159,7 @@ class PluginDevice {
   std::optional<std::string> program_text(const ltc_program* program);
 
   // effort: 0 quick .. 3 most. The program may be destroyed before the executable.
-  ltc_executable* compile(const ltc_program* program, uint32_t effort, const Options& options = {});
+  ltc_executable* compile(const ltc_program* program, uint32_t effort);
   void destroy_executable(ltc_executable* executable) noexcept;
 
   // Submits a run. `outputs` has room for args.output_count handles, all non-null on return and owned by the caller, also where
@@ -160,13 +172,14 @@ class PluginDevice {
   // The executable's serialised form; empty where the plugin cannot save it, or where it is too large to be kept.
   std::optional<std::string> save_executable(const ltc_executable* executable);
 
-  // Null where the plugin refuses the bytes: compile again.
+  // Null where the plugin refuses the bytes: compile again. Throws for a lost device only.
   ltc_executable* load_executable(const void* data, size_t size);
 
   // events
 
   // Whether the work finished within the time; throws the error of the work. Null is finished. The event stays the caller's, and
-  // each further wait says the same. Any thread, several at once.
+  // each further wait says the same. Throws WaitFailed where the wait itself failed: then the work may go on, and its memory must
+  // stay. Any thread, several at once.
   bool wait(ltc_event* event, uint64_t timeout_ns = kForever);
   void destroy_event(ltc_event* event) noexcept;
 

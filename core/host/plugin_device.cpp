@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <mutex>
 #include <span>
 
@@ -83,7 +84,7 @@ std::optional<uint64_t> known(uint64_t value) { return value == UINT64_MAX ? std
 }  // namespace
 
 PluginDevice::~PluginDevice() {
-  ended(name(), "device_close", [&] { api().device_close(device_); });
+  plugin_->tell("device_close", [&] { api().device_close(device_); });
 }
 
 // ---- memory
@@ -95,18 +96,18 @@ ltc_buffer* PluginDevice::create_buffer(const ltc_type& type) {
   auto args = sized<ltc_buffer_args>();
   args.type = &type;
   ltc_buffer* buffer = nullptr;
-  checked(name(), "buffer_create", [&] { return api().buffer_create(device_, &args, &buffer); });
+  plugin_->ask("buffer_create", [&] { return api().buffer_create(device_, &args, &buffer); });
   require_handle("buffer_create", buffer);
   return buffer;
 }
 
 void PluginDevice::destroy_buffer(ltc_buffer* buffer) noexcept {
-  if (buffer) ended(name(), "buffer_destroy", [&] { api().buffer_destroy(buffer); });
+  if (buffer) plugin_->tell("buffer_destroy", [&] { api().buffer_destroy(buffer); });
 }
 
 ltc_event* PluginDevice::transfer(const ltc_transfer_args& args) {
   ltc_event* event = nullptr;
-  checked(name(), "transfer", [&] { return api().transfer(device_, &args, &event); });
+  plugin_->ask("transfer", [&] { return api().transfer(device_, &args, &event); });
   return take_event("transfer", event);
 }
 
@@ -117,53 +118,51 @@ std::vector<uint32_t> PluginDevice::claims(const ltc_graph& graph) {
   if (!can_compute()) return cluster;
   auto args = sized<ltc_claims_args>();
   args.graph = &graph;
-  checked(name(), "claims", [&] { return api().claims(device_, &args, cluster.data()); });
+  plugin_->ask("claims", [&] { return api().claims(device_, &args, cluster.data()); });
   return cluster;
 }
 
 ltc_program* PluginDevice::lower(const ltc_graph& graph, uint32_t precision, const ltc_symbolic_sizes* sizes) {
   require_computing("lower");
-  const ltc_precision allowed{{sizeof allowed, LTC_EXTENSION_PRECISION, 1, nullptr}, precision};
+  auto allowed = sized_extension<ltc_precision>(LTC_EXTENSION_PRECISION, 1);
+  allowed.allowed = precision;
   ltc_symbolic_sizes symbolic = sizes ? *sizes : ltc_symbolic_sizes{};
   auto args = sized<ltc_lower_args>();
   if (plugin_->understands(LTC_EXTENSION_PRECISION)) args.ext = &allowed.head;
   if (sizes) symbolic.head.next = std::exchange(args.ext, &symbolic.head);
   args.graph = &graph;
   ltc_program* program = nullptr;
-  checked(name(), "lower", [&] { return api().lower(device_, &args, &program); });
+  plugin_->ask("lower", [&] { return api().lower(device_, &args, &program); });
   require_handle("lower", program);
   return program;
 }
 
 void PluginDevice::destroy_program(ltc_program* program) noexcept {
-  if (program) ended(name(), "program_destroy", [&] { api().program_destroy(program); });
+  if (program) plugin_->tell("program_destroy", [&] { api().program_destroy(program); });
 }
 
 std::optional<std::string> PluginDevice::program_text(const ltc_program* program) {
   if (!api().program_text) return std::nullopt;
   Received text(kLongestText);
   const ltc_sink sink = text.sink();
-  checked(name(), "program_text", [&] { return api().program_text(program, &sink); });
+  plugin_->ask("program_text", [&] { return api().program_text(program, &sink); });
   const char* const end = text.is_whole() ? "" : "\n... (the rest is left out)\n";
   return valid_utf8(text.take()) + end;
 }
 
-ltc_executable* PluginDevice::compile(const ltc_program* program, uint32_t effort, const Options& options) {
+ltc_executable* PluginDevice::compile(const ltc_program* program, uint32_t effort) {
   require_computing("compile");
-  const OptionList list(options);
   auto args = sized<ltc_compile_args>();
   args.program = program;
   args.effort = effort;
-  args.option_count = list.size();
-  args.options = list.data();
   ltc_executable* executable = nullptr;
-  checked(name(), "compile", [&] { return api().compile(device_, &args, &executable); });
+  plugin_->ask("compile", [&] { return api().compile(device_, &args, &executable); });
   require_handle("compile", executable);
   return executable;
 }
 
 void PluginDevice::destroy_executable(ltc_executable* executable) noexcept {
-  if (executable) ended(name(), "executable_destroy", [&] { api().executable_destroy(executable); });
+  if (executable) plugin_->tell("executable_destroy", [&] { api().executable_destroy(executable); });
 }
 
 ltc_event* PluginDevice::execute(const ltc_execute_args& args, ltc_buffer** outputs) {
@@ -171,7 +170,7 @@ ltc_event* PluginDevice::execute(const ltc_execute_args& args, ltc_buffer** outp
   std::fill_n(outputs, args.output_count, nullptr);
   ltc_event* event = nullptr;
   try {
-    checked(name(), "execute", [&] { return api().execute(device_, &args, outputs, &event); });
+    plugin_->ask("execute", [&] { return api().execute(device_, &args, outputs, &event); });
   } catch (...) {
     // Nothing that a plugin left here after an error can be trusted to be a handle.
     std::fill_n(outputs, args.output_count, nullptr);
@@ -194,7 +193,7 @@ std::optional<std::string> PluginDevice::save_executable(const ltc_executable* e
   Received bytes(kLargestKept);
   const ltc_sink sink = bytes.sink();
   try {
-    checked(name(), "executable_save", [&] { return api().executable_save(executable, &sink); });
+    plugin_->ask("executable_save", [&] { return api().executable_save(executable, &sink); });
   } catch (const Error& e) {
     if (e.code() != Code::kUnsupported) throw;
     return std::nullopt;
@@ -206,13 +205,19 @@ std::optional<std::string> PluginDevice::save_executable(const ltc_executable* e
 
 ltc_executable* PluginDevice::load_executable(const void* data, size_t size) {
   if (!api().executable_load) return nullptr;
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> aligned(size / sizeof(Line) + 1);
+  std::memcpy(aligned.data(), data, size);
   auto args = sized<ltc_load_args>();
-  args.data = data;
+  args.data = aligned.data();
   args.size = size;
   ltc_executable* executable = nullptr;
   try {
-    checked(name(), "executable_load", [&] { return api().executable_load(device_, &args, &executable); });
+    plugin_->ask("executable_load", [&] { return api().executable_load(device_, &args, &executable); });
   } catch (const Error& e) {
+    if (e.code() == Code::kDeviceLost) throw;
     log::debug(e.what(), "; compiling again");
     return nullptr;
   }
@@ -225,9 +230,14 @@ bool PluginDevice::wait(ltc_event* event, uint64_t timeout_ns) {
   if (!event) return true;
   require_events("event_wait", event);
   bool finished = false;
-  checked(name(), "event_wait", [&] { return api().event_wait(event, timeout_ns, &finished); });
+  try {
+    plugin_->ask("event_wait", [&] { return api().event_wait(event, timeout_ns, &finished); });
+  } catch (const PluginError& error) {
+    if (finished) throw;
+    throw WaitFailed(error);
+  }
   if (!finished && timeout_ns == kForever) {
-    throw BrokenContract(name(), "event_wait returned from a wait without a time limit, the work not finished");
+    throw WaitFailed(BrokenContract(name(), "event_wait returned from a wait without a time limit, the work not finished"));
   }
   return finished;
 }
@@ -238,14 +248,14 @@ void PluginDevice::destroy_event(ltc_event* event) noexcept {
     std::lock_guard lock(events_lock_);
     events_.erase(event);  // from here on the plugin may give the same address again
   }
-  ended(name(), "event_destroy", [&] { api().event_destroy(event); });
+  plugin_->tell("event_destroy", [&] { api().event_destroy(event); });
 }
 
 MemoryStats PluginDevice::memory_stats() {
   if (!api().memory_stats) return {};
   auto stats = sized<ltc_memory_stats>();
   stats.in_use_bytes = stats.peak_bytes = stats.limit_bytes = stats.largest_free_bytes = UINT64_MAX;
-  checked(name(), "memory_stats", [&] { return api().memory_stats(device_, &stats); });
+  plugin_->ask("memory_stats", [&] { return api().memory_stats(device_, &stats); });
   return {known(stats.in_use_bytes), known(stats.peak_bytes), known(stats.limit_bytes), known(stats.largest_free_bytes)};
 }
 

@@ -162,12 +162,17 @@ TEST_F(PluginTest, the_host_keeps_bytes_for_a_plugin) {
                           static_cast<std::string*>(context)->append(static_cast<const char*>(data), size);
                           return true;
                         }};
-    const bool any = api.table()->cache_find(api.table()->host, string(key), &sink);
+    const ltc_string name = string(key);
+    const bool any = api.table()->cache_find(api.table()->host, &name, &sink);
     return any ? bytes : "nothing";
   };
   const HostApi one("one", &cache), other("other", &cache), without("one", nullptr);
-  one.table()->cache_insert(one.table()->host, string("key"), string("a test"), string(std::string_view("a\0b", 3)));
-  without.table()->cache_insert(without.table()->host, string("lost"), string("a test"), string("c"));
+  const auto insert = [&](const HostApi& api, std::string_view key, std::string_view bytes) {
+    const ltc_string name = string(key), about = string("a test"), value = string(bytes);
+    api.table()->cache_insert(api.table()->host, &name, &about, &value);
+  };
+  insert(one, "key", std::string_view("a\0b", 3));
+  insert(without, "lost", "c");
   EXPECT_EQ(found(one, "key"), std::string("a\0b", 3));
   EXPECT_EQ(found(one, "another key"), "nothing");
   EXPECT_EQ(found(one, "lost"), "nothing");

@@ -59,6 +59,12 @@ class BrokenContract : public PluginError {
   BrokenContract(const BrokenContract& error, const std::string& text) : PluginError(error, text) {}
 };
 
+// A wait that could not be made. Nothing is known of the work, which may go on: what it uses must stay.
+class WaitFailed : public PluginError {
+ public:
+  explicit WaitFailed(const PluginError& error) : PluginError(error) {}
+};
+
 // A code of a newer plugin reads as INTERNAL.
 Code code_of(ltc_code code);
 

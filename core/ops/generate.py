@@ -17,7 +17,12 @@ HEADER = ROOT / "sdk/include/ltc/opset.h"
 PAGE = ROOT / "docs/opset.md"
 TEXT = r'"((?:[^"\\]|\\.)*)"'
 ROW = re.compile(rf"LTC_OP\((\d+),\s*{TEXT},\s*(\w+),\s*[^,]+,\s*{TEXT},\s*{TEXT}\)")
-HEADER_ROW = re.compile(rf"X\((\d+), \w+, \w+, {TEXT}\)")
+HEADER_ROW = re.compile(rf"X\((\d+), \w+, \w+, {TEXT}")
+ARGUMENT = re.compile(r"(?P<type>\w+)(?:\([^)]*\))?(?P<option>\??)(?P<list>\[\d*\])?(?P<list_option>\??) (?P<name>\w+)")
+KINDS = {"Tensor": "T", "Scalar": "S", "float": "S", "int": "I", "SymInt": "I", "bool": "B", "str": "Z", "ScalarType": "D"}
+LIST_KINDS = {"T": "T", "I": "I", "B": "I", "S": "F", "Z": "Z"}
+NEVER_SENT = {"MemoryFormat", "Layout", "Device", "Generator"}  # ltc/plugin.h, "Operands", with the next line
+NEVER_SENT_NAMES = {"pin_memory", "non_blocking"}
 
 
 class Row(NamedTuple):
@@ -31,11 +36,46 @@ class Row(NamedTuple):
     def identifier(self):
         return re.sub(r"\W+", "_", self.name).upper()
 
+    @property
+    def operands(self):
+        """The arguments as ltc_node_matches of ltc/entry.h reads them."""
+        parts = []
+        for argument in split_arguments(self.schema):
+            found = ARGUMENT.match(argument)
+            if not found:
+                sys.exit(f"{self.name}: the argument '{argument}' is not of the form that this script reads")
+            if found["type"] in NEVER_SENT or found["name"] in NEVER_SENT_NAMES:
+                continue
+            kind = KINDS[found["type"]]
+            if found["list"]:
+                kind = LIST_KINDS[kind] + "*"
+            optional = "?" if found["option"] or found["list_option"] else ""
+            parts.append(f"{kind}{optional}:{found['name']}")
+        return " ".join(parts)
+
 
 class Semantics(NamedTuple):
     types: str
     dtypes: str
     text: str
+
+
+def split_arguments(schema):
+    begin = schema.index("(") + 1
+    depth, start, quoted = 0, begin, False
+    for at in range(begin, len(schema)):
+        c = schema[at]
+        quoted ^= c == '"'
+        if quoted:
+            continue
+        if (c == "," or c == ")") and depth == 0:
+            argument = schema[start:at].strip()
+            if argument not in ("", "*"):
+                yield argument
+            start = at + 1
+            if c == ")":
+                return
+        depth += (c in "([") - (c in ")]")
 
 
 def read_rows():
@@ -70,7 +110,8 @@ def check(rows, semantics):
 
 
 def header(rows):
-    entries = " \\\n".join(f'  X({row.id}, {row.tier.upper()}, {row.identifier}, "{row.name}")' for row in rows)
+    entries = " \\\n".join(
+        f'  X({row.id}, {row.tier.upper()}, {row.identifier}, "{row.name}", "{row.operands}")' for row in rows)
     return f"""/* Generated from core/ops/op_table.inc by core/ops/generate.py: do not edit.
  *
  * The op set: ids and names of ops. docs/opset.md defines each op. An id is never changed and never given to another op. */
@@ -78,20 +119,35 @@ def header(rows):
 #ifndef LTC_OPSET_H
 #define LTC_OPSET_H
 
-/* For ltc_plugin_info::opset. Grows with every release that adds ops. */
-#define LTC_OPSET_VERSION 1u
-
-/* X(id, tier, IDENTIFIER, name) for each op. Tiers: MINIMAL, every plugin that computes lowers it; DERIVED, decomposed where a
- * plugin does not claim it; WHOLE, run by the host where a plugin does not claim it; HOST, never in a graph. */
+/* X(id, tier, IDENTIFIER, name, operands) for each op. Tiers: MINIMAL, a plugin that computes claims it, or says in its conformance
+ * report that it does not; DERIVED, decomposed where a plugin does not claim it; WHOLE, run by the host where a plugin does not
+ * claim it; HOST, never in a graph. Operands: the arguments in the schema's order, for ltc_node_matches of ltc/entry.h. */
 #define LTC_OPSET(X) \\
 {entries}
 
 enum {{
-#define LTC_OP_ID(id, tier, identifier, name) LTC_OP_##identifier = id,
+#define LTC_OP_ID(id, tier, identifier, name, operands) LTC_OP_##identifier = id,
   LTC_OPSET(LTC_OP_ID)
 #undef LTC_OP_ID
 }};
 
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+/* The operands of an op; NULL for an id that is not here. */
+static inline const char* ltc_op_operands(unsigned id) {{
+  switch (id) {{
+#define LTC_OP_OPERANDS(id, tier, identifier, name, operands) case id: return operands;
+    LTC_OPSET(LTC_OP_OPERANDS)
+#undef LTC_OP_OPERANDS
+    default: return 0;
+  }}
+}}
+
+#ifdef __cplusplus
+}}
+#endif
 #endif /* LTC_OPSET_H */
 """
 

@@ -79,7 +79,6 @@ void test_task_free(struct task* task) {
   free(task->inputs);
   free(task->scalars);
   free(task->outputs);
-  free(task->staged);
   free(task);
 }
 
@@ -94,11 +93,9 @@ static const char* run_task(struct task* task, ltc_device* device) {
     free(task->executable);
   }
   pthread_mutex_lock(&device->lock);
-  if (IS_ASYNC && !device->carried_error) device->carried_error = failed;
   if (task->event) {
-    task->event->error = device->carried_error;
+    task->event->error = failed;
     task->event->done = true;
-    device->carried_error = NULL;
     release_event(task->event);
   }
   pthread_cond_broadcast(&device->changed);

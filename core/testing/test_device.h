@@ -47,7 +47,6 @@ struct task {
   ltc_event* event; /* may be NULL */
   void* copy_to;    /* a copy of size_bytes, where not NULL */
   const void* copy_from;
-  void* staged; /* freed after the copy */
   uint64_t size_bytes;
   test_plan* plan; /* a run, where not NULL */
   ltc_buffer** inputs;
@@ -65,7 +64,6 @@ struct ltc_device {
   bool stop;
   pthread_t worker;
   uint64_t runs;
-  const char* carried_error; /* of a run without event, for the next event */
   uint64_t in_use_bytes, peak_bytes;
   ltc_event* first_event; /* of test_event_again */
 };

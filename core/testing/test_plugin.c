@@ -9,6 +9,7 @@
  *   LTC_TEST_DEVICES      how many devices; else 1
  *   LTC_TEST_PRECISION    understands that extension, and logs what is allowed when it lowers
  *   LTC_TEST_SYMBOLIC     understands that extension, but refuses graphs with so many symbols
+ *   LTC_TEST_ANY_OPERANDS claims nodes with more operands than it knows
  *   LTC_TEST_FAULT        one fault of the list below
  *   LTC_TEST_ENTRY        exports the entry under this name, for a wrapper */
 #define _POSIX_C_SOURCE 200809L
@@ -20,7 +21,7 @@
 
 #include "core/testing/test_device.h"
 #include "core/testing/test_plan.h"
-#include "ltc/plugin.h"
+#include "ltc/entry.h"
 #include "ltc/precision.h"
 
 #ifndef LTC_TEST_DEVICES
@@ -67,7 +68,7 @@ enum {
   OVERCLAIMS,         /* claims every node */
   NAMELESS_NODE,      /* lower refuses without the index of the node */
   IGNORES_FLAGS,      /* transfer accepts flags that do not exist */
-  IGNORES_EXTENSIONS, /* also those that must be understood */
+  REFUSES_EXTENSIONS, /* also those that nobody has to know */
   WRITES_ON_ERROR,    /* buffer_create writes its out parameter and fails */
   WRITES_BEYOND,      /* describe clears more than the host's struct has */
   KEEPS_DONATION,     /* execute does not free what was donated */
@@ -89,12 +90,9 @@ static ltc_status* error(ltc_plugin* plugin, ltc_code code, const char* message)
   return test_error(plugin, code, LTC_NONE, message);
 }
 
-/* Those that must be understood refuse the call, the others are skipped. */
 static ltc_status* refuse_extensions(ltc_plugin* plugin, const ltc_extension* ext) {
-  for (; ext && FAULT != IGNORES_EXTENSIONS; ext = ext->next) {
-    if (ext->kind & LTC_EXTENSION_REQUIRED) return error(plugin, LTC_UNSUPPORTED, "an extension that this plugin does not know");
-  }
-  return NULL;
+  return ext && FAULT == REFUSES_EXTENSIONS ? error(plugin, LTC_UNSUPPORTED, "an extension that this plugin does not know")
+                                            : NULL;
 }
 
 static ltc_string string(const char* text) {
@@ -132,7 +130,7 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   info->name = string(FAULT == BAD_BYTES ? "m\xe9moire" : "host memory");
   info->fingerprint = string(LTC_TEST_NAME "-1");
   info->dtypes = TEST_DTYPES;
-  info->flags = LTC_DEVICE_HOST_VISIBLE | (device_count > 1 ? (uint32_t)LTC_DEVICE_PEER_COPY : 0);
+  info->flags = device_count > 1 ? (uint32_t)LTC_DEVICE_PEER_COPY : 0;
   *device = made;
   return NULL;
 }
@@ -169,15 +167,13 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
   if (refused) return refused;
   if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE)
     return error(plugin, LTC_UNSUPPORTED, "unknown direction");
-  if (FAULT != IGNORES_FLAGS && args->flags & ~(uint32_t)LTC_HOST_DATA_UNTIL_RETURN)
-    return error(plugin, LTC_UNSUPPORTED, "unknown flag");
+  if (FAULT != IGNORES_FLAGS && args->flags) return error(plugin, LTC_UNSUPPORTED, "unknown flag");
   const bool on_device = args->direction == LTC_ON_DEVICE;
   if (FAULT == LOSES_ERRORS && outside(args->buffer, args->offset_bytes, args->size_bytes)) return NULL;
   if (outside(args->buffer, args->offset_bytes, args->size_bytes) ||
       (on_device && outside(args->source, args->source_offset_bytes, args->size_bytes))) {
     return error(plugin, LTC_INVALID_ARGUMENT, "a range outside the buffer");
   }
-  const bool until_return = FAULT != READS_LATE && (args->flags & LTC_HOST_DATA_UNTIL_RETURN) != 0;
   struct task* task = test_task_create(device, true);
   if (!task) return test_out_of_memory(plugin);
   char* at = (char*)args->buffer->data + args->offset_bytes;
@@ -186,38 +182,20 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
   task->copy_from = args->direction == LTC_FROM_DEVICE ? at : args->from;
   if (on_device) task->copy_from = (char*)args->source->data + args->source_offset_bytes;
   if (args->size_bytes == 0) task->copy_to = NULL; /* the host side may be NULL then */
-  if (until_return && IS_ASYNC && args->direction == LTC_TO_DEVICE && args->size_bytes > 0) {
-    task->staged = malloc(args->size_bytes);
-    if (!task->staged) {
-      free(task->event);
-      test_task_free(task);
-      return test_out_of_memory(plugin);
-    }
-    task->copy_from = memcpy(task->staged, args->from, args->size_bytes);
-  }
   (void)test_submit(device, task, done);
   if (FAULT == STRAY_EVENT) *done = (ltc_event*)(void*)device;
-  if (until_return && IS_ASYNC && args->direction == LTC_FROM_DEVICE) {
-    bool finished = false;
-    ltc_event* event = *done;
-    ltc_status* failed = test_event_wait(event, LTC_FOREVER, &finished);
-    test_event_destroy(event);
+  if (FAULT == READS_LATE && *done) { /* says that it is over */
+    test_event_destroy(*done);
     *done = NULL;
-    return failed;
   }
   return NULL;
 }
 
 /* ---- computing slots ---- */
 
-static const ltc_extension* find_extension(const ltc_extension* ext, uint32_t kind) {
-  while (ext && ext->kind != kind) ext = ext->next;
-  return ext;
-}
-
 /* Says what products may round; 0 where nobody does. */
 static void log_allowed(const ltc_host_api* host, const ltc_extension* ext) {
-  ext = find_extension(ext, LTC_EXTENSION_PRECISION);
+  ext = ltc_find_extension(ext, LTC_EXTENSION_PRECISION);
   const bool is_given = ext && ext->struct_size >= LTC_SIZE_TO(ltc_precision, allowed);
   char line[40];
   const int size =
@@ -238,14 +216,14 @@ static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_pro
   ltc_status* refused = refuse_extensions(device->plugin, args->ext);
   if (refused) return refused;
   for (size_t i = 0; i < args->graph->param_count; ++i) {
-    const uint32_t known = LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT;
-    if (args->graph->params[i]->flags & ~known) return error(device->plugin, LTC_UNSUPPORTED, "unknown flag of a param");
+    if (args->graph->params[i]->flags & ~(uint32_t)LTC_PARAM_SCALAR)
+      return error(device->plugin, LTC_UNSUPPORTED, "unknown flag of a param");
   }
   for (size_t i = 0; i < args->graph->node_count; ++i) {
     const char* why = test_plan_refuse(args->graph, args->graph->nodes[i]);
     if (why) return test_error(device->plugin, LTC_UNSUPPORTED, FAULT == NAMELESS_NODE ? LTC_NONE : (uint32_t)i, why);
   }
-  const void* sizes = TAKES_SYMBOLS ? find_extension(args->ext, LTC_EXTENSION_SYMBOLIC) : NULL;
+  const void* sizes = TAKES_SYMBOLS ? ltc_find_extension(args->ext, LTC_EXTENSION_SYMBOLIC) : NULL;
   if (sizes && ((const ltc_symbolic_sizes*)sizes)->symbol_count >= MOST_SYMBOLS)
     return error(device->plugin, LTC_UNSUPPORTED, "too many symbols");
   ltc_program* made = calloc(1, sizeof *made);
@@ -269,7 +247,6 @@ static void program_destroy(ltc_program* program) {
 static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
   ltc_status* refused = refuse_extensions(device->plugin, args->ext);
   if (refused) return refused;
-  if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
   if (FAULT == SLEEPS_IN_COMPILE) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   ltc_executable* made = calloc(1, sizeof *made);
   if (!made) return test_out_of_memory(device->plugin);
@@ -296,14 +273,14 @@ static void* copy_of(const void* data, size_t count, size_t size) {
 static test_plan* sized_plan(const ltc_execute_args* args) {
   test_plan* plan = args->executable->plan;
   const size_t count = test_plan_symbol_count(plan);
-  const void* ext = TAKES_SYMBOLS ? find_extension(args->ext, LTC_EXTENSION_SYMBOLIC) : NULL;
+  const void* ext = TAKES_SYMBOLS ? ltc_find_extension(args->ext, LTC_EXTENSION_SYMBOLIC) : NULL;
   const ltc_symbol_values* symbols = ext;
   return (symbols ? symbols->symbol_count : 0) == count ? test_plan_sized(plan, count ? symbols->values : NULL) : NULL;
 }
 
 /* Everything that a run needs, or NULL and nothing left behind. Takes the plan's reference. */
-static struct task* new_run(ltc_device* device, test_plan* plan, const ltc_execute_args* args, bool with_event) {
-  struct task* task = test_task_create(device, with_event);
+static struct task* new_run(ltc_device* device, test_plan* plan, const ltc_execute_args* args) {
+  struct task* task = test_task_create(device, true);
   if (!task) {
     test_plan_release(plan);
     return NULL;
@@ -353,7 +330,7 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
     test_plan_release(plan);
     return error(device->plugin, LTC_INVALID_ARGUMENT, wrong);
   }
-  struct task* task = new_run(device, plan, args, done != NULL);
+  struct task* task = new_run(device, plan, args);
   if (!task) return test_out_of_memory(device->plugin);
   for (size_t i = 0; i < args->output_count; ++i) outputs[i] = task->outputs[i];
   const char* failed = test_submit(device, task, done);
@@ -375,7 +352,7 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
     buffer_destroy(outputs[0]);
     outputs[0] = args->inputs[0];
   }
-  if (FAULT == SAME_EVENT && done && *done) *done = test_event_again(device, *done);
+  if (FAULT == SAME_EVENT && *done) *done = test_event_again(device, *done);
   if (FAULT == BAD_OUTPUTS) {
     buffer_destroy(outputs[args->output_count - 1]);
     outputs[args->output_count - 1] = NULL;
@@ -413,7 +390,7 @@ static const ltc_extension required = {sizeof(ltc_extension), LTC_EXTENSION_REQU
 static const ltc_plugin_api table = {
     FAULT == SHORT_TABLE ? LTC_SIZE_TO(ltc_plugin_api, buffer_create) : LTC_SIZE_TO(ltc_plugin_api, memory_stats),
     FAULT == REQUIRES_EXTENSION   ? &required
-    : FAULT == IGNORES_EXTENSIONS ? &optional
+    : FAULT == REFUSES_EXTENSIONS ? &optional
     : TAKES_PRECISION             ? &precision
     : TAKES_SYMBOLS               ? &symbolic
                                   : NULL,
@@ -442,15 +419,11 @@ enum { IS_OLD = FAULT == OLD_ABI || FAULT == WRONG_ABI };
 static const ltc_version oldest = {IS_OLD ? 0 : LTC_ABI_MAJOR, 0};
 static const ltc_version newest = {IS_OLD ? 0 : LTC_ABI_MAJOR, IS_OLD ? 9 : LTC_ABI_MINOR};
 
-static bool older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
-
 bool LTC_TEST_ENTRY(ltc_entry_args* args);
 bool LTC_TEST_ENTRY(ltc_entry_args* args) {
-  const ltc_version host_oldest = args->oldest;
-  const ltc_version agreed = older(args->newest, newest) ? args->newest : newest;
-  args->oldest = oldest;
-  args->newest = newest;
-  if (FAULT != WRONG_ABI && (older(agreed, oldest) || older(agreed, host_oldest))) {
+  const bool agrees = ltc_agree(args, oldest, newest);
+  if (FAULT == WRONG_ABI) args->agreed = newest;
+  if (FAULT != WRONG_ABI && !agrees) {
     args->reason = "update the test plugin";
     return false;
   }
@@ -462,7 +435,6 @@ bool LTC_TEST_ENTRY(ltc_entry_args* args) {
     return false;
   }
   plugin->host = args->host;
-  args->agreed = agreed;
   args->api = FAULT == NO_TABLE ? NULL : &table;
   args->plugin = plugin;
   return true;

@@ -1,49 +1,16 @@
 #include "abi/boundary.h"
 
-#include <cstdio>
-
 namespace ltc::abi {
-namespace {
-
-constexpr ltc_version kVersion{LTC_ABI_MAJOR, LTC_ABI_MINOR};
-
-bool is_older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
-
-}  // namespace
-
-bool agree(ltc_entry_args* args, const char* plugin_name) {
-  const ltc_version oldest = args->oldest, newest = args->newest;
-  args->oldest = args->newest = kVersion;
-  if (is_older(kVersion, oldest) || is_older(newest, kVersion)) {
-    static thread_local char reason[128];
-    std::snprintf(reason, sizeof reason, "%s speaks plugin ABI %u.%u, the host %u.%u to %u.%u", plugin_name, kVersion.major,
-                  kVersion.minor, oldest.major, oldest.minor, newest.major, newest.minor);
-    args->reason = reason;
-    return false;
-  }
-  args->agreed = kVersion;
-  return true;
-}
-
-void check_extensions(const ltc_extension* first) {
-  for (auto* extension = first; extension; extension = extension->next) {
-    if (extension->kind & LTC_EXTENSION_REQUIRED) {
-      throw Failure(LTC_UNSUPPORTED, "unknown extension of kind " + std::to_string(extension->kind));
-    }
-  }
-}
-
 void refuse_options(size_t count, const ltc_option* const* options) {
   if (count == 0) return;
   throw Failure(LTC_INVALID_ARGUMENT, "unknown option '" + std::string(view(options[0]->name)) + "'; there are none");
 }
 
 void check_transfer(const ltc_transfer_args& args) {
-  check_extensions(args.ext);
   if (args.direction < LTC_TO_DEVICE || args.direction > LTC_ON_DEVICE) {
     throw Failure(LTC_UNSUPPORTED, "[transfer] unknown direction " + std::to_string(args.direction));
   }
-  if (args.flags & ~uint32_t{LTC_HOST_DATA_UNTIL_RETURN}) {
+  if (args.flags != 0) {
     throw Failure(LTC_UNSUPPORTED, "[transfer] unknown flags " + std::to_string(args.flags));
   }
   const bool to_device = args.direction == LTC_TO_DEVICE, from_device = args.direction == LTC_FROM_DEVICE;

@@ -16,13 +16,6 @@ constexpr ltc_string literal(const char (&text)[N]) {
 inline ltc_string borrowed(const std::string& text) { return {text.c_str(), text.size()}; }
 inline std::string_view view(const ltc_string& text) { return {text.data, text.size}; }
 
-// Writes what is spoken here, the version of ltc/plugin.h, and agrees on it; false, with the reason, where the host does not
-// speak it.
-bool agree(ltc_entry_args* args, const char* plugin_name);
-
-// Refuses an extension that must be understood (bit 31 of its kind) and is not: none is known.
-void check_extensions(const ltc_extension* first);
-
 // There are no settings, so a name that arrives is a mistake that somebody wants to hear about.
 void refuse_options(size_t count, const ltc_option* const* options);
 

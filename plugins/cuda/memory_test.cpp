@@ -45,7 +45,7 @@ class CudaMemory : public testing::Test {
     devices_[device]->destroy_event(event);
   }
   void write(size_t device, ltc_buffer* to, const std::vector<int>& from) {
-    transfer(device, {.direction = LTC_TO_DEVICE, .flags = LTC_HOST_DATA_UNTIL_RETURN, .buffer = to, .from = from.data()});
+    transfer(device, {.direction = LTC_TO_DEVICE, .buffer = to, .from = from.data()}, true);
   }
   std::vector<int> read(size_t device, ltc_buffer* from) {
     std::vector<int> result(kCount, -1);

@@ -28,7 +28,7 @@ void check_ranges(ltc_device* device, const ltc_transfer_args& args) {
 EventRef write(ltc_device* device, const ltc_transfer_args& args) {
   const Memory to = args.buffer->block.memory;
   const bool would_wait = device->driver->facts().write_waits && args.size_bytes <= Staging::kQuickBytes;
-  if (would_wait || args.flags & LTC_HOST_DATA_UNTIL_RETURN) {
+  if (would_wait) {
     return device->staging.write(to, args.offset_bytes, args.from, args.size_bytes);
   }
   return device->driver->write(to, args.offset_bytes, args.from, args.size_bytes);
@@ -53,14 +53,6 @@ bool wait(Event& event, uint64_t timeout_ns, std::chrono::steady_clock::time_poi
     std::this_thread::sleep_for(std::chrono::microseconds(round < 20 ? 20 : 500));
   }
   return true;
-}
-
-bool went_well(const EventRef& event) {
-  try {
-    return event->is_over();
-  } catch (const Failure&) {
-    return false;
-  }
 }
 
 }  // namespace
@@ -104,28 +96,12 @@ void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** don
   } else {
     event = copy(device, args);
   }
-  if (from_device && (args.flags & LTC_HOST_DATA_UNTIL_RETURN)) {
-    event->wait();
-    if (device->unobserved.empty()) return;
-  }
-  deliver(device, std::move(event), done);
-}
-
-void deliver(ltc_device* device, EventRef event, ltc_event** done) {
-  if (done) {
-    *done = new ltc_event{device, std::move(event), std::exchange(device->unobserved, {})};
-    return;
-  }
-  std::erase_if(device->unobserved, went_well);
-  device->unobserved.push_back(std::move(event));
+  *done = new ltc_event{device, std::move(event)};
 }
 
 void wait(const ltc_event& event, uint64_t timeout_ns, bool& finished) {
-  const auto begin = std::chrono::steady_clock::now();
-  finished = true;
-  std::vector<EventRef> all{event.work};
-  all.insert(all.end(), event.earlier.begin(), event.earlier.end());
-  finished = std::ranges::all_of(all, [&](const EventRef& one) { return wait(*one, timeout_ns, begin); });
+  finished = true;  // with an error too
+  finished = wait(*event.work, timeout_ns, std::chrono::steady_clock::now());
 }
 
 }  // namespace ltc::device

@@ -166,25 +166,5 @@ TEST_F(WaitingDevice, reads_from_pinned_memory) {
   api_->event_destroy(event);
 }
 
-class FailedEvent : public DoneEvent {
- public:
-  bool is_over() override { throw Failure(LTC_OUT_OF_RANGE, "an index is bad"); }
-  void wait() override { is_over(); }
-};
-
-// The error of a run without an event rides in the next event, whatever other such runs come between.
-TEST_F(WaitingDevice, forgets_no_error) {
-  deliver(device_, std::make_shared<DoneEvent>(), nullptr);
-  deliver(device_, std::make_shared<FailedEvent>(), nullptr);
-  for (int i = 0; i < 3; ++i) deliver(device_, std::make_shared<DoneEvent>(), nullptr);
-  bool finished = false;
-  for (const ltc_code expected : {ltc_code{LTC_OUT_OF_RANGE}, kOk}) {
-    ltc_event* event = nullptr;
-    deliver(device_, std::make_shared<DoneEvent>(), &event);
-    EXPECT_EQ(code(api_->event_wait(event, LTC_FOREVER, &finished)), expected);
-    api_->event_destroy(event);
-  }
-}
-
 }  // namespace
 }  // namespace ltc::device

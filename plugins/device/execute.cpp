@@ -17,7 +17,6 @@ void check_input(ltc_device* device, const ltc_buffer* buffer, size_t i, const T
 }
 
 void check_args(ltc_device* device, const CompiledPlan& compiled_plan, const ltc_execute_args& args) {
-  abi::check_extensions(args.ext);
   abi::check_count("inputs", args.input_count, compiled_plan.inputs.size());
   abi::check_count("scalars", args.scalar_count, compiled_plan.scalars.size());
   abi::check_count("outputs", args.output_count, compiled_plan.outputs.size());
@@ -103,7 +102,7 @@ void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outp
   Run run{executable.inputs, executable.outputs, executable.slots, {args.scalars, args.scalar_count}, args.run_id};
   const bool donates = args.donate && std::find(args.donate, args.donate + args.input_count, 1) != args.donate + args.input_count;
   const size_t launches_to_await = donates ? executable.checked_launches : 0;
-  deliver(device, device->faults.submit(*executable.loaded_plan, run, executable.compiled_plan, launches_to_await), done);
+  *done = new ltc_event{device, device->faults.submit(*executable.loaded_plan, run, executable.compiled_plan, launches_to_await)};
   memory.take_outputs(outputs);
   for (size_t i = 0; args.donate && i < args.input_count; ++i) {
     if (args.donate[i]) destroy_buffer(args.inputs[i]);

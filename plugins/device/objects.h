@@ -51,7 +51,6 @@ struct ltc_device {
   ltc::device::MemoryPool pool;
   ltc::device::Staging staging;
   ltc::device::Faults faults;
-  std::vector<ltc::device::EventRef> unobserved;  // of runs whose host wanted no event: their errors ride in the next one
 };
 
 struct ltc_buffer {
@@ -62,11 +61,10 @@ struct ltc_buffer {
   bool seen = false, donated = false;  // in the submit that is being checked
 };
 
-// Work that was submitted, and runs before it that nobody else asks about.
+// Work that was submitted.
 struct ltc_event {
   ltc_device* device;
   ltc::device::EventRef work;
-  std::vector<ltc::device::EventRef> earlier;
 };
 
 struct ltc_program {
@@ -96,8 +94,6 @@ void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** don
 // Submits one run. Throws before anything is consumed.
 void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done);
 
-// The event of a command as the host gets it; null `done`: it is kept for the next.
-void deliver(ltc_device* device, EventRef event, ltc_event** done);
 // Throws the error of the work, if there is one.
 void wait(const ltc_event& event, uint64_t timeout_ns, bool& finished);
 

@@ -4,13 +4,13 @@
 #include "device/objects.h"
 #include "kernels/fuse/import.h"
 #include "kernels/plan/planner.h"
+#include "ltc/entry.h"
 #include "ltc/precision.h"
 
 namespace ltc::device {
 namespace {
 
 using abi::borrowed;
-using abi::check_extensions;
 using abi::guarded;
 
 // For what needs the device to work.
@@ -43,13 +43,11 @@ ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
     info->why_no_device = borrowed(platform.why_no_device());
     info->device_count = static_cast<uint32_t>(platform.device_count());
     info->sanitizers = 0;
-    info->opset = 0;
   });
 }
 
 ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   return guarded(plugin->host, [&] {
-    check_extensions(args->ext);
     const Platform& platform = platform_of(plugin);
     if (args->ordinal >= platform.device_count()) {
       throw Failure(LTC_NOT_FOUND, "no device " + std::to_string(args->ordinal) + ", there are " +
@@ -63,7 +61,7 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
     info->fingerprint = borrowed(facts.fingerprint);
     info->dtypes = held_dtypes(facts);
     info->memory_bytes = facts.memory_bytes;
-    info->flags = (facts.host_memory ? LTC_DEVICE_HOST_VISIBLE : 0) | (facts.peer_copies ? LTC_DEVICE_PEER_COPY : 0);
+    info->flags = facts.peer_copies ? LTC_DEVICE_PEER_COPY : 0;
     *device = opened.release();
   });
 }
@@ -71,10 +69,7 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
 void device_close(ltc_device* device) { delete device; }
 
 ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
-  return on_device(device, [&] {
-    check_extensions(args->ext);
-    *buffer = create_buffer(device, type_of(*args->type));
-  });
+  return on_device(device, [&] { *buffer = create_buffer(device, type_of(*args->type)); });
 }
 
 void buffer_destroy(ltc_buffer* buffer) { destroy_buffer(buffer); }
@@ -85,14 +80,12 @@ ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, lt
 
 // Bits of flags and kinds that are not known are never ignored.
 bool knows(const ltc_graph& graph) {
-  return std::all_of(graph.params, graph.params + graph.param_count, [](const ltc_param* param) {
-    return (param->flags & ~uint32_t{LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT}) == 0;
-  });
+  return std::all_of(graph.params, graph.params + graph.param_count,
+                     [](const ltc_param* param) { return (param->flags & ~uint32_t{LTC_PARAM_SCALAR}) == 0; });
 }
 
 ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
   return guarded(device->plugin->host, [&] {
-    check_extensions(args->ext);
     const ltc_graph& graph = *args->graph;
     const auto scalars = kernels::scalar_params(graph);
     const bool known = knows(graph);
@@ -105,15 +98,12 @@ ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cl
 
 // How products may round; nothing where the host does not say.
 uint32_t allowed_by(const ltc_extension* ext) {
-  while (ext && ext->kind != LTC_EXTENSION_PRECISION) ext = ext->next;
-  const auto* precision = reinterpret_cast<const ltc_precision*>(ext);
-  return ext && ext->struct_size >= LTC_SIZE_TO(ltc_precision, allowed) ? precision->allowed : 0;
+  const auto* precision = reinterpret_cast<const ltc_precision*>(ltc_find_extension(ext, LTC_EXTENSION_PRECISION));
+  return precision ? precision->allowed : 0;
 }
 
 ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
   return guarded(device->plugin->host, [&] {
-    check_extensions(args->ext);
-    check_extensions(args->graph->ext);
     const ltc_graph& graph = *args->graph;
     const auto scalars = kernels::scalar_params(graph);
     const Lowering& lowering = device->driver->lowering();
@@ -152,11 +142,7 @@ ltc_executable* make_executable(ltc_device* device, std::shared_ptr<const Compil
 }
 
 ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
-  return on_device(device, [&] {
-    check_extensions(args->ext);
-    abi::refuse_options(args->option_count, args->options);
-    *executable = make_executable(device, args->program->compiled_plan, {});
-  });
+  return on_device(device, [&] { *executable = make_executable(device, args->program->compiled_plan, {}); });
 }
 
 void executable_destroy(ltc_executable* executable) { delete executable; }
@@ -189,7 +175,6 @@ ltc_status* executable_save(const ltc_executable* executable, const ltc_sink* si
 
 ltc_status* executable_load(ltc_device* device, const ltc_load_args* args, ltc_executable** executable) {
   return on_device(device, [&] {
-    check_extensions(args->ext);
     std::vector<std::string> binaries;
     const std::span bytes(static_cast<const char*>(args->data), args->size);
     CompiledPlan compiled_plan = read_compiled_plan(bytes, binaries, device->driver->facts().fingerprint);
@@ -239,7 +224,7 @@ const ltc_plugin_api kRoundingApi = [] {
 
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept {
   try {
-    if (!abi::agree(args, plugin.name)) return false;
+    if (!ltc_agree(args, {1, 0}, {1, 0})) return false;
     args->plugin = new ltc_plugin{.host = args->host, .what = plugin};
     args->api = plugin.rounds ? &kRoundingApi : &kApi;
     return true;

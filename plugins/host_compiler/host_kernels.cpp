@@ -200,11 +200,13 @@ std::string HostKernels::object_of(const std::string& source) {
                          static_cast<std::string*>(context)->append(static_cast<const char*>(data), size);
                          return true;
                        }};
-  if (host_->cache_find(host_->host, view(key), &found)) return object;
+  const ltc_string name = view(key);
+  if (host_->cache_find(host_->host, &name, &found)) return object;
   if (!library_->compile(source.c_str(), cpu_.c_str(), sink_to(object), sink_to(why))) {
     throw abi::Failure(LTC_INTERNAL, "kernels do not compile: " + why + "\n" + source);
   }
-  host_->cache_insert(host_->host, view(key), view(about), view(object));
+  const ltc_string line = view(about), bytes = view(object);
+  host_->cache_insert(host_->host, &name, &line, &bytes);
   return object;
 }
 

@@ -36,18 +36,18 @@ struct Host {
       const std::lock_guard lock(self.mutex);
       if (level >= LTC_LOG_ERROR) self.errors.emplace_back(message, size);
     };
-    api.cache_find = [](void* host, ltc_string key, const ltc_sink* value) {
+    api.cache_find = [](void* host, const ltc_string* key, const ltc_sink* value) {
       Host& self = *static_cast<Host*>(host);
       const std::lock_guard lock(self.mutex);
-      const auto entry = self.cache.find(std::string(key.data, key.size));
+      const auto entry = self.cache.find(std::string(key->data, key->size));
       if (entry == self.cache.end()) return false;
       ++self.found;
       return value->write(value->context, entry->second.data(), entry->second.size());
     };
-    api.cache_insert = [](void* host, ltc_string key, ltc_string, ltc_string value) {
+    api.cache_insert = [](void* host, const ltc_string* key, const ltc_string*, const ltc_string* value) {
       Host& self = *static_cast<Host*>(host);
       const std::lock_guard lock(self.mutex);
-      self.cache[std::string(key.data, key.size)] = std::string(value.data, value.size);
+      self.cache[std::string(key->data, key->size)] = std::string(value->data, value->size);
     };
   }
 };

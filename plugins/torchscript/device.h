@@ -55,8 +55,7 @@ struct ltc_device {
   ltc_plugin* const plugin;
   const ltc::torchscript::Queue queue;
   ltc::torchscript::MemoryMeter memory;
-  uint64_t submits = 0;                                // tells whether a buffer was already seen in this submit
-  std::optional<ltc::torchscript::Error> undelivered;  // of a run whose host wanted no event: rides in the next one
+  uint64_t submits = 0;  // tells whether a buffer was already seen in this submit
 };
 
 // A value: a write to one buffer never changes another, although two may share memory until then.
@@ -96,8 +95,7 @@ at::Tensor dense(at::IntArrayRef sizes, at::ScalarType dtype, c10::Device device
 ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args);
 void transfer(ltc_device* device, const ltc_transfer_args& args);
 
-// Hands what was submitted, with its failure and any that waited for an event, to the host; *done stays NULL where all is over
-// and went well.
+// Hands what was submitted, with its failure, to the host; *done stays NULL where all is over and went well.
 void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done);
 
 }  // namespace ltc::torchscript

@@ -64,7 +64,7 @@ class Lowering {
   void add_params() {
     for (size_t i = 0; i < source_.param_count; ++i) {
       const ltc_param& param = *source_.params[i];
-      if (param.flags & ~uint32_t{LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT}) {
+      if (param.flags & ~uint32_t{LTC_PARAM_SCALAR}) {
         throw Failure(LTC_UNSUPPORTED, c10::str("[lower] param ", i, " has unknown flags ", param.flags));
       }
       const ltc_type& type = *source_.types[param.value];
@@ -191,7 +191,6 @@ class Lowering {
 }  // namespace
 
 Program lower(const ltc_graph& graph, c10::Device device) {
-  check_extensions(graph.ext);
   Program program = Lowering(graph, device).run();
   choose_kernels(program, false);
   for (const Node* node : program.graph->nodes()) program.groups.push_back({{node}, false});
@@ -212,7 +211,6 @@ void optimize(Program& program) {
 }
 
 void claim(const ltc_graph& graph, c10::Device device, uint32_t* cluster) {
-  check_extensions(graph.ext);
   const Binder binder(graph, device);
   for (size_t i = 0; i < graph.node_count; ++i) {
     try {

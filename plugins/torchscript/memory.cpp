@@ -27,9 +27,6 @@ void check_range(const char* role, const at::Tensor& tensor, const ltc_transfer_
   abi::check_range(role, offset, args.size_bytes, tensor.nbytes());
 }
 
-// Bytes that the host may change once a transfer returns go through pinned memory up to this size, and beyond it are waited for.
-constexpr uint64_t kMostStaged = uint64_t{32} << 20;
-
 struct Bytes {
   const void* data;
   c10::Device device;
@@ -52,18 +49,6 @@ void copy_bytes(Bytes to, Bytes from, uint64_t size) {
   }
 }
 
-void copy_before_return(Bytes to, const void* from, uint64_t size) {
-  const Bytes host = {from, at::kCPU};
-  if (to.device.is_cpu() || size == 0) return copy_bytes(to, host, size);
-  if (size > kMostStaged) {
-    view(to, size).copy_(view(host, size));
-    return;
-  }
-  const at::Tensor aside = pinned({static_cast<int64_t>(size)}, at::kByte, to.device.type());
-  std::memcpy(aside.mutable_data_ptr(), from, size);
-  view(to, size).copy_(aside, /*non_blocking=*/true);
-}
-
 Bytes read(const at::Tensor& row_major, uint64_t offset) {
   return {static_cast<const char*>(row_major.const_data_ptr()) + offset, row_major.device()};
 }
@@ -83,15 +68,13 @@ Bytes writable(ltc_buffer* buffer, uint64_t offset, uint64_t size) {
 void to_device(const ltc_transfer_args& args) {
   check_range("target", contents(args.buffer, "target"), args, args.offset_bytes);
   const Bytes to = writable(args.buffer, args.offset_bytes, args.size_bytes);
-  if (args.flags & LTC_HOST_DATA_UNTIL_RETURN) return copy_before_return(to, args.from, args.size_bytes);
   copy_bytes(to, {args.from, at::kCPU}, args.size_bytes);
 }
 
-void from_device(ltc_device* device, const ltc_transfer_args& args) {
+void from_device(const ltc_transfer_args& args) {
   const at::Tensor& tensor = contents(args.buffer, "source");
   check_range("source", tensor, args, args.offset_bytes);
   copy_bytes({args.to, at::kCPU}, read(tensor.contiguous(), args.offset_bytes), args.size_bytes);
-  if (args.flags & LTC_HOST_DATA_UNTIL_RETURN) device->queue.wait();
 }
 
 void on_device(const ltc_transfer_args& args) {
@@ -110,7 +93,6 @@ at::Tensor dense(at::IntArrayRef sizes, at::ScalarType dtype, c10::Device device
 }
 
 ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args) {
-  check_extensions(args.ext);
   const ltc_type& type = *args.type;
   for (uint32_t i = 0; i < type.rank; ++i) {
     if (type.sizes[i] < 0) throw Failure(LTC_INVALID_ARGUMENT, c10::str("[buffer_create] size ", i, " is ", type.sizes[i]));
@@ -129,7 +111,7 @@ void transfer(ltc_device* device, const ltc_transfer_args& args) {
   const OnQueue on(device->queue);
   switch (args.direction) {
     case LTC_TO_DEVICE: return to_device(args);
-    case LTC_FROM_DEVICE: return from_device(device, args);
+    case LTC_FROM_DEVICE: return from_device(args);
     default: return on_device(args);
   }
 }

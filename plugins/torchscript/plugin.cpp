@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "ltc/entry.h"
 #include "torchscript/device.h"
 #include "torchscript/execute.h"
 #include "torchscript/fusion/clusters.h"
@@ -82,18 +83,14 @@ const ltc::torchscript::Devices& ltc_plugin::found() {
 namespace ltc::torchscript {
 
 void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done) {
-  std::optional<Error>& waiting = device->undelivered;
-  if (waiting && error) waiting->message += "; then " + error->message;
-  if (error && !waiting) waiting = std::move(error);
-  if (!done) return;
   std::optional<c10::Event> fence;
   try {
     fence = device->queue.mark();
   } catch (...) {
-    if (!waiting) waiting = current_error();
+    if (!error) error = current_error();
   }
-  if (!waiting && !fence) return;
-  *done = new ltc_event{device->plugin->host, std::exchange(waiting, std::nullopt), std::move(fence)};
+  if (!error && !fence) return;
+  *done = new ltc_event{device->plugin->host, std::move(error), std::move(fence)};
 }
 
 namespace {
@@ -126,13 +123,11 @@ ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
     info->why_no_device = {plugin->found().why_none.data(), plugin->found().why_none.size()};
     info->device_count = plugin->found().count;
     info->sanitizers = 0;
-    info->opset = 0;
   });
 }
 
 ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   return guarded(plugin->host, [&] {
-    check_extensions(args->ext);
     if (args->ordinal >= plugin->found().count) {
       throw Failure(LTC_NOT_FOUND, c10::str("[device_open] there is no device ", args->ordinal, " of ", plugin->found().count));
     }
@@ -170,15 +165,11 @@ ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, lt
 }
 
 ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
-  return guarded(device->plugin->host, [&] {
-    check_extensions(args->ext);
-    claim(*args->graph, device->queue.device(), cluster);
-  });
+  return guarded(device->plugin->host, [&] { claim(*args->graph, device->queue.device(), cluster); });
 }
 
 ltc_status* lower_graph(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
   return guarded(device->plugin->host, [&] {
-    check_extensions(args->ext);
     try {
       *program = new ltc_program(device->plugin->host, lower(*args->graph, device->queue.device()));
     } catch (const c10::Error& refusal) {  // such as a tensor of more dims than a jit graph has
@@ -191,8 +182,6 @@ void program_destroy(ltc_program* program) { delete program; }
 
 ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
   return guarded(device->plugin->host, [&] {
-    check_extensions(args->ext);
-    refuse_options(args->option_count, args->options);
     try {
       *executable = args->program->with(
           args->effort > 0, [&](const Program& program) { return new ltc_executable(program, device->plugin->kernels); });
@@ -205,10 +194,8 @@ ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_execut
 void executable_destroy(ltc_executable* executable) { delete executable; }
 
 ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
-  return guarded(device->plugin->host, [&] {
-    check_extensions(args->ext);
-    deliver(device, submit(device, args->executable->executable, *args, outputs), done);
-  });
+  return guarded(device->plugin->host,
+                 [&] { deliver(device, submit(device, args->executable->executable, *args, outputs), done); });
 }
 
 ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
@@ -259,7 +246,7 @@ const ltc_plugin_api kApi = {
 };
 
 bool enter(ltc_entry_args* args) {
-  if (!abi::agree(args, "torchscript")) return false;
+  if (!ltc_agree(args, {1, 0}, {1, 0})) return false;
   at::globalContext();  // kernels ask it, so its end comes after that of their device
   use_atens_instruction_set();
   register_operators();

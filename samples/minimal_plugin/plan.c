@@ -1,5 +1,8 @@
 #include "plan.h"
 
+#include "ltc/entry.h"
+#include "ltc/opset.h"
+
 #include <stdatomic.h>
 
 static const struct op* const tables[] = {unary_ops,    elementwise_ops, cast_ops,  movement_ops,
@@ -136,12 +139,7 @@ static const struct op* find_op(const ltc_graph* graph, const bool* is_number, c
 /* The plugin ignores nothing that a newer host may say and that it does not know. */
 static bool knows_params(const ltc_graph* graph) {
   bool known = true;
-  for (size_t i = 0; i < graph->param_count; ++i) known &= !(graph->params[i]->flags & ~(LTC_PARAM_SCALAR | LTC_PARAM_CONSTANT));
-  return known;
-}
-static bool knows_attrs(const ltc_node* node) {
-  bool known = true;
-  for (size_t k = 0; k < node->attr_count; ++k) known &= node->attrs[k]->kind <= LTC_ATTR_STRINGS;
+  for (size_t i = 0; i < graph->param_count; ++i) known &= !(graph->params[i]->flags & ~LTC_PARAM_SCALAR);
   return known;
 }
 
@@ -150,7 +148,8 @@ bool plan_claims(const ltc_graph* graph, uint32_t* claimed) {
   const bool known = knows_params(graph);
   for (size_t i = 0; is_number && i < graph->node_count; ++i) {
     kernel* run;
-    claimed[i] = known && knows_attrs(graph->nodes[i]) && find_op(graph, is_number, graph->nodes[i], &run) != NULL;
+    const ltc_node* node = graph->nodes[i];
+    claimed[i] = known && ltc_node_matches(node, ltc_op_operands(node->op)) && find_op(graph, is_number, node, &run) != NULL;
   }
   const bool enough = is_number != NULL;
   free(is_number);

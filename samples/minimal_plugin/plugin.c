@@ -2,6 +2,7 @@
  * runs them; the ops are tables, each in a file of its own.
  *
  * MINIMAL_ASYNC makes it asynchronous. */
+#include "ltc/entry.h"
 #include "plan.h"
 #include "queue.h"
 
@@ -38,12 +39,6 @@ static ltc_status* error(ltc_plugin* plugin, ltc_code code, size_t node, const c
 }
 static ltc_status* out_of_memory(ltc_plugin* plugin) { return error(plugin, LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of memory"); }
 
-/* NULL, unless the chain has a kind that must be understood and is not; other kinds are skipped. */
-static ltc_status* refuse_extensions(ltc_plugin* plugin, const ltc_extension* ext) {
-  while (ext && !(ext->kind & LTC_EXTENSION_REQUIRED)) ext = ext->next;
-  return ext ? error(plugin, LTC_UNSUPPORTED, LTC_NONE, "an extension that this plugin does not know") : NULL;
-}
-
 static ltc_string string(const char* text) { return (ltc_string){text, strlen(text)}; }
 
 static ltc_status* submit(ltc_device* device, struct work* work, ltc_event** done) {
@@ -70,8 +65,6 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 }
 
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
-  ltc_status* refused = refuse_extensions(plugin, args->ext);
-  if (refused) return refused;
   if (args->ordinal != 0) return error(plugin, LTC_NOT_FOUND, LTC_NONE, "there is device 0 only");
   if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
   ltc_device* made = calloc(1, sizeof *made);
@@ -87,7 +80,6 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   info->name = string("host memory");
   info->fingerprint = string(NAME "-1");
   for (ltc_dtype dtype = 1; dtype < 64; ++dtype) info->dtypes |= (uint64_t)(element_bytes(dtype) > 0) << dtype;
-  info->flags = LTC_DEVICE_HOST_VISIBLE;
   *device = made;
   return NULL;
 }
@@ -114,8 +106,6 @@ static ltc_buffer* new_buffer(ltc_device* device, ltc_dtype dtype, uint64_t byte
 }
 
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
-  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
-  if (refused) return refused;
   uint64_t bytes = element_bytes(args->type->dtype);
   if (bytes == 0) return error(device->plugin, LTC_UNSUPPORTED, LTC_NONE, "a dtype whose elements are no whole bytes");
   for (uint32_t dim = 0; dim < args->type->rank; ++dim)
@@ -143,14 +133,12 @@ struct copy {
   void* to;
   const void* from;
   uint64_t bytes;
-  void* staged; /* may be NULL */
 };
 
 static bool run_copy(struct work* work, struct failure* failure) {
   (void)failure;
   struct copy* copy = (struct copy*)work;
   if (copy->bytes) memcpy(copy->to, copy->from, copy->bytes);
-  free(copy->staged);
   free(copy);
   return true;
 }
@@ -160,11 +148,9 @@ static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t bytes) {
 }
 
 static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
-  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
-  if (refused) return refused;
   ltc_plugin* plugin = device->plugin;
   const bool on_device = args->direction == LTC_ON_DEVICE, to_device = args->direction == LTC_TO_DEVICE;
-  if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE || (args->flags & ~LTC_HOST_DATA_UNTIL_RETURN))
+  if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE || args->flags)
     return error(plugin, LTC_UNSUPPORTED, LTC_NONE, "unknown direction or flag");
   if (outside(args->buffer, args->offset_bytes, args->size_bytes) ||
       (on_device && outside(args->source, args->source_offset_bytes, args->size_bytes)))
@@ -172,63 +158,31 @@ static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, l
   struct copy* copy = calloc(1, sizeof *copy);
   if (!copy) return out_of_memory(plugin);
   char* here = (char*)args->buffer->data + args->offset_bytes;
-  *copy = (struct copy){{NULL, run_copy, NULL}, here, args->from, args->size_bytes, NULL};
+  *copy = (struct copy){{NULL, run_copy, NULL}, here, args->from, args->size_bytes};
   if (on_device) copy->from = (char*)args->source->data + args->source_offset_bytes;
   if (!on_device && !to_device) copy->to = args->to, copy->from = here;
-#ifdef MINIMAL_ASYNC
-  const bool until_return = (args->flags & LTC_HOST_DATA_UNTIL_RETURN) != 0;
-  if (to_device && until_return && args->size_bytes) {
-    copy->staged = malloc(args->size_bytes);
-    copy->from = copy->staged ? memcpy(copy->staged, args->from, args->size_bytes) : NULL;
-  }
-#endif
-  ltc_status* failed = copy->bytes && !copy->from ? out_of_memory(plugin) : submit(device, &copy->work, done);
-  if (failed) {
-    free(copy->staged);
-    free(copy);
-  }
-#ifdef MINIMAL_ASYNC
-  if (!failed && !on_device && !to_device && until_return) {
-    bool finished;
-    ltc_event* event = *done;
-    failed = queue_event_wait(event, LTC_FOREVER, &finished);
-    queue_event_destroy(event);
-    *done = NULL;
-  }
-#endif
+  ltc_status* failed = submit(device, &copy->work, done);
+  if (failed) free(copy);
   return failed;
 }
 
 /* ---- computing ---- */
 
 static ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
-  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
-  if (refused) return refused;
   return plan_claims(args->graph, cluster) ? NULL : out_of_memory(device->plugin);
 }
 
-/* The extension of that kind in a chain, which may be NULL; NULL if there is none. */
-static const void* find_extension(const ltc_extension* ext, uint32_t kind) {
-  while (ext && ext->kind != kind) ext = ext->next;
-  return ext;
-}
-
 static ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
-  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
-  if (refused) return refused;
   const size_t node = plan_refused(args->graph);
   if (node != LTC_NONE) return error(device->plugin, LTC_UNSUPPORTED, node, "not in the table of ops");
-  *program =
-      (ltc_program*)plan_create(args->graph, find_extension(args->ext, LTC_EXTENSION_SYMBOLIC)); /* a program is its plan */
+  const void* sizes = ltc_find_extension(args->ext, LTC_EXTENSION_SYMBOLIC);
+  *program = (ltc_program*)plan_create(args->graph, sizes); /* a program is its plan */
   return *program ? NULL : out_of_memory(device->plugin);
 }
 
 static void program_destroy(ltc_program* program) { plan_release((struct plan*)program); }
 
 static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
-  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
-  if (refused) return refused;
-  if (args->option_count > 0) return error(device->plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
   ltc_executable* made = calloc(1, sizeof *made);
   if (!made) return out_of_memory(device->plugin);
   made->device = device;
@@ -271,7 +225,7 @@ static bool run_run(struct work* work, struct failure* failure) {
 /* The executable's plan for the sizes of this run, one reference. */
 static ltc_status* plan_of_run(const ltc_execute_args* args, struct plan** plan) {
   ltc_plugin* plugin = args->executable->device->plugin;
-  const ltc_symbol_values* symbols = find_extension(args->ext, LTC_EXTENSION_SYMBOLIC);
+  const ltc_symbol_values* symbols = (const void*)ltc_find_extension(args->ext, LTC_EXTENSION_SYMBOLIC);
   if ((symbols ? symbols->symbol_count : 0) != plan_symbol_count(args->executable->plan))
     return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "not as many symbols as the graph has");
   *plan = plan_with_sizes(args->executable->plan, symbols ? symbols->values : NULL);
@@ -330,8 +284,7 @@ static ltc_status* submit_run(ltc_device* device, struct run* run, const ltc_exe
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
   struct plan* plan = NULL;
-  ltc_status* refused = refuse_extensions(device->plugin, args->ext);
-  if (!refused) refused = plan_of_run(args, &plan);
+  ltc_status* refused = plan_of_run(args, &plan);
   if (refused) return refused;
   if (!fits(plan, args)) {
     plan_release(plan);
@@ -387,13 +340,11 @@ static const ltc_plugin_api api = {
 };
 
 bool ltc_plugin_entry(ltc_entry_args* args) {
-  const ltc_version host_oldest = args->oldest, host_newest = args->newest, spoken = {1, 0};
-  args->oldest = args->newest = spoken; /* on refusal too: the user reads both ranges */
-  if (host_oldest.major > 1 || (host_oldest.major == 1 && host_oldest.minor > 0) || host_newest.major < 1) return false;
+  const ltc_version spoken = {1, 0};
+  if (!ltc_agree(args, spoken, spoken)) return false;
   ltc_plugin* plugin = calloc(1, sizeof *plugin);
   if (!plugin) return false;
   plugin->host = args->host;
-  args->agreed = spoken;
   args->api = &api;
   args->plugin = plugin;
   return true;

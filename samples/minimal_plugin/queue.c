@@ -11,7 +11,6 @@ struct queue {
   struct work *first, *last;
   bool stop;
   pthread_t thread;
-  struct failure failure; /* of work without event, for the next event */
 };
 
 /* Held by the host and by the work; under the queue's lock. */
@@ -36,10 +35,8 @@ static void run_first(struct queue* queue) {
   struct failure failure = {0};
   const bool good = work->run(work, &failure);
   pthread_mutex_lock(&queue->lock);
-  if (!good && !queue->failure.code) queue->failure = failure;
   if (!event) return;
-  event->failure = queue->failure;
-  queue->failure.code = 0;
+  if (!good) event->failure = failure;
   event->done = true;
   release(event);
   pthread_cond_broadcast(&queue->changed);

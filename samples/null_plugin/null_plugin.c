@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ltc/plugin.h"
+#include "ltc/entry.h"
 
 struct ltc_plugin {
   const ltc_host_api* host;
@@ -42,7 +42,6 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   info->name = string("host memory");
   info->fingerprint = string("null-1");
   for (unsigned dtype = 1; dtype < sizeof element_bytes; ++dtype) info->dtypes |= UINT64_C(1) << dtype;
-  info->flags = LTC_DEVICE_HOST_VISIBLE;
   *device = (ltc_device*)plugin;
   return NULL;
 }
@@ -73,7 +72,7 @@ static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t bytes) {
 static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
   (void)done;
   ltc_plugin* plugin = (ltc_plugin*)device;
-  if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE || (args->flags & ~LTC_HOST_DATA_UNTIL_RETURN))
+  if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE || args->flags)
     return error(plugin, LTC_UNSUPPORTED, "unknown direction or flag");
   const bool on_device = args->direction == LTC_ON_DEVICE;
   if (outside(args->buffer, args->offset_bytes, args->size_bytes) ||
@@ -100,13 +99,11 @@ static const ltc_plugin_api api = {
 };
 
 bool ltc_plugin_entry(ltc_entry_args* args) {
-  const ltc_version host_oldest = args->oldest, host_newest = args->newest, spoken = {1, 0};
-  args->oldest = args->newest = spoken; /* on refusal too: the user reads both ranges */
-  if (host_oldest.major > 1 || (host_oldest.major == 1 && host_oldest.minor > 0) || host_newest.major < 1) return false;
+  const ltc_version spoken = {1, 0};
+  if (!ltc_agree(args, spoken, spoken)) return false;
   ltc_plugin* plugin = malloc(sizeof *plugin);
   if (!plugin) return false;
   plugin->host = args->host;
-  args->agreed = spoken;
   args->api = &api;
   args->plugin = plugin;
   return true;

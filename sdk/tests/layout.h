@@ -20,9 +20,6 @@
 #undef FIELD
 #undef LAST
 LTC_CHECK(scalar_size, sizeof(ltc_scalar) == 16);
-LTC_CHECK(symbolic_number, offsetof(ltc_symbolic_number, scale) == 16 && sizeof(ltc_symbolic_number) == 32);
-LTC_CHECK(symbolic_sizes, offsetof(ltc_symbolic_sizes, symbol_count) == 24 && offsetof(ltc_symbolic_sizes, numbers) == 40);
-LTC_CHECK(symbol_values, offsetof(ltc_symbol_values, symbol_count) == 24 && offsetof(ltc_symbol_values, values) == 32);
 #endif
 
 /* 14 required slots, in three groups, and then the optional ones. */

@@ -21,6 +21,8 @@ template <typename Work>
 auto with_error_context(const Graph& graph, std::span<const uint32_t> origin, Work work) {
   try {
     return work();
+  } catch (const host::WaitFailed&) {  // nothing is known of the work
+    throw;
   } catch (const host::BrokenContract& error) {
     throw host::BrokenContract(error, error_text(error, graph, origin));
   } catch (const Error& error) {

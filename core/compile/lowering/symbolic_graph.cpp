@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "core/host/sized.h"
+
 namespace ltc {
 namespace {
 
@@ -156,8 +158,7 @@ std::optional<std::vector<int64_t>> SymbolicGraph::match(const GraphSkeleton& gr
 }
 
 ltc_symbolic_sizes SymbolicGraph::table() const {
-  ltc_symbolic_sizes table{};
-  table.head = {LTC_SIZE_TO(ltc_symbolic_sizes, numbers), LTC_EXTENSION_SYMBOLIC, 1, nullptr};
+  auto table = host::sized_extension<ltc_symbolic_sizes>(LTC_EXTENSION_SYMBOLIC, 1);
   table.symbol_count = symbol_count();
   table.number_count = symbolic_.size();
   table.numbers = symbolic_.data();

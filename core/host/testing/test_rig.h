@@ -43,7 +43,6 @@ struct Rig {
     ltc_buffer* result = buffer(static_cast<int64_t>(values.size()));
     auto args = sized<ltc_transfer_args>();
     args.direction = LTC_TO_DEVICE;
-    args.flags = LTC_HOST_DATA_UNTIL_RETURN;
     args.buffer = result;
     args.from = values.data();
     args.size_bytes = values.size() * sizeof(float);
@@ -51,11 +50,10 @@ struct Rig {
     return result;
   }
 
-  Floats download(ltc_buffer* buffer, size_t count, uint32_t flags = 0) {
+  Floats download(ltc_buffer* buffer, size_t count) {
     Floats values(count);
     auto args = sized<ltc_transfer_args>();
     args.direction = LTC_FROM_DEVICE;
-    args.flags = flags;
     args.buffer = buffer;
     args.to = values.data();
     args.size_bytes = count * sizeof(float);

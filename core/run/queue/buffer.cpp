@@ -1,5 +1,6 @@
 #include "core/run/queue/buffer.h"
 
+#include <thread>
 #include <tuple>
 #include <utility>
 
@@ -9,6 +10,13 @@
 #include "core/run/queue/device_memory.h"
 
 namespace ltc {
+namespace {
+
+// A wait that failed is tried again so often.
+constexpr int kWaits = 20;
+constexpr std::chrono::milliseconds kPause{50};
+
+}  // namespace
 
 // Submitted work, and the objects that it keeps alive until it is done.
 struct Completion::Work {
@@ -19,12 +27,14 @@ struct Completion::Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  // False when the time ran out. With the first error of what is over.
+  // False when the time ran out. With the first error of what is over. Throws WaitFailed.
   std::pair<bool, std::exception_ptr> wait(uint64_t timeout_ns) const {
     std::exception_ptr error;
     const auto is_over = [&](const auto& wait) {
       try {
         return wait();
+      } catch (const host::WaitFailed&) {
+        throw;
       } catch (...) {
         if (!error) error = std::current_exception();
         return true;
@@ -61,7 +71,11 @@ Completion::Completion(DeviceMemory& memory, ltc_event* event, HostValue source)
 }
 
 Completion::~Completion() {
-  if (work_ && work_->source.data && !forked()) wait_until_over();
+  if (!work_ || !work_->source.data || forked()) return;
+  wait_until_over();
+  if (!work_) return;
+  log::error("a copy of the device cannot be waited for; the memory that it uses stays");
+  new std::shared_ptr<const Work>(work_);
 }
 
 bool Completion::try_wait(uint64_t timeout_ns) {
@@ -94,11 +108,16 @@ bool Completion::is_over_within(std::chrono::nanoseconds time) noexcept {
   return try_wait_quietly(static_cast<uint64_t>(time.count()));
 }
 
-void Completion::wait_until_over() noexcept { try_wait_quietly(host::kForever); }
+void Completion::wait_until_over() noexcept {
+  for (int tries = 0; !try_wait_quietly(host::kForever) && tries < kWaits; ++tries) std::this_thread::sleep_for(kPause);
+}
 
 bool Completion::try_wait_quietly(uint64_t timeout_ns) noexcept {
   try {
     return try_wait(timeout_ns);
+  } catch (const host::WaitFailed& error) {
+    log::warn("the device cannot be waited for: ", error.what());
+    return false;
   } catch (const std::exception& error) {
     log::debug("work of the device failed: ", error.what());
     return true;

@@ -31,18 +31,19 @@ class Completion {
   // were still pending. `step` is the submitted step, for errors. `may_fail`: see below.
   Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
              std::shared_ptr<const Step> step, bool may_fail);
-  // The completion of a transfer. `source` is the memory that the device reads meanwhile. The destructor waits, since it must
-  // keep the memory until then.
+  // The completion of a transfer. `source` is the host's memory that the device uses meanwhile. The destructor waits, since it
+  // must keep the memory until then; where it cannot, the memory is never given back.
   Completion(DeviceMemory& memory, ltc_event* event, HostValue source = {});
   ~Completion();
 
-  // Returns when the work is done; throws its error, or the first of what it depended on.
+  // Returns when the work is done; throws its error, or the first of what it depended on. Throws host::WaitFailed where the
+  // plugin could not wait.
   void wait();
   bool finished();  // the same without waiting, not for others that wait either
   // Whether the work is over, well or not. Throws nothing: errors are for who reads the buffers.
   bool is_over() noexcept;
   bool is_over_within(std::chrono::nanoseconds time) noexcept;
-  void wait_until_over() noexcept;
+  void wait_until_over() noexcept;  // or until the plugin has failed to wait for a second
   // Whether a run that reads what this makes waits for it before it consumes inputs: a failure would take them along. A run that
   // itself consumed inputs has been checked by its plugin, and so has all that it read.
   bool may_fail() const { return may_fail_; }

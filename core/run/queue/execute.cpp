@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 #include "core/base/log.h"
 #include "core/compile/lowering/error_context.h"
+#include "core/host/sized.h"
 #include "core/report/fallback_policy.h"
 #include "core/report/metrics.h"
 #include "core/report/timeline.h"
@@ -21,8 +23,7 @@ namespace {
 // The type as the C ABI has it: a view on the interned one.
 ltc_type abi_type(TypeId id) {
   const Type& type = type_of(id);
-  ltc_type result{};
-  result.struct_size = LTC_SIZE_TO(ltc_type, sizes);
+  auto result = host::sized<ltc_type>();
   result.dtype = static_cast<ltc_dtype>(type.dtype);
   result.rank = static_cast<uint32_t>(type.sizes.size());
   static constexpr int64_t kNoSizes[] = {0};
@@ -31,8 +32,7 @@ ltc_type abi_type(TypeId id) {
 }
 
 ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, TypeId stored) {
-  ltc_transfer_args args{};
-  args.struct_size = LTC_SIZE_TO(ltc_transfer_args, source_offset_bytes);
+  auto args = host::sized<ltc_transfer_args>();
   args.direction = direction;
   args.buffer = buffer;
   args.size_bytes = type_of(stored).size_bytes();
@@ -178,7 +178,9 @@ void DeviceExecutor::copy_from_peer(const Buffer& source, Buffer& buffer) {
   ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, stored);
   args.source = source.handle;
   fill(buffer, stored, args, metrics::counter(metrics::kBytesBetweenDevices));
-  if (buffer.completion) buffer.completion->wait();  // until when the source must not go
+  if (!buffer.completion) return;
+  buffer.completion->wait_until_over();  // until when the source must not go
+  buffer.completion->wait();
 }
 
 void DeviceExecutor::resize(Buffer& source, Buffer& buffer) {
@@ -194,12 +196,27 @@ void DeviceExecutor::resize(Buffer& source, Buffer& buffer) {
   zeros.from = bytes.data();
   Buffer made(memory_, buffer.type);  // gives the handle back if something fails
   made.own(with_memory([&] { return device().create_buffer(abi_type(stored)); }));
-  for (ltc_transfer_args* args : {&copied, &zeros}) {
-    args->buffer = made.handle;
-    if (args->size_bytes > 0) Completion(memory_, device().transfer(*args)).wait();
+  try {
+    for (ltc_transfer_args* args : {&copied, &zeros}) {
+      args->buffer = made.handle;
+      if (args->size_bytes > 0) Completion(memory_, device().transfer(*args)).wait();
+    }
+    buffer.completion = source.completion;  // a run that failed made no more of this than of its source
+    std::swap(buffer.handle, made.handle);
+  } catch (const Error& error) {
+    if (error.code() != Code::kUnsupported) throw;
+    resize_on_host(source, buffer);
   }
-  buffer.completion = source.completion;  // a run that failed made no more of this than of its source
-  std::swap(buffer.handle, made.handle);
+}
+
+// For a device that copies no parts of buffers.
+void DeviceExecutor::resize_on_host(Buffer& source, Buffer& buffer) {
+  const HostValue then = allocate_host_value(source.type), now = allocate_host_value(buffer.type);
+  const size_t then_bytes = type_of(then.type).size_bytes(), now_bytes = type_of(now.type).size_bytes();
+  CopyOut(*this, std::shared_ptr<Buffer>(std::shared_ptr<void>(), &source), then.data.get(), then.data).finish();
+  std::memset(now.data.get(), 0, now_bytes);
+  std::memcpy(now.data.get(), then.data.get(), std::min(then_bytes, now_bytes));
+  copy_in(now, buffer);
 }
 
 void DeviceExecutor::run(Run& run) {
@@ -310,8 +327,7 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   static_assert(sizeof(ltc_scalar) == sizeof(Scalar));
   for (const uint32_t index : step.scalars) scalars.push_back(std::bit_cast<ltc_scalar>(run.scalar(index)));
 
-  ltc_execute_args args{};
-  args.struct_size = LTC_SIZE_TO(ltc_execute_args, run_id);
+  auto args = host::sized<ltc_execute_args>();
   args.executable = step.executable.get();
   args.input_count = inputs.size();
   args.inputs = inputs.data();
@@ -320,7 +336,9 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   args.scalars = scalars.data();
   args.output_count = step.outputs.size();
   args.run_id = run.id;
-  const ltc_symbol_values symbols{{sizeof symbols, LTC_EXTENSION_SYMBOLIC, 1, nullptr}, step.symbols.size(), step.symbols.data()};
+  auto symbols = host::sized_extension<ltc_symbol_values>(LTC_EXTENSION_SYMBOLIC, 1);
+  symbols.symbol_count = step.symbols.size();
+  symbols.values = step.symbols.data();
   if (!step.symbols.empty()) args.ext = &symbols.head;
   std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
   const auto forget_donated = [&] {

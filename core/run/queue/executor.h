@@ -63,6 +63,7 @@ class DeviceExecutor {
  private:
   void recover(Run& run, std::exception_ptr error);
   bool run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);  // whether it has consumed inputs
+  void resize_on_host(Buffer& source, Buffer& buffer);
   void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);
   void settle(const Run& run);
   void copy_in(const HostValue& value, Buffer& buffer);

@@ -1,3 +1,4 @@
+#include "core/host/sized.h"
 #include "core/run/testing/queue_test_support.h"
 
 namespace ltc {
@@ -126,6 +127,32 @@ TEST_F(QueueErrorsTest, WorkThatReadsAFailedValueIsWaitedForToo) {
   }
   EXPECT_THAT(waited_for, ElementsAre(first, second));
   watch.on_wait = nullptr;
+}
+
+TEST_F(QueueErrorsTest, AWaitThatFailsLeavesTheMemoryToTheDevice) {
+  open("watched_async");
+  const BufferRef buffer = upload({1, 2});
+  download(buffer);
+  int waits = 0;
+  watch.waits_fail = true;
+  watch.on_wait = [&](ltc_event*, uint64_t) { return ++waits < 4 ? "the network is down" : nullptr; };
+  const std::shared_ptr<void> memory(new float[2]{3, 4}, [](void* gone) { delete[] static_cast<float*>(gone); });
+  const std::weak_ptr<void> alive = memory;
+  {
+    auto args = host::sized<ltc_transfer_args>();
+    args.direction = LTC_TO_DEVICE;
+    args.buffer = buffer->handle;
+    args.size_bytes = 8;
+    args.from = memory.get();
+    Completion copy(queue(), queue().device().transfer(args), {f32({2}), memory});
+    EXPECT_THAT(message_of([&] { copy.wait(); }), HasSubstr("the network is down"));
+    EXPECT_FALSE(copy.is_over()) << "nothing is known of the work";
+    EXPECT_EQ(waits, 2);
+  }
+  EXPECT_EQ(waits, 4) << "the destructor waits again until a wait succeeds";
+  EXPECT_EQ(alive.use_count(), 1) << "given back once the copy was over";
+  watch.on_wait = nullptr;
+  EXPECT_EQ(download(buffer), (Floats{3, 4}));
 }
 
 TEST_F(QueueErrorsTest, AnErrorReachesABufferOfAnotherSize) {

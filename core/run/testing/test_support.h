@@ -58,6 +58,7 @@ struct Watch {
   };
 
   std::function<const char*()> on_execute, on_transfer, on_compile;
+  bool waits_fail = false;        // what on_wait says is no error of the work, which goes on
   bool compiles_quickly = false;  // as the device says when it is opened
   std::function<void()> after_execute;
   std::function<const char*(ltc_event* event, uint64_t timeout_ns)> on_wait;  // of the asynchronous plugin, in any thread
@@ -117,7 +118,9 @@ struct WatchedPlugin {
 
   static ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
     ltc_status* refused = refusal([&] { return g_watch->on_wait ? g_watch->on_wait(event, timeout_ns) : nullptr; });
-    return refused ? refused : inner.event_wait(event, timeout_ns, finished);
+    if (!refused) return inner.event_wait(event, timeout_ns, finished);
+    *finished = !g_watch->waits_fail;
+    return refused;
   }
 
   static ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {

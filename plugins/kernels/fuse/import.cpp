@@ -7,6 +7,8 @@
 #include "kernels/fuse/library_convolution.h"
 #include "kernels/fuse/scaled_product.h"
 #include "kernels/graph/dtype.h"
+#include "ltc/entry.h"
+#include "ltc/opset.h"
 
 namespace ltc::kernels {
 namespace {
@@ -79,7 +81,6 @@ class Matcher {
 bool is_canonical(const OpRow& row, const ltc_graph& graph, const ltc_node& node) {
   for (size_t i = 0; i < node.attr_count; ++i) {
     const ltc_attr& attr = *node.attrs[i];
-    if (attr.kind > LTC_ATTR_STRINGS) return false;
     if (view(attr.name) != "alpha") continue;
     if (attr.kind == LTC_ATTR_FLOAT ? attr.value.floats[0] != 1 : attr.value.ints[0] != 1) return false;
   }
@@ -131,7 +132,7 @@ std::vector<bool> scalar_params(const ltc_graph& graph) {
 
 bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node, const Extras& extras) {
   const OpRow* row = find_op(view(node.name));
-  if (!row) return false;
+  if (!row || !ltc_node_matches(&node, node.op == 0 ? row->operands : ltc_op_operands(node.op))) return false;
   if (row->kind == Kind::kAttention) return extras.attention && is_attention(graph, is_scalar, node);
   if (row->kind == Kind::kScaledProduct) return extras.scaled_product && is_scaled_product(graph, is_scalar, node);
   const size_t colon = row->types.find(':');

@@ -86,7 +86,11 @@ constexpr OpRow kOps[] = {
     // of a device with a library for it, see library_convolution.h
     {"aten::convolution_backward", kConvolutionBackward, "TTT:TTT", "fh"},
     // likewise, see scaled_product.h
-    {"aten::_scaled_mm", kScaledProduct, {}, {}},
+    {.name = "aten::_scaled_mm",
+     .kind = kScaledProduct,
+     .types = {},
+     .dtypes = {},
+     .operands = "T:self T:mat2 T:scale_a T:scale_b T?:bias T?:scale_result D?:out_dtype B:use_fast_accum"},
 };
 
 }  // namespace

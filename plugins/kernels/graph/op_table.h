@@ -53,6 +53,7 @@ struct OpRow {
   std::string_view types;
   std::string_view dtypes;  // of T: f floats, i integers, b BOOL, h halves, q those of 8 bits, c C64
   std::string_view floats = {}, integers = {}, bools = {};
+  const char* operands = nullptr;  // of an op without id, see ltc_node_matches
 };
 
 std::span<const OpRow> op_table();

@@ -7,7 +7,6 @@
 namespace ltc::torchscript {
 
 using abi::check_count;
-using abi::check_extensions;
 using abi::Error;
 using abi::Failure;
 using abi::make_status;

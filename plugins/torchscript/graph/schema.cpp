@@ -183,15 +183,24 @@ class NodeBinder {
     if (next_ != node_.input_count) {
       fail(LTC_INVALID_ARGUMENT, name_, c10::str("has ", node_.input_count, " inputs, its schema takes ", next_));
     }
+    if (attrs_ != node_.attr_count) {
+      fail(LTC_INVALID_ARGUMENT, name_, c10::str("has ", node_.attr_count, " attributes, its schema knows ", attrs_));
+    }
     return bindings;
   }
 
  private:
+  const ltc_attr* find(std::string_view name) {
+    const ltc_attr* attr = find_attr(node_, name);
+    attrs_ += attr != nullptr;
+    return attr;
+  }
+
   Binding bind(const c10::Argument& arg) {
     const c10::Type& type = *arg.type();
     if (is_tensor(type) || is_optional_tensor(type)) return bind_tensor(arg);
     if (is_tensor_list(without_optional(type))) return bind_tensors(arg);
-    if (const ltc_attr* attr = find_attr(node_, arg.name())) return bind_attr(*attr, arg);
+    if (const ltc_attr* attr = find(arg.name())) return bind_attr(*attr, arg);
     if (without_optional(type).kind() == TypeKind::DeviceObjType) return {Binding::kConstant, binder_.device(), {}};
     const TypeKind kind = without_optional(type).kind();
     if (kind == TypeKind::NumberType || kind == TypeKind::FloatType) return bind_scalar(arg, kind);
@@ -208,7 +217,7 @@ class NodeBinder {
   }
 
   Binding bind_tensors(const c10::Argument& arg) {
-    const ltc_attr* count = find_attr(node_, arg.name() + ".count");
+    const ltc_attr* count = find(arg.name() + ".count");
     if (count && (count->kind == LTC_ATTR_INT || count->kind == LTC_ATTR_INTS)) {
       const auto* list = without_optional(*arg.type()).castRaw<c10::ListType>();
       const auto kind = is_tensor(*list->getElementType()) ? Binding::kTensors : Binding::kOptionalTensors;
@@ -251,7 +260,8 @@ class NodeBinder {
   const ltc_graph& graph_;
   const ltc_node& node_;
   const std::string_view name_;
-  size_t next_ = 0;  // the first input not yet taken
+  size_t next_ = 0;   // the first input not yet taken
+  size_t attrs_ = 0;  // how many attributes were found
 };
 
 }  // namespace

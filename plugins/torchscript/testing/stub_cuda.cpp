@@ -1,6 +1,6 @@
 // For tests: what a libtorch with CUDA has beside one without. Two devices, whose memory lies on the host and whose kernels are
-// the CPU's. A stream runs no sooner than somebody waits for it, has asked for it once, or a kernel needs it; work that touches
-// what another stream allocated, or another device, is refused.
+// the CPU's. A stream runs no sooner than somebody waits for it, has asked for it once, or a kernel needs it, or nothing was
+// submitted to it for a while; work that touches what another stream allocated, or another device, is refused.
 //
 // Loaded before anybody asks libtorch about CUDA.
 #include <ATen/Context.h>
@@ -11,6 +11,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 #include <torch/library.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
@@ -18,6 +19,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -46,6 +48,8 @@ class Streams {
     const std::lock_guard lock(mutex_);
     lines_[stream.pack3()].push_back(std::move(work));
     ++submitted_[stream.pack3()];
+    submitted_at_[stream.pack3()] = Clock::now();
+    std::call_once(started_, [this] { std::thread([this] { run_late_work(); }).detach(); });
   }
   uint64_t submitted(Stream stream) {
     const std::lock_guard lock(mutex_);
@@ -55,10 +59,30 @@ class Streams {
     const std::lock_guard lock(mutex_);
     return submitted_[stream.pack3()] - lines_[stream.pack3()].size() >= place;
   }
-  void run(Stream stream) {
+  void run(Stream stream) { run(stream.pack3()); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  using Key = c10::StreamData3;
+  struct Less {
+    bool operator()(const Key& a, const Key& b) const { return a.stream_id < b.stream_id; }
+  };
+  static constexpr std::chrono::milliseconds kLate{300};
+
+  [[noreturn]] void run_late_work() {
+    while (true) {
+      std::this_thread::sleep_for(kLate / 10);
+      const std::lock_guard lock(mutex_);
+      const Clock::time_point now = Clock::now();
+      for (const auto& [key, time] : submitted_at_) {
+        if (now - time > kLate) run(key);
+      }
+    }
+  }
+  void run(const Key& key) {
     const std::lock_guard lock(mutex_);
     const c10::InferenceMode inference;  // as it was where the work was submitted
-    auto& line = lines_[stream.pack3()];
+    auto& line = lines_[key];
     while (!line.empty()) {
       const auto work = std::move(line.front());
       line.pop_front();
@@ -66,15 +90,12 @@ class Streams {
     }
   }
 
- private:
-  using Key = c10::StreamData3;
-  struct Less {
-    bool operator()(const Key& a, const Key& b) const { return a.stream_id < b.stream_id; }
-  };
   std::recursive_mutex mutex_;
+  std::once_flag started_;
   c10::StreamId made_ = 0;
   std::map<Key, std::deque<std::function<void()>>, Less> lines_;
   std::map<Key, uint64_t, Less> submitted_;
+  std::map<Key, Clock::time_point, Less> submitted_at_;
 };
 
 Streams& streams() {

@@ -35,8 +35,8 @@ inline const ltc_host_api& host_api() {
       .status_destroy = [](ltc_status* status) { delete status; },
       .log = [](void*, int32_t, const char*, size_t) {},
       .log_enabled = [](void*, int32_t) { return true; },
-      .cache_find = [](void*, ltc_string, const ltc_sink*) { return false; },
-      .cache_insert = [](void*, ltc_string, ltc_string, ltc_string) {},
+      .cache_find = [](void*, const ltc_string*, const ltc_sink*) { return false; },
+      .cache_insert = [](void*, const ltc_string*, const ltc_string*, const ltc_string*) {},
       .is_awaited = [](void*) { return is_awaited.load(); },
   };
   return api;
@@ -191,10 +191,9 @@ class Device {
     api->event_destroy(done);
     return status;
   }
-  Status write(ltc_buffer* to, uint64_t offset, const void* from, uint64_t size, uint32_t flags = 0) {
+  Status write(ltc_buffer* to, uint64_t offset, const void* from, uint64_t size) {
     const ltc_transfer_args args = {.struct_size = sizeof(args),
                                     .direction = LTC_TO_DEVICE,
-                                    .flags = flags,
                                     .buffer = to,
                                     .offset_bytes = offset,
                                     .size_bytes = size,
@@ -254,11 +253,12 @@ class Device {
                                    .scalars = scalars.data(),
                                    .output_count = outputs.size()};
     ltc_event* done = nullptr;
-    Status submitted(api->execute(device, &args, outputs.data(), event_status ? &done : nullptr));
+    Status submitted(api->execute(device, &args, outputs.data(), &done));
     if (done) {
       bool finished = false;
-      event_status->reset(api->event_wait(done, UINT64_MAX, &finished));
+      Status status(api->event_wait(done, UINT64_MAX, &finished));
       EXPECT_TRUE(finished);
+      if (event_status) *event_status = std::move(status);
       api->event_destroy(done);
     }
     return submitted;

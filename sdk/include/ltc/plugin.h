@@ -6,11 +6,13 @@
  *
  * Contract for all that follows
  *
+ * Version     The entry agrees on one version (ltc_entry_args::agreed). Neither side sends or calls anything newer than that: no
+ *             flag, code, dtype, kind, slot or op. Fields newer than it are zero, whatever struct_size says.
  * Sizes       Structs that may grow lead with struct_size. Whoever fills a struct zero-fills it and sets struct_size with
  *             LTC_SIZE_TO of the last field it knows. Whoever reads or writes it touches only what lies inside both sides'
- *             sizes; a field newer than 1.0 is touched only after LTC_HAS. Arrays hold pointers to such structs, or frozen
+ *             sizes: a field newer than 1.0 is touched only after LTC_HAS. Arrays hold pointers to such structs, or frozen
  *             structs: ltc_string, ltc_scalar, ltc_version, ltc_sink never change. Struct layout is that of the platform's C
- *             compiler.
+ *             compiler. No struct is passed by value.
  * Null        A pointer is non-null unless its comment says "may be NULL"; an array may be NULL where its count is 0.
  * Strings     UTF-8, `size` bytes, and a NUL behind them. An absent string is {NULL, 0} or {"", 0}. The host replaces bytes that
  *             are no UTF-8 by U+FFFD, and cuts messages at 64 kB.
@@ -20,21 +22,27 @@
  *             out again after its destroy or, of an input, its donation.
  * Errors      A function that can fail returns an ltc_status, NULL for success, made with ltc_host_api::status_create; the
  *             receiver destroys it. After an error every out parameter is unchanged and nothing has been submitted or
- *             consumed. No C++ exception leaves a function, and nothing ends or aborts the process. Any function may answer
- *             INTERNAL, and any that works on a device DEVICE_LOST; other codes as listed.
- * Unknowns    Flag bits, enumerators and kinds that the reader does not know are refused with LTC_UNSUPPORTED, never ignored.
- *             A status code that the host does not know reads as LTC_INTERNAL.
- * Threads     The host serialises `transfer` and `execute` per device. Everything else may be called from any thread at any
- *             time, while other calls on the same objects run; only an object's destroy or close comes alone. Functions of
- *             ltc_host_api may be called from any thread and never call back into the plugin.
- * Order       A device is one in-order queue: what is submitted first runs first. buffer_destroy and executable_destroy take
- *             effect in queue order, so both are legal while submitted work still uses the object. There is no order between
- *             devices.
+ *             consumed; event_wait alone is different, and says how. No C++ exception leaves a function, and nothing ends or
+ *             aborts the process. Any function may answer INTERNAL, and any that works on a device DEVICE_LOST; other codes as
+ *             listed.
+ * Unknowns    Flag bits and enumerators that the reader does not know are refused with LTC_UNSUPPORTED, never ignored. A status
+ *             code that the host does not know reads as LTC_INTERNAL.
+ * Vendors     Dtypes, attribute kinds, codes and flags from 0x10000 are vendors' own and never this ABI's. A vendor's extension
+ *             kind is its vendor id (sdk/CHANGELOG.md lists them) << 16, and what it likes below. Names of options that begin
+ *             with "ltc." are this ABI's.
+ * Threads     The host calls one `transfer` or `execute` of a device at a time. Everything else may be called from any thread at
+ *             any time, while other calls on the same objects run: a buffer_create during an execute of the same device, for
+ *             example. Only an object's destroy or close comes alone. LTC_PLUGIN_ONE_CALL_AT_A_TIME lifts all this from a
+ *             plugin. Functions of ltc_host_api may be called from any thread and never call back into the plugin.
+ * Order       A device is one in-order queue. Work may run side by side and in any order as long as nobody can tell. An event is
+ *             over only when all that was submitted to its device before it is; a NULL event says nothing of earlier work. Work
+ *             goes on without further calls. buffer_destroy and executable_destroy take effect in queue order, so both are legal
+ *             while submitted work still uses the object. There is no order between devices.
  * Failure     Work that fails while it runs reports through its event. It does not stop the queue: later work runs, what the
  *             failed work was to write is unspecified but allocated, and the host treats all that depends on it as failed.
  *             Kernels stay memory-safe for any contents of index tensors. DEVICE_LOST is sticky: every later submit fails
- *             with it, every wait ends in bounded time, destroys still work, and the host closes the device and may open it
- *             again.
+ *             with it, every wait ends in bounded time, destroys still work. The host closes a lost device once nothing uses it
+ *             any more, and opens the ordinal again; what lived on it is lost.
  * Numbers     Loading the library and calling a function leave how the calling thread computes floating-point numbers as it was:
  *             rounding, subnormal numbers (FTZ, DAZ), trapped exceptions. It is a thread of the user's program. Beware of
  *             linking with -ffast-math: some compilers then add code that makes subnormal numbers zero in the thread that
@@ -57,6 +65,13 @@ extern "C" {
 #define LTC_EXPORT __declspec(dllexport)
 #else
 #define LTC_EXPORT __attribute__((visibility("default")))
+#endif
+
+/* The calling convention of every function here: the one that is the default everywhere but may be changed on 32-bit Windows. */
+#if defined(_WIN32) && !defined(_WIN64)
+#define LTC_CALL __cdecl
+#else
+#define LTC_CALL
 #endif
 
 /* The version that this header describes.
@@ -83,17 +98,24 @@ typedef struct ltc_version {
   uint32_t minor;
 } ltc_version;
 
-/* Head of every optional addition; chained into the `ext` field of the struct that it extends. The host sends only kinds that
- * the plugin lists in ltc_plugin_api::ext, the plugin only kinds that the host lists in ltc_host_api::ext; a list is a chain
- * of bare heads. A kind the reader does not know is skipped, unless bit 31 (LTC_EXTENSION_REQUIRED) is set: then the call is
- * refused with UNSUPPORTED. */
+/* Head of every optional addition; chained into the `ext` field of the struct that it extends. Whoever fills that struct owns the
+ * chain, for as long as the struct.
+ *
+ * Each side lists the kinds that it reads: the plugin in ltc_plugin_api::ext, the host in ltc_host_api::ext. A list is a chain of
+ * bare heads; `version` is there the newest of the kind that its owner reads. A sender sends only kinds that the other side
+ * lists, in at most that version, and `version` then says how much of the extension is filled. A reader skips kinds that it does
+ * not know.
+ *
+ * Bit 31 of a kind, LTC_EXTENSION_REQUIRED, counts in the plugin's list only: without the kind the plugin cannot work, and a host
+ * that does not know the kind refuses the plugin. Everywhere a kind is compared without that bit (LTC_EXTENSION_KIND). */
 typedef struct ltc_extension {
-  size_t struct_size;               /* of the whole extension */
+  size_t struct_size;               /* of the whole extension; in a list of the head */
   uint32_t kind;                    /* from 0x10000: vendors' own */
   uint32_t version;                 /* of this kind, from 1 */
   const struct ltc_extension* next; /* may be NULL: the last */
 } ltc_extension;
 #define LTC_EXTENSION_REQUIRED 0x80000000u
+#define LTC_EXTENSION_KIND(extension) ((extension)->kind & ~LTC_EXTENSION_REQUIRED)
 
 /* Frozen. */
 typedef struct ltc_string {
@@ -106,7 +128,7 @@ typedef struct ltc_string {
  * its thread. Frozen. */
 typedef struct ltc_sink {
   void* context; /* handed back to write; may be NULL */
-  bool (*write)(void* context, const void* data, size_t size);
+  bool(LTC_CALL* write)(void* context, const void* data, size_t size);
 } ltc_sink;
 
 /* A setting by name. One that the plugin does not know is refused with INVALID_ARGUMENT and a message that lists those it
@@ -143,7 +165,7 @@ typedef struct ltc_executable ltc_executable; /* a program that is ready to run 
 typedef struct ltc_event ltc_event;           /* work that was submitted: pending, done, or failed */
 
 /* Element types. Ids are for ever. A BOOL is one byte, 0 or 1. Types ending in _X2 hold two 4-bit elements per byte, low bits
- * first, and count bytes. Quantisation is expressed by ops with scale operands, not by a type. */
+ * first; a size of 8 is 8 bytes and so 16 elements. Quantisation is expressed by ops with scale operands, not by a type. */
 typedef uint32_t ltc_dtype;
 enum {
   LTC_BOOL = 1,
@@ -179,10 +201,15 @@ enum {
  *
  * Ops        keep ATen's names and semantics, without aliasing: nothing is a view, nothing is written in place, every output
  *            is a fresh value. A name is "aten::add.Tensor", without the dot where the overload name is empty ("aten::neg").
- *            ltc_node::op is the op's stable id from the op set, or 0 for one that is known by its name only.
+ *            ltc_node::op is the op's stable id from the op set (ltc/opset.h), or 0 for one that is known by its name only.
+ *            The operands and attributes of an op with an id are those of its schema in docs/opset.md, in every release and
+ *            with every PyTorch. Another meaning is another op, of another id and another name.
+ *            A plugin claims a node only if it knows each of its attributes by name and kind, and its number of inputs. What it
+ *            does not know, an argument that a newer PyTorch has for an op without id for example, declines the node.
  *            An op whose schema writes arguments ("aten::addr.out", a custom op) is sent where it has no twin that returns them:
  *            its inputs are what they held, its outputs what they hold then, in the order of the schema, one per tensor that is
- *            given, and after them its results that are no such argument. A plugin may decline it like any other op.
+ *            given, and after them its results that are no such argument. "mine::scale_(Tensor(a!) x, float by) -> ()" has one
+ *            input, x as it was, and one output, x as it is then. A plugin may decline it like any other op.
  * Operands   follow the order of the schema's arguments:
  *            - Tensor, Tensor?    one input; LTC_NONE where an optional one is absent.
  *            - Tensor[]           an INT attribute "<argument>.count" and that many inputs; of Tensor?[], LTC_NONE for one
@@ -190,14 +217,15 @@ enum {
  *            - Scalar, float      constant: an attribute of the argument's name, present also when it equals the default
  *                                 (INT, FLOAT, BOOL; complex: FLOATS of 2; NONE for a Scalar? or float? that is absent).
  *                                 Varying from run to run: no attribute but one input, which is a scalar param.
- *            - all others         an attribute of the argument's name, or none: then the schema's default holds.
+ *            - all others         an attribute of the argument's name, or none: then the default of the op set's schema holds,
+ *                                 or of PyTorch's for an op without id.
  *                                 int: INT. bool: BOOL. str: STRING. ScalarType: DTYPE. int[], bool[]: INTS. float[]: FLOATS.
  *                                 str[]: STRINGS. An optional one that is given as None: NONE.
  *            memory_format, layout, device, pin_memory, non_blocking and generator are never sent.
  * Scalars    A scalar param has rank 0 and is F64, I64, BOOL or C128. As a tensor operand it is a Python number: it takes
  *            part in type promotion by its category only (bool < integer < float < complex), as PyTorch's wrapped numbers do.
  *            F32 tensor + F64 scalar param is F32.
- * Promotion  In this version follows ATen: operands may differ in dtype, the op computes in the type that ATen would choose,
+ * Promotion  follows ATen of PyTorch 2.13: operands may differ in dtype, the op computes in the type that ATen would choose,
  *            and the type of its output says the result. Broadcasting likewise.
  * Outputs    A node's output may be LTC_NONE: not wanted. A graph's outputs are distinct values, and none is a param. The
  *            same value may be an input many times.
@@ -266,10 +294,7 @@ typedef struct ltc_node {
   ltc_string location;          /* the user's source line, for messages; may be empty */
 } ltc_node;
 
-enum {
-  LTC_PARAM_SCALAR = 1u,  /* passed by value in ltc_execute_args::scalars */
-  LTC_PARAM_CONSTANT = 2u /* the same buffer contents in every run: may be repacked once */
-};
+enum { LTC_PARAM_SCALAR = 1u /* passed by value in ltc_execute_args::scalars */ };
 
 /* A value that a run is given. */
 typedef struct ltc_param {
@@ -297,43 +322,45 @@ typedef struct ltc_graph {
 
 enum { LTC_LOG_TRACE = 0, LTC_LOG_DEBUG = 1, LTC_LOG_INFO = 2, LTC_LOG_WARN = 3, LTC_LOG_ERROR = 4 };
 
-/* Filled by the host; valid from ltc_plugin_entry until plugin_close returns. All functions from any thread. All slots are
- * set. */
+/* Filled by the host; valid from ltc_plugin_entry until plugin_close returns, or, where there is none, until the last device of
+ * the instance is closed. All functions from any thread. All slots of the version that was agreed on are set. */
 typedef struct ltc_host_api {
   size_t struct_size;
-  const ltc_extension* ext;
-  void* host; /* first argument of the functions below; may be NULL */
+  const ltc_extension* ext; /* the extension kinds that the host reads; may be NULL */
+  void* host;               /* first argument of the functions below; may be NULL */
 
   /* Makes an error. Never NULL, not even when memory is short.
    * code     decides which exception a PyTorch program catches: OUT_OF_RANGE is IndexError, UNSUPPORTED NotImplementedError.
    * node     index into the graph's nodes that the error is about, or LTC_NONE.
    * message  copied, at most 64 kB of it; `size` bytes of UTF-8, needs no NUL. Say what was wrong with which values; the host
    *          adds the user's line, the op, and the plugin's name. */
-  ltc_status* (*status_create)(void* host, ltc_code code, uint32_t node, const char* message, size_t size);
+  ltc_status*(LTC_CALL* status_create)(void* host, ltc_code code, uint32_t node, const char* message, size_t size);
 
-  /* The code of a status that the plugin holds. */
-  ltc_code (*status_code)(const ltc_status* status);
+  /* The code of a status that the plugin holds; 0 for NULL, which is success. */
+  ltc_code(LTC_CALL* status_code)(const ltc_status* status);
 
   /* Ends a status that the plugin made and does not return. NULL is allowed. */
-  void (*status_destroy)(ltc_status* status);
+  void(LTC_CALL* status_destroy)(ltc_status* status);
 
   /* Writes a line to the host's log, with the plugin's name. `message` is copied. Unknown levels read as LTC_LOG_ERROR. */
-  void (*log)(void* host, int32_t level, const char* message, size_t size);
+  void(LTC_CALL* log)(void* host, int32_t level, const char* message, size_t size);
 
   /* Whether such a line would be written; ask before building a costly one. */
-  bool (*log_enabled)(void* host, int32_t level);
+  bool(LTC_CALL* log_enabled)(void* host, int32_t level);
 
   /* Data that a plugin makes besides executables and wants to find again in another process: compiled kernels, measured choices.
-   * The host keeps it on disk, checks it, bounds its size, and forgets what was not used for long. Never needed to be right. key
-   * all that the bytes depend on: versions, the device, the source. The host adds the plugin's name. about    a line for people
-   * who list the cache. find hands the bytes to `value` in one write and answers whether there were any. */
-  bool (*cache_find)(void* host, ltc_string key, const ltc_sink* value);
-  void (*cache_insert)(void* host, ltc_string key, ltc_string about, ltc_string value);
+   * The host keeps it on disk, checks it, bounds its size, and forgets what was not used for long. Never needed to be right. Both
+   * may read or write a disk.
+   * key    all that the bytes depend on: versions, the device, the source. The host adds the plugin's name.
+   * about  a line for people who list the cache.
+   * cache_find hands the bytes to `value` in one write and answers whether there were any. */
+  bool(LTC_CALL* cache_find)(void* host, const ltc_string* key, const ltc_sink* value);
+  void(LTC_CALL* cache_insert)(void* host, const ltc_string* key, const ltc_string* about, const ltc_string* value);
 
   /* Whether a thread of the program waits for something that this plugin was given to do. While none does, the program is busy on
    * the host's processors: a plugin that computes on them, too, leaves it one. Changes at any time; costs no more than a load, so
    * it may be asked before each kernel. */
-  bool (*is_awaited)(void* host);
+  bool(LTC_CALL* is_awaited)(void* host);
 } ltc_host_api;
 
 /* ---- arguments and facts ------------------------------------------------------------------------ */
@@ -341,7 +368,14 @@ typedef struct ltc_host_api {
 /* A plugin with a sanitizer is refused by a host without it. */
 enum { LTC_SANITIZER_ADDRESS = 1u, LTC_SANITIZER_THREAD = 2u, LTC_SANITIZER_MEMORY = 4u };
 
-/* Written by describe. Strings live until plugin_close. */
+enum {
+  /* The plugin has no locks: the host never enters two of its slots at once, of all its devices together. Only for a plugin
+   * without event slots; with them the flag is refused. */
+  LTC_PLUGIN_ONE_CALL_AT_A_TIME = 1u
+};
+
+/* Written by describe. Strings live until plugin_close returns, or, where there is none, until the last device of the instance is
+ * closed. */
 typedef struct ltc_plugin_info {
   size_t struct_size;
   const ltc_extension* ext;
@@ -351,7 +385,8 @@ typedef struct ltc_plugin_info {
   ltc_string why_no_device; /* for device_count 0: what is missing and what to do, in one sentence; else empty */
   uint32_t device_count;    /* at most 127, of all backends together: PyTorch numbers devices in 8 bits; more are refused */
   uint32_t sanitizers;      /* LTC_SANITIZER_ bits that it was built with */
-  uint32_t opset;           /* the newest op-set version whose ids it knows; newer ops arrive with id 0. 0: it goes by names */
+  uint32_t flags;           /* LTC_PLUGIN_ bits */
+  ltc_string licence;       /* SPDX expression, "Apache-2.0"; may be empty */
 } ltc_plugin_info;
 
 typedef struct ltc_device_args {
@@ -363,18 +398,18 @@ typedef struct ltc_device_args {
 } ltc_device_args;
 
 enum {
-  LTC_DEVICE_HOST_VISIBLE = 1u, /* its buffers lie in host memory, so transfers are cheap */
-  LTC_DEVICE_PEER_COPY = 2u,    /* LTC_ON_DEVICE transfers accept a source of another device of this plugin */
-  LTC_DEVICE_QUICK_COMPILE = 4u /* effort 0 is several times faster to compile than effort 1: the host asks for it where it does
+  LTC_DEVICE_PEER_COPY = 1u,    /* LTC_ON_DEVICE transfers accept a source of another device of this instance */
+  LTC_DEVICE_QUICK_COMPILE = 2u /* effort 0 is several times faster to compile than effort 1: the host asks for it where it does
                                  * not expect a program to run often, and for more once it does */
 };
 
-/* Written by device_open. Strings live until plugin_close. */
+/* Written by device_open. Strings live until device_close returns. */
 typedef struct ltc_device_info {
   size_t struct_size;
   const ltc_extension* ext;
   ltc_string name;        /* "NVIDIA H200" */
-  ltc_string fingerprint; /* all that a saved executable depends on: driver, architecture, plugin build */
+  ltc_string fingerprint; /* all that a saved executable depends on: driver, architecture, plugin build, and settings and
+                           * environment that change what is claimed or made */
   uint64_t dtypes;        /* bit per ltc_dtype id that buffers may have, at least one: the host asks for no other; without F64 it
                            * sends F32 for it, for C128 C64 */
   uint64_t memory_bytes;  /* 0: unknown */
@@ -390,15 +425,13 @@ typedef struct ltc_buffer_args {
 typedef uint32_t ltc_direction;
 enum { LTC_TO_DEVICE = 1, LTC_FROM_DEVICE = 2, LTC_ON_DEVICE = 3 };
 
-enum { LTC_HOST_DATA_UNTIL_RETURN = 1u /* the host memory is good until `transfer` returns; else until the event signals */ };
-
 /* A copy. The host side is dense row-major of the buffer's type; offsets and sizes count its bytes, whatever layout the
  * device keeps. */
 typedef struct ltc_transfer_args {
   size_t struct_size;
   const ltc_extension* ext;
   ltc_direction direction;
-  uint32_t flags;
+  uint32_t flags;        /* there are none in this version: 0 */
   ltc_buffer* buffer;    /* the device side; for LTC_ON_DEVICE the one written */
   uint64_t offset_bytes; /* into buffer */
   uint64_t size_bytes;   /* may be 0 */
@@ -425,8 +458,6 @@ typedef struct ltc_compile_args {
   const ltc_extension* ext;
   const ltc_program* program;
   uint32_t effort; /* 0: ready soon .. 3: runs fastest; larger reads as 3. Results do not depend on it beyond rounding */
-  size_t option_count;
-  const ltc_option* const* options;
 } ltc_compile_args;
 
 /* The value of a scalar param, by its dtype. Frozen, 16 bytes. */
@@ -453,7 +484,7 @@ typedef struct ltc_execute_args {
 typedef struct ltc_load_args {
   size_t struct_size;
   const ltc_extension* ext;
-  const void* data; /* what executable_save wrote; from a file, so it may be damaged */
+  const void* data; /* what executable_save wrote, at a multiple of 64; from a file, so it may be damaged */
   size_t size;
 } ltc_load_args;
 
@@ -473,7 +504,7 @@ typedef struct ltc_memory_stats {
  * every slot after the groups, may be NULL; the comment says what the host then does. */
 typedef struct ltc_plugin_api {
   size_t struct_size;
-  const ltc_extension* ext; /* the extension kinds that it understands; may be NULL */
+  const ltc_extension* ext; /* the extension kinds that it reads; may be NULL */
 
   /* -- memory: required of every plugin -- */
 
@@ -481,63 +512,67 @@ typedef struct ltc_plugin_api {
    * info  out: the host set struct_size and zeroed the rest. Having no device is not an error: device_count 0 and
    *       why_no_device.
    * May be called often, before any device is open and after. Loads and starts no more than counting needs. */
-  ltc_status* (*describe)(ltc_plugin* plugin, ltc_plugin_info* info);
+  ltc_status*(LTC_CALL* describe)(ltc_plugin* plugin, ltc_plugin_info* info);
 
-  /* Opens a device and its queue. Opening an ordinal twice gives two independent queues.
+  /* Opens a device and its queue. Opening an ordinal twice gives two independent queues, or RESOURCE_EXHAUSTED.
    * info    out: what the device is.
    * device  out: the caller's, until device_close.
-   * Codes: NOT_FOUND no such ordinal; INVALID_ARGUMENT an option; RESOURCE_EXHAUSTED; DEVICE_LOST. */
-  ltc_status* (*device_open)(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device);
+   * Codes: NOT_FOUND no such ordinal; INVALID_ARGUMENT an option; RESOURCE_EXHAUSTED, also: it is open already, and can be open
+   * only once; DEVICE_LOST. */
+  ltc_status*(LTC_CALL* device_open)(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device);
 
   /* Ends a device: waits until its queue is empty, joins its threads, frees it. Every object that came from it is destroyed
    * before. Also for a lost device, in bounded time. */
-  void (*device_close)(ltc_device* device);
+  void(LTC_CALL* device_close)(ltc_device* device);
 
   /* Makes memory for one value; its contents are unspecified. A type without elements gives a buffer too.
    * args    type: borrowed. Layout, padding and alignment are the plugin's business.
    * buffer  out: the caller's, until buffer_destroy or a donation.
-   * Codes: UNSUPPORTED the dtype; RESOURCE_EXHAUSTED no memory: the host frees some, drains the queue, and calls once more. */
-  ltc_status* (*buffer_create)(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer);
+   * Codes: UNSUPPORTED the dtype; RESOURCE_EXHAUSTED no memory. That may also be the error of the first work that uses the
+   * buffer. The host then waits until the device is idle, drops what it keeps for later, and asks once more; here, and of
+   * transfer, compile and execute. */
+  ltc_status*(LTC_CALL* buffer_create)(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer);
 
   /* Ends a buffer, in queue order: work that was submitted before may still use it, and does so safely. Never waits. */
-  void (*buffer_destroy)(ltc_buffer* buffer);
+  void(LTC_CALL* buffer_destroy)(ltc_buffer* buffer);
 
   /* Submits a copy between host memory and a buffer, or between two buffers.
-   * args  host memory stays valid until the event signals; with LTC_HOST_DATA_UNTIL_RETURN only until this returns, so copy
-   *       it aside or wait.
-   * done  out, never NULL, preset to NULL: left alone when the copy is complete on return; else the caller's event. A plugin
-   *       without event slots completes the copy, and all work submitted before it, before it returns.
-   * Codes: INVALID_ARGUMENT a range outside the buffer; UNSUPPORTED a flag, or a partial copy of an opaque layout;
-   * RESOURCE_EXHAUSTED. May block for room in the queue. The host calls one transfer or execute at a time per device. */
-  ltc_status* (*transfer)(ltc_device* device, const ltc_transfer_args* args, ltc_event** done);
+   * args  host memory stays valid until the event is over. `source` may be of another device of this instance where both devices
+   *       have LTC_DEVICE_PEER_COPY: the host has waited for what was to write it, and neither destroys, donates nor overwrites
+   * it until the event is over; the copy is ordered in the queue of `buffer` alone, and submits to the source's device may run
+   *       meanwhile.
+   * done  out, preset to NULL: left alone when the copy is complete on return; else the caller's event. A plugin without event
+   *       slots completes the copy, and all work submitted before it, before it returns.
+   * Codes: INVALID_ARGUMENT a range outside the buffer; UNSUPPORTED a copy of a part of a buffer, which the host then makes by
+   * copies of the whole; RESOURCE_EXHAUSTED. May block for room in the queue. */
+  ltc_status*(LTC_CALL* transfer)(ltc_device* device, const ltc_transfer_args* args, ltc_event** done);
 
   /* -- computing: all six or none. None: the host computes, with transfers -- */
 
   /* Says which nodes the device will run. The last question before lower: no claimed node is changed afterwards.
    * cluster  out: node_count entries, zeroed by the host. 0: not here, the host decomposes the op or runs it. 1: yes,
    *          whatever happens to its neighbours. k >= 2: yes, if all nodes of the same k end in one graph; else none of them.
-   * Deterministic for the life of the device, since its answer becomes part of cached programs. Any thread. */
-  ltc_status* (*claims)(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster);
+   * Deterministic for the life of the device, since its answer becomes part of cached programs. */
+  ltc_status*(LTC_CALL* claims)(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster);
 
   /* Translates a graph of claimed nodes. The cheap half: what depends on the graph only.
    * args     graph: borrowed; copy what is needed later.
    * program  out: the caller's, until program_destroy.
    * Codes: UNSUPPORTED with the index of a node: the host partitions again without it, so a claim that proves wrong is never
-   * fatal; UNSUPPORTED without a node: the host runs the whole graph itself. Any thread, several at once. */
-  ltc_status* (*lower)(ltc_device* device, const ltc_lower_args* args, ltc_program** program);
+   * fatal; UNSUPPORTED without a node: the host runs the whole graph itself. */
+  ltc_status*(LTC_CALL* lower)(ltc_device* device, const ltc_lower_args* args, ltc_program** program);
 
   /* Ends a program. Executables made from it live on. */
-  void (*program_destroy)(ltc_program* program);
+  void(LTC_CALL* program_destroy)(ltc_program* program);
 
   /* Makes a program ready to run. The costly half: may take minutes, blocks no other function.
    * args        program: borrowed; may be compiled several times, with different effort.
    * executable  out: the caller's, until executable_destroy.
-   * Codes: UNSUPPORTED, with a node where one is to blame; RESOURCE_EXHAUSTED; INVALID_ARGUMENT an option. Any thread,
-   * several at once. */
-  ltc_status* (*compile)(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable);
+   * Codes: UNSUPPORTED, with a node where one is to blame: the host runs the whole graph itself; RESOURCE_EXHAUSTED. */
+  ltc_status*(LTC_CALL* compile)(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable);
 
   /* Ends an executable, in queue order: runs that were submitted before complete. Never waits. */
-  void (*executable_destroy)(ltc_executable* executable);
+  void(LTC_CALL* executable_destroy)(ltc_executable* executable);
 
   /* Submits one run and, in an asynchronous plugin, returns before it is done.
    * args     inputs and executable are borrowed in queue order: the caller may destroy them once this returns. scalars and
@@ -545,72 +580,77 @@ typedef struct ltc_plugin_api {
    * outputs  out: output_count buffers made by the plugin, each the caller's, usable at once in further submits: the queue
    *          orders them. Each is a buffer of its own, of the type in the graph: no other output and no input but a donated
    *          one, whose handle is gone. The host refuses a run that gives one twice.
-   * done     out, may be NULL: not wanted, and an error rides in the device's next event. Else preset to NULL: left alone
-   *          when the run is complete and went well; else the caller's event, which no other call gave that is not
-   *          destroyed.
+   * done     out, preset to NULL: left alone when the run is complete and went well; else the caller's event, which no other call
+   *          gave that is not destroyed.
    * A run that fails after it was submitted reports in its event: this returns NULL, every output is a valid buffer with
    * unspecified contents, donated inputs are consumed. One that has consumed nothing and made nothing had better answer with a
    * status: the host then repeats the step op by op, and only what depends on the op that failed is lost. So wait for what may
    * fail before donated memory is overwritten. A plugin that runs synchronously may give an event that is complete.
    * Codes: INVALID_ARGUMENT a count or type differs from the graph's; RESOURCE_EXHAUSTED no memory for an output; OUT_OF_RANGE an
    * index out of range, here or from the event, if the plugin looks: else the result is unspecified. May block
-   * for room in the queue. The host calls one transfer or execute at a time per device. */
-  ltc_status* (*execute)(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done);
+   * for room in the queue. */
+  ltc_status*(LTC_CALL* execute)(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done);
 
   /* -- asynchronous: both, or neither and every event stays NULL -- */
 
   /* Waits for submitted work.
    * timeout_ns  0: only asks; LTC_FOREVER: no limit.
-   * finished    out: true when the work is over, false when the time ran out: that is not an error.
-   * Returns the error of the work, a new status each time, however often and from however many threads it is asked; the work
-   * is then over, whatever *finished says. Any thread, several at once. For a lost device: DEVICE_LOST, in bounded time. */
-  ltc_status* (*event_wait)(ltc_event* event, uint64_t timeout_ns, bool* finished);
+   * finished    out, preset to false: true when the work is over, false when the time ran out, which is not an error.
+   * With *finished true returns the error of the work: a new status each time, however often and from however many threads it is
+   * asked. An error with *finished false: the wait itself failed, and the work may go on. Once the work is over no host memory of
+   * it is touched any more, on a lost device too. Several threads may wait at once. For a lost device: DEVICE_LOST, in bounded
+   * time. */
+  ltc_status*(LTC_CALL* event_wait)(ltc_event* event, uint64_t timeout_ns, bool* finished);
 
   /* Ends an event. One that is pending is only forgotten: its work goes on. Not while a wait on it runs. */
-  void (*event_destroy)(ltc_event* event);
+  void(LTC_CALL* event_destroy)(ltc_event* event);
 
   /* -- optional; in brackets what the host does where the slot is NULL -- */
 
-  /* Ends the instance, after its last device was closed. No call to ltc_host_api after it returns. [nothing] */
-  void (*plugin_close)(ltc_plugin* plugin);
+  /* Ends the instance, after its last device was closed. No call to ltc_host_api after it returns. [nothing: the last
+   * device_close ends it] */
+  void(LTC_CALL* plugin_close)(ltc_plugin* plugin);
 
-  /* Writes the program as text for people, in the vendor's own notation. Any thread. [prints the graph] */
-  ltc_status* (*program_text)(const ltc_program* program, const ltc_sink* sink);
+  /* Writes the program as text for people, in the vendor's own notation. [prints the graph] */
+  ltc_status*(LTC_CALL* program_text)(const ltc_program* program, const ltc_sink* sink);
 
   /* Writes the executable as bytes that executable_load accepts on a device of the same fingerprint, in another process too.
-   * Any thread.
    * The sink takes at most 256 MB: larger ones are not kept.
    * Codes: UNSUPPORTED this one cannot be saved. [not kept on disk] */
-  ltc_status* (*executable_save)(const ltc_executable* executable, const ltc_sink* sink);
+  ltc_status*(LTC_CALL* executable_save)(const ltc_executable* executable, const ltc_sink* sink);
 
   /* Makes an executable from saved bytes. Checks them: they may be truncated, damaged, or of another version.
-   * Every error means: compile again. Codes: DATA_CORRUPT, UNSUPPORTED another version. Any thread. [compiles again] */
-  ltc_status* (*executable_load)(ltc_device* device, const ltc_load_args* args, ltc_executable** executable);
+   * Every error means: compile again. Codes: DATA_CORRUPT, UNSUPPORTED another version. [compiles again] */
+  ltc_status*(LTC_CALL* executable_load)(ltc_device* device, const ltc_load_args* args, ltc_executable** executable);
 
-  /* Says how much memory the device's buffers and executables use. Never waits for the queue. Any thread. [unknown] */
-  ltc_status* (*memory_stats)(ltc_device* device, ltc_memory_stats* stats);
+  /* Says how much memory the device's buffers and executables use. Never waits for the queue. [unknown] */
+  ltc_status*(LTC_CALL* memory_stats)(ltc_device* device, ltc_memory_stats* stats);
 } ltc_plugin_api;
 
 /* ---- the entry ---------------------------------------------------------------------------------- */
 
+/* The fields up to `reason`, ltc_version, ltc_string and the name of the entry are the same in every major version; what else
+ * they point to is of the major version of the ranges. */
 typedef struct ltc_entry_args {
   size_t struct_size;
-  const ltc_extension* ext;
-  const ltc_host_api* host; /* valid until plugin_close returns */
+  const ltc_extension* ext; /* the host's; may be NULL */
+  const ltc_host_api* host; /* of the ranges' major version; valid as it says itself */
   ltc_version oldest;       /* in: the range that the host speaks. out, also on refusal: the range that the plugin speaks */
-  ltc_version newest;
+  ltc_version newest;       /* both of one major version: a host of several enters once for each, the newest first */
   /* out, zeroed by the host */
   ltc_version agreed;        /* the newest version in both ranges */
   const ltc_plugin_api* api; /* for that version; lives as long as the library */
   ltc_plugin* plugin;        /* this host's instance, the caller's until plugin_close; may be NULL for a plugin without state */
-  const char* reason;        /* on refusal: why, lives as long as the library; may be NULL where the ranges say it all */
+  const char* reason; /* on refusal: why, ends with NUL; the host copies it before its next call. May be NULL where the ranges say
+                       * it all */
 } ltc_entry_args;
 
 /* The one exported function. Reads the host's range, writes its own, and either fills the rest and returns true, or returns
- * false: then there is no instance. Does little: devices are looked for in describe and opened in device_open. Any thread;
- * several hosts may enter. The library is a regular file, for the processor of the host. */
-typedef bool ltc_plugin_entry_fn(ltc_entry_args* args);
-LTC_EXPORT bool ltc_plugin_entry(ltc_entry_args* args);
+ * false: then there is no instance. ltc_agree of ltc/entry.h does the first half. Does little: devices are looked for in describe
+ * and opened in device_open. Any thread; several hosts may enter. The library is a regular file, for the processor of the host.
+ */
+typedef bool LTC_CALL ltc_plugin_entry_fn(ltc_entry_args* args);
+LTC_EXPORT bool LTC_CALL ltc_plugin_entry(ltc_entry_args* args);
 
 #ifdef __cplusplus
 }
