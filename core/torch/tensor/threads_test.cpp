@@ -1,5 +1,6 @@
 // Many threads that trace, differentiate, end steps and read at once. A sanitizer's build says whether they race.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/autograd.h>
 
