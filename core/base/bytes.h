@@ -62,4 +62,6 @@ class ByteReader {
   std::string_view rest_;
 };
 
+std::string size_text(int64_t bytes);  // "1.5 MB", for people
+
 }  // namespace ltc

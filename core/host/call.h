@@ -1,11 +1,13 @@
 // Calls into a plugin: every way out of a slot gets the same shape.
 #pragma once
 
+#include <algorithm>
 #include <exception>
 #include <string>
 
 #include "core/base/float_control.h"
 #include "core/base/log.h"
+#include "core/base/utf8.h"
 #include "core/host/plugin.h"
 
 namespace ltc::host {
@@ -38,6 +40,12 @@ void ended(const std::string& plugin, const char* slot, Call&& call) noexcept {
   } catch (const std::exception& e) {
     log::error(e.what());
   }
+}
+
+// A descriptor's string; a garbage size costs no more than this many bytes of nonsense.
+inline constexpr size_t kLongestText = 4096;
+inline std::string copied(ltc_string text) {
+  return text.data ? valid_utf8({text.data, std::min(text.size, kLongestText)}) : std::string();
 }
 
 template <typename Call>

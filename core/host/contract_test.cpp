@@ -311,12 +311,17 @@ bool enter_saving(ltc_entry_args* args) {
 
 TEST_F(ContractTest, an_executable_that_is_too_large_is_not_received) {
   const auto device = Plugin::enter("saving", enter_saving)->open_device(0);
+  CGraph graph = scaled_graph();
+  ltc_program* program = device->lower(graph.get());
+  ltc_executable* executable = device->compile(program, 0);
   saved_bytes = 10;
-  EXPECT_EQ(device->save_executable(nullptr), "executable");
+  EXPECT_EQ(device->save_executable(executable), "executable");
   for (const size_t size : {size_t{1} << 31, SIZE_MAX}) {  // would fault if a byte behind the few were read
     saved_bytes = size;
-    EXPECT_EQ(device->save_executable(nullptr), std::nullopt);
+    EXPECT_EQ(device->save_executable(executable), std::nullopt);
   }
+  device->destroy_executable(executable);
+  device->destroy_program(program);
 }
 
 // ---- the helpers

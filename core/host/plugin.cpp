@@ -11,9 +11,7 @@
 #include "core/host/call.h"
 #include "core/host/host_api.h"
 #include "core/host/library.h"
-#include "core/host/option_list.h"
 #include "core/host/sized.h"
-#include "core/ir/dtype.h"
 
 namespace ltc::host {
 namespace {
@@ -34,10 +32,6 @@ bool older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major <
 std::string text(ltc_version v) { return cat(v.major, ".", v.minor); }
 std::string range(ltc_version oldest, ltc_version newest) { return text(oldest) + " to " + text(newest); }
 
-// A descriptor's string; a garbage size costs no more than this many bytes of nonsense.
-constexpr size_t kLongestString = 4096;
-std::string text(ltc_string s) { return s.data ? valid_utf8({s.data, std::min(s.size, kLongestString)}) : std::string(); }
-
 // "opencl" for /a/libltc_opencl.so, "mine" for /a/mine.so
 std::string name_of(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
@@ -55,7 +49,7 @@ std::string sanitizer_names(uint32_t bits) {
 
 std::string refusal(const ltc_entry_args& args) {
   const std::string reason =
-      args.reason ? cat("; it says: ", std::string_view(args.reason, ::strnlen(args.reason, kLongestString))) : "";
+      args.reason ? cat("; it says: ", std::string_view(args.reason, ::strnlen(args.reason, kLongestText))) : "";
   return cat("the plugin speaks ABI ", range(args.oldest, args.newest), ", this host ", range(kOldest, kNewest), reason);
 }
 
@@ -203,8 +197,8 @@ PluginInfo Plugin::describe() const {
     throw PluginError(Code::kUnsupported, name_, "describe",
                       cat("the plugin has ", info.device_count, " devices; PyTorch numbers at most ", kMostDevices));
   }
-  return {text(info.name),   text(info.version), text(info.build_id), text(info.why_no_device),
-          info.device_count, info.sanitizers,    info.flags,          text(info.licence)};
+  return {copied(info.name), copied(info.version), copied(info.build_id), copied(info.why_no_device), info.device_count,
+          info.sanitizers,   info.flags,           copied(info.licence)};
 }
 
 std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal, const Options& options) {
@@ -213,22 +207,7 @@ std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal, const Option
     fail(Code::kInvalidArgument, "[", name_, "] no device ", ordinal, ": the plugin has ", plugin_info.device_count,
          plugin_info.why_no_device.empty() ? "" : ": ", plugin_info.why_no_device);
   }
-  const OptionList list(options);
-  auto args = sized<ltc_device_args>();
-  args.ordinal = ordinal;
-  args.option_count = list.size();
-  args.options = list.data();
-  auto info = sized<ltc_device_info>();
-  ltc_device* device = nullptr;
-  ask("device_open", [&] { return api_.device_open(instance_, &args, &info, &device); });
-  if (!device) throw BrokenContract(name_, "device_open succeeded and gave no device");
-  DeviceInfo copy{text(info.name), text(info.fingerprint), info.dtypes, info.memory_bytes, info.flags};
-  std::unique_ptr<PluginDevice> opened(new PluginDevice(shared_from_this(), device, std::move(copy)));
-  constexpr uint64_t kKnown = (uint64_t{1} << kDTypeCount) - 2;  // ids begin with 1
-  if (!(info.dtypes & kKnown)) {
-    throw BrokenContract(name_, cat("device_open says that buffers may have no dtype: ltc_device_info::dtypes is ", info.dtypes));
-  }
-  return opened;
+  return std::unique_ptr<PluginDevice>(new PluginDevice(shared_from_this(), ordinal, options));
 }
 
 Waiting::Waiting(const PluginDevice& device) : plugin_(device.plugin().shared_from_this()) { plugin_->host_->begin_wait(); }

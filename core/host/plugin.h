@@ -9,10 +9,13 @@
 // the device it came from, before that device goes. Null is a legal argument of every destroy_ method.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -122,12 +125,23 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
 // An open device. One in-order queue: what is submitted first runs first, and the destroy_ methods take effect in that order.
 //
 // Lifetime: every handle that came from it dies first. The destructor drains the queue.
+// Loss: an answer of DEVICE_LOST makes the device lost until reopen(). Handles belong to the opening that made them, which
+//   generation() counts. With those of an earlier opening nothing can be done: their destroy_ methods do nothing, since reopen()
+//   has ended them, and the others throw DEVICE_LOST.
 // Threads: transfer and execute are for the caller to serialise; all other members from any thread.
 class PluginDevice {
  public:
   ~PluginDevice();
   PluginDevice(const PluginDevice&) = delete;
   PluginDevice& operator=(const PluginDevice&) = delete;
+
+  bool is_lost() const { return lost_; }
+  uint32_t generation() const { return generation_; }  // 1 for the first opening
+  std::string loss() const;                            // what the plugin said of the last loss
+  // Closes a lost device and opens its ordinal again. Ends all that came from it; of buffers those that `take_buffers` gives,
+  // which are to be all. Waits for calls of other threads. Throws what the opening throws: then the device is still lost.
+  using TakeBuffers = std::function<std::vector<ltc_buffer*>()>;
+  void reopen(const TakeBuffers& take_buffers);
 
   const Plugin& plugin() const { return *plugin_; }
   const DeviceInfo& info() const { return info_; }
@@ -140,6 +154,10 @@ class PluginDevice {
   // again.
   ltc_buffer* create_buffer(const ltc_type& type);
   void destroy_buffer(ltc_buffer* buffer) noexcept;
+  // While one lives, the device is not opened again: for who takes a buffer out of the list that reopen() is given.
+  using Open = std::shared_lock<std::shared_mutex>;
+  [[nodiscard]] Open keep_open() const { return Open(life_); }
+  void destroy_buffer(const Open&, ltc_buffer* buffer) noexcept;
 
   // Submits a copy. The event is null when the copy is already done; else the caller destroys it.
   [[nodiscard]] ltc_event* transfer(const ltc_transfer_args& args);
@@ -153,14 +171,14 @@ class PluginDevice {
   // Borrows `graph` for the call; `precision`: LTC_PRODUCTS_IN_TF32 and its kind, for a plugin that asks; `sizes`: what is
   // symbolic in it, for a plugin that understands that. Throws UnsupportedNode for a node that the plugin cannot lower after all.
   ltc_program* lower(const ltc_graph& graph, uint32_t precision = 0, const ltc_symbolic_sizes* sizes = nullptr);
-  void destroy_program(ltc_program* program) noexcept;
+  void destroy_program(ltc_program* program, uint32_t generation) noexcept;
 
   // For people; empty where the plugin has no text: print the graph instead.
   std::optional<std::string> program_text(const ltc_program* program);
 
   // effort: 0 quick .. 3 most. The program may be destroyed before the executable.
   ltc_executable* compile(const ltc_program* program, uint32_t effort);
-  void destroy_executable(ltc_executable* executable) noexcept;
+  void destroy_executable(ltc_executable* executable, uint32_t generation) noexcept;
 
   // Submits a run. `outputs` has room for args.output_count handles, all non-null on return and owned by the caller, also where
   // the event turns out to carry an error. Donated inputs are gone. The event is null when the run is complete.
@@ -180,16 +198,35 @@ class PluginDevice {
   // Whether the work finished within the time; throws the error of the work. Null is finished. The event stays the caller's, and
   // each further wait says the same. Throws WaitFailed where the wait itself failed: then the work may go on, and its memory must
   // stay. Any thread, several at once.
-  bool wait(ltc_event* event, uint64_t timeout_ns = kForever);
-  void destroy_event(ltc_event* event) noexcept;
+  bool wait(ltc_event* event, uint64_t timeout_ns, uint32_t generation);
+  void destroy_event(ltc_event* event, uint32_t generation) noexcept;
+  // The same of an event of this opening.
+  bool wait(ltc_event* event, uint64_t timeout_ns = kForever) { return wait(event, timeout_ns, generation_); }
+  void destroy_event(ltc_event* event) noexcept { destroy_event(event, generation_); }
+  void destroy_program(ltc_program* program) noexcept { destroy_program(program, generation_); }
+  void destroy_executable(ltc_executable* executable) noexcept { destroy_executable(executable, generation_); }
 
   // All empty where the plugin does not say.
   MemoryStats memory_stats();
 
  private:
   friend class Plugin;
-  PluginDevice(std::shared_ptr<Plugin> plugin, ltc_device* device, DeviceInfo info)
-      : plugin_(std::move(plugin)), device_(device), info_(std::move(info)) {}
+  PluginDevice(std::shared_ptr<Plugin> plugin, uint32_t ordinal, Options options);
+  void open();
+  // Calls of slots: none runs while the device is opened again.
+  template <typename Call>
+  void ask(const char* slot, Call&& call);
+  // Of a handle of that opening.
+  template <typename Call>
+  void ask(uint32_t generation, const char* slot, Call&& call);
+  template <typename Handle>
+  bool forget(std::unordered_set<Handle*>& handles, Handle* handle) noexcept {
+    std::lock_guard lock(handles_lock_);
+    return handles.erase(handle) > 0;
+  }
+  template <typename Handle>
+  void require_known(const std::unordered_set<Handle*>& handles, const Handle* handle, const char* slot) const;
+  void require_current(uint32_t generation, const char* slot) const;
   const std::string& name() const { return plugin_->name_; }
   const ltc_plugin_api& api() const { return plugin_->api_; }
   void require_computing(const char* slot) const;
@@ -199,11 +236,19 @@ class PluginDevice {
   void check_outputs(const ltc_execute_args& args, ltc_buffer* const* outputs) const;
   void drop_outputs(const ltc_execute_args& args, ltc_buffer** outputs) noexcept;
 
-  std::shared_ptr<Plugin> plugin_;
-  ltc_device* device_;
+  const std::shared_ptr<Plugin> plugin_;
+  const uint32_t ordinal_;
+  const Options options_;
+  ltc_device* device_ = nullptr;  // null: closed, and not opened again
   DeviceInfo info_;
-  SpinLock events_lock_;
-  std::unordered_set<const ltc_event*> events_;  // that were handed out and not destroyed
+  std::atomic<uint32_t> generation_{1};
+  std::atomic<bool> lost_{false};
+  mutable std::shared_mutex life_;  // held by who opens or closes the device; shared by each call
+  mutable SpinLock handles_lock_;   // guards what follows
+  std::string loss_;
+  std::unordered_set<ltc_event*> events_;  // that were handed out and not destroyed, as the next two
+  std::unordered_set<ltc_program*> programs_;
+  std::unordered_set<ltc_executable*> executables_;
 };
 
 // While one lives, the plugin can see that a thread of the program waits for it (ltc_host_api::is_awaited).

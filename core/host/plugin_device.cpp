@@ -10,6 +10,7 @@
 #include "core/base/utf8.h"
 #include "core/host/call.h"
 #include "core/host/host_api.h"
+#include "core/host/option_list.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
 #include "core/ir/dtype.h"
@@ -18,7 +19,7 @@
 namespace ltc::host {
 namespace {
 
-constexpr size_t kLongestText = 64 << 20;  // of a program, for people
+constexpr size_t kLongestProgramText = 64 << 20;
 
 // Takes the bytes that a plugin writes into an ltc_sink, up to a limit. Its write must not throw through the plugin.
 class Received {
@@ -83,8 +84,103 @@ std::optional<uint64_t> known(uint64_t value) { return value == UINT64_MAX ? std
 
 }  // namespace
 
+PluginDevice::PluginDevice(std::shared_ptr<Plugin> plugin, uint32_t ordinal, Options options)
+    : plugin_(std::move(plugin)), ordinal_(ordinal), options_(std::move(options)) {
+  open();
+}
+
 PluginDevice::~PluginDevice() {
-  plugin_->tell("device_close", [&] { api().device_close(device_); });
+  if (device_) plugin_->tell("device_close", [&] { api().device_close(device_); });
+}
+
+void PluginDevice::open() {
+  const OptionList list(options_);
+  auto args = sized<ltc_device_args>();
+  args.ordinal = ordinal_;
+  args.option_count = list.size();
+  args.options = list.data();
+  auto info = sized<ltc_device_info>();
+  ltc_device* device = nullptr;
+  plugin_->ask("device_open", [&] { return api().device_open(plugin_->instance_, &args, &info, &device); });
+  if (!device) throw BrokenContract(name(), "device_open succeeded and gave no device");
+  constexpr uint64_t kKnown = (uint64_t{1} << kDTypeCount) - 2;  // ids begin with 1
+  if (!(info.dtypes & kKnown)) {
+    plugin_->tell("device_close", [&] { api().device_close(device); });
+    throw BrokenContract(name(),
+                         cat("device_open says that buffers may have no dtype: ltc_device_info::dtypes is ", info.dtypes));
+  }
+  device_ = device;
+  info_ = {copied(info.name), copied(info.fingerprint), info.dtypes, info.memory_bytes, info.flags};
+}
+
+// ---- loss
+
+std::string PluginDevice::loss() const {
+  std::lock_guard lock(handles_lock_);
+  return loss_;
+}
+
+void PluginDevice::reopen(const TakeBuffers& take_buffers) {
+  std::unique_lock alone(life_);
+  if (!lost_) return;
+  if (device_) {
+    ++generation_;  // from here on nobody uses the old handles
+    std::unordered_set<ltc_event*> events;
+    std::unordered_set<ltc_executable*> executables;
+    std::unordered_set<ltc_program*> programs;
+    {
+      std::lock_guard lock(handles_lock_);
+      events.swap(events_);
+      executables.swap(executables_);
+      programs.swap(programs_);
+    }
+    for (ltc_buffer* buffer : take_buffers()) plugin_->tell("buffer_destroy", [&] { api().buffer_destroy(buffer); });
+    for (ltc_event* event : events) plugin_->tell("event_destroy", [&] { api().event_destroy(event); });
+    for (ltc_executable* one : executables) plugin_->tell("executable_destroy", [&] { api().executable_destroy(one); });
+    for (ltc_program* program : programs) plugin_->tell("program_destroy", [&] { api().program_destroy(program); });
+    plugin_->tell("device_close", [&] { api().device_close(std::exchange(device_, nullptr)); });
+  }
+  const DeviceInfo before = info_;
+  open();
+  lost_ = false;
+  if (before.dtypes != info_.dtypes || before.flags != info_.flags)
+    log::warn("[", name(), "] the device that was opened again holds other dtypes or has other abilities than before");
+  log::warn("[", name(), "] the device was lost and is open again; what lived on it is gone: ", loss());
+}
+
+void PluginDevice::require_current(uint32_t generation, const char* slot) const {
+  if (generation == generation_ && device_) return;
+  throw PluginError(Code::kDeviceLost, name(), slot, cat("the device was lost: ", loss()));
+}
+
+template <typename Handle>
+void PluginDevice::require_known(const std::unordered_set<Handle*>& handles, const Handle* handle, const char* slot) const {
+  bool is_known = false;
+  {
+    std::lock_guard lock(handles_lock_);
+    is_known = handles.contains(const_cast<Handle*>(handle));
+  }
+  if (!is_known) require_current(0, slot);
+}
+
+template <typename Call>
+void PluginDevice::ask(const char* slot, Call&& call) {
+  const Open alive = keep_open();
+  ask(generation_, slot, call);
+}
+
+template <typename Call>
+void PluginDevice::ask(uint32_t generation, const char* slot, Call&& call) {
+  require_current(generation, slot);
+  try {
+    plugin_->ask(slot, call);
+  } catch (const PluginError& error) {
+    if (error.code() == Code::kDeviceLost && !lost_.exchange(true)) {
+      std::lock_guard lock(handles_lock_);
+      loss_ = error.said();
+    }
+    throw;
+  }
 }
 
 // ---- memory
@@ -96,18 +192,20 @@ ltc_buffer* PluginDevice::create_buffer(const ltc_type& type) {
   auto args = sized<ltc_buffer_args>();
   args.type = &type;
   ltc_buffer* buffer = nullptr;
-  plugin_->ask("buffer_create", [&] { return api().buffer_create(device_, &args, &buffer); });
+  ask("buffer_create", [&] { return api().buffer_create(device_, &args, &buffer); });
   require_handle("buffer_create", buffer);
   return buffer;
 }
 
-void PluginDevice::destroy_buffer(ltc_buffer* buffer) noexcept {
+void PluginDevice::destroy_buffer(ltc_buffer* buffer) noexcept { destroy_buffer(keep_open(), buffer); }
+
+void PluginDevice::destroy_buffer(const Open&, ltc_buffer* buffer) noexcept {
   if (buffer) plugin_->tell("buffer_destroy", [&] { api().buffer_destroy(buffer); });
 }
 
 ltc_event* PluginDevice::transfer(const ltc_transfer_args& args) {
   ltc_event* event = nullptr;
-  plugin_->ask("transfer", [&] { return api().transfer(device_, &args, &event); });
+  ask("transfer", [&] { return api().transfer(device_, &args, &event); });
   return take_event("transfer", event);
 }
 
@@ -118,7 +216,7 @@ std::vector<uint32_t> PluginDevice::claims(const ltc_graph& graph) {
   if (!can_compute()) return cluster;
   auto args = sized<ltc_claims_args>();
   args.graph = &graph;
-  plugin_->ask("claims", [&] { return api().claims(device_, &args, cluster.data()); });
+  ask("claims", [&] { return api().claims(device_, &args, cluster.data()); });
   return cluster;
 }
 
@@ -132,20 +230,28 @@ ltc_program* PluginDevice::lower(const ltc_graph& graph, uint32_t precision, con
   if (sizes) symbolic.head.next = std::exchange(args.ext, &symbolic.head);
   args.graph = &graph;
   ltc_program* program = nullptr;
-  plugin_->ask("lower", [&] { return api().lower(device_, &args, &program); });
+  ask("lower", [&] { return api().lower(device_, &args, &program); });
   require_handle("lower", program);
+  std::lock_guard lock(handles_lock_);
+  programs_.insert(program);
   return program;
 }
 
-void PluginDevice::destroy_program(ltc_program* program) noexcept {
-  if (program) plugin_->tell("program_destroy", [&] { api().program_destroy(program); });
+void PluginDevice::destroy_program(ltc_program* program, uint32_t generation) noexcept {
+  if (!program) return;
+  const Open alive = keep_open();
+  if (generation == generation_ && forget(programs_, program)) {
+    plugin_->tell("program_destroy", [&] { api().program_destroy(program); });
+  }
 }
 
 std::optional<std::string> PluginDevice::program_text(const ltc_program* program) {
   if (!api().program_text) return std::nullopt;
-  Received text(kLongestText);
+  Received text(kLongestProgramText);
   const ltc_sink sink = text.sink();
-  plugin_->ask("program_text", [&] { return api().program_text(program, &sink); });
+  const Open alive = keep_open();
+  require_known(programs_, program, "program_text");
+  ask(generation_, "program_text", [&] { return api().program_text(program, &sink); });
   const char* const end = text.is_whole() ? "" : "\n... (the rest is left out)\n";
   return valid_utf8(text.take()) + end;
 }
@@ -156,13 +262,21 @@ ltc_executable* PluginDevice::compile(const ltc_program* program, uint32_t effor
   args.program = program;
   args.effort = effort;
   ltc_executable* executable = nullptr;
-  plugin_->ask("compile", [&] { return api().compile(device_, &args, &executable); });
+  const Open alive = keep_open();
+  require_known(programs_, program, "compile");
+  ask(generation_, "compile", [&] { return api().compile(device_, &args, &executable); });
   require_handle("compile", executable);
+  std::lock_guard lock(handles_lock_);
+  executables_.insert(executable);
   return executable;
 }
 
-void PluginDevice::destroy_executable(ltc_executable* executable) noexcept {
-  if (executable) plugin_->tell("executable_destroy", [&] { api().executable_destroy(executable); });
+void PluginDevice::destroy_executable(ltc_executable* executable, uint32_t generation) noexcept {
+  if (!executable) return;
+  const Open alive = keep_open();
+  if (generation == generation_ && forget(executables_, executable)) {
+    plugin_->tell("executable_destroy", [&] { api().executable_destroy(executable); });
+  }
 }
 
 ltc_event* PluginDevice::execute(const ltc_execute_args& args, ltc_buffer** outputs) {
@@ -170,7 +284,7 @@ ltc_event* PluginDevice::execute(const ltc_execute_args& args, ltc_buffer** outp
   std::fill_n(outputs, args.output_count, nullptr);
   ltc_event* event = nullptr;
   try {
-    plugin_->ask("execute", [&] { return api().execute(device_, &args, outputs, &event); });
+    ask("execute", [&] { return api().execute(device_, &args, outputs, &event); });
   } catch (...) {
     // Nothing that a plugin left here after an error can be trusted to be a handle.
     std::fill_n(outputs, args.output_count, nullptr);
@@ -193,7 +307,9 @@ std::optional<std::string> PluginDevice::save_executable(const ltc_executable* e
   Received bytes(kLargestKept);
   const ltc_sink sink = bytes.sink();
   try {
-    plugin_->ask("executable_save", [&] { return api().executable_save(executable, &sink); });
+    const Open alive = keep_open();
+    require_known(executables_, executable, "executable_save");
+    ask(generation_, "executable_save", [&] { return api().executable_save(executable, &sink); });
   } catch (const Error& e) {
     if (e.code() != Code::kUnsupported) throw;
     return std::nullopt;
@@ -215,25 +331,28 @@ ltc_executable* PluginDevice::load_executable(const void* data, size_t size) {
   args.size = size;
   ltc_executable* executable = nullptr;
   try {
-    plugin_->ask("executable_load", [&] { return api().executable_load(device_, &args, &executable); });
+    ask("executable_load", [&] { return api().executable_load(device_, &args, &executable); });
   } catch (const Error& e) {
     if (e.code() == Code::kDeviceLost) throw;
     log::debug(e.what(), "; compiling again");
     return nullptr;
   }
+  std::lock_guard lock(handles_lock_);
+  if (executable) executables_.insert(executable);
   return executable;
 }
 
 // ---- events
 
-bool PluginDevice::wait(ltc_event* event, uint64_t timeout_ns) {
+bool PluginDevice::wait(ltc_event* event, uint64_t timeout_ns, uint32_t generation) {
   if (!event) return true;
   require_events("event_wait", event);
   bool finished = false;
   try {
-    plugin_->ask("event_wait", [&] { return api().event_wait(event, timeout_ns, &finished); });
+    const Open alive = keep_open();
+    ask(generation, "event_wait", [&] { return api().event_wait(event, timeout_ns, &finished); });
   } catch (const PluginError& error) {
-    if (finished) throw;
+    if (finished || generation != generation_) throw;
     throw WaitFailed(error);
   }
   if (!finished && timeout_ns == kForever) {
@@ -242,20 +361,18 @@ bool PluginDevice::wait(ltc_event* event, uint64_t timeout_ns) {
   return finished;
 }
 
-void PluginDevice::destroy_event(ltc_event* event) noexcept {
+void PluginDevice::destroy_event(ltc_event* event, uint32_t generation) noexcept {
   if (!event || !api().event_destroy) return;
-  {
-    std::lock_guard lock(events_lock_);
-    events_.erase(event);  // from here on the plugin may give the same address again
-  }
-  plugin_->tell("event_destroy", [&] { api().event_destroy(event); });
+  const Open alive = keep_open();
+  // Once it is forgotten the plugin may give the same address again.
+  if (generation == generation_ && forget(events_, event)) plugin_->tell("event_destroy", [&] { api().event_destroy(event); });
 }
 
 MemoryStats PluginDevice::memory_stats() {
   if (!api().memory_stats) return {};
   auto stats = sized<ltc_memory_stats>();
   stats.in_use_bytes = stats.peak_bytes = stats.limit_bytes = stats.largest_free_bytes = UINT64_MAX;
-  plugin_->ask("memory_stats", [&] { return api().memory_stats(device_, &stats); });
+  ask("memory_stats", [&] { return api().memory_stats(device_, &stats); });
   return {known(stats.in_use_bytes), known(stats.peak_bytes), known(stats.limit_bytes), known(stats.largest_free_bytes)};
 }
 
@@ -279,7 +396,7 @@ void PluginDevice::require_events(const char* slot, ltc_event* event) const {
 ltc_event* PluginDevice::take_event(const char* slot, ltc_event* event) {
   if (!event) return nullptr;
   require_events(slot, event);
-  std::lock_guard lock(events_lock_);
+  std::lock_guard lock(handles_lock_);
   if (!events_.insert(event).second) {
     throw BrokenContract(name(), cat(slot, " gave an event that it gave before and that is not destroyed yet"));
   }

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/base/bytes.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/report/metrics.h"
@@ -64,16 +65,6 @@ std::vector<Fallback> collect(bool since_reset) {
   }
   std::ranges::stable_sort(result, std::greater(), &Fallback::count);
   return result;
-}
-
-std::string size_text(int64_t bytes) {
-  static const char* const units[] = {"bytes", "kB", "MB", "GB", "TB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < std::size(units); ++unit) value /= 1000;
-  char text[32];
-  std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-  return text;
 }
 
 }  // namespace

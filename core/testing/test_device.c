@@ -18,6 +18,8 @@ ltc_status* test_out_of_memory(ltc_plugin* plugin) {
   return test_error(plugin, LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of host memory");
 }
 
+ltc_code test_code_of(const char* message) { return strcmp(message, TEST_LOST) == 0 ? LTC_DEVICE_LOST : LTC_INTERNAL; }
+
 /* ---- buffers ---- */
 
 ltc_buffer* test_buffer_create(ltc_device* device, uint64_t bytes) {
@@ -68,6 +70,12 @@ static const char* run_plan(ltc_device* device, struct task* task) {
     nanosleep(&pause, NULL);
   }
   ++device->runs;
+  if (device->may_be_lost && device->runs > LTC_TEST_RUNS_UNTIL_LOST) {
+    pthread_mutex_lock(&device->lock);
+    device->is_lost = true;
+    pthread_mutex_unlock(&device->lock);
+    return TEST_LOST;
+  }
 #ifdef LTC_TEST_FAILS
   if (device->runs % 2 == 0) return "every second run fails";
 #endif
@@ -174,7 +182,7 @@ ltc_status* test_event_wait(ltc_event* event, uint64_t timeout_ns, bool* finishe
   *finished = event->done;
   const char* failed = event->done ? event->error : NULL;
   pthread_mutex_unlock(&device->lock);
-  return failed ? test_error(device->plugin, LTC_INTERNAL, LTC_NONE, failed) : NULL;
+  return failed ? test_error(device->plugin, test_code_of(failed), LTC_NONE, failed) : NULL;
 }
 
 void test_event_destroy(ltc_event* event) {
@@ -202,6 +210,8 @@ ltc_device* test_device_open(ltc_plugin* plugin) {
   ltc_device* made = calloc(1, sizeof *made);
   if (!made) return NULL;
   made->plugin = plugin;
+  made->may_be_lost = LTC_TEST_RUNS_UNTIL_LOST > 0 && plugin->opened++ == 0;
+  ++plugin->open;
   pthread_mutex_init(&made->lock, NULL);
   pthread_condattr_t clock;
   pthread_condattr_init(&clock);
@@ -216,6 +226,7 @@ ltc_device* test_device_open(ltc_plugin* plugin) {
 }
 
 void test_device_close(ltc_device* device) {
+  --device->plugin->open;
   if (IS_ASYNC) {
     pthread_mutex_lock(&device->lock);
     device->stop = true;

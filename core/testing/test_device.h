@@ -13,8 +13,14 @@ enum { IS_ASYNC = 1 };
 enum { IS_ASYNC = 0 };
 #endif
 
+/* How many runs the first device of an instance does before it is lost; 0: it never is. */
+#ifndef LTC_TEST_RUNS_UNTIL_LOST
+#define LTC_TEST_RUNS_UNTIL_LOST 0
+#endif
+
 struct ltc_plugin {
   const ltc_host_api* host;
+  uint32_t opened, open; /* devices, since the entry and now; of LTC_TEST_RUNS_UNTIL_LOST, one is open at a time */
 };
 
 struct ltc_buffer {
@@ -64,12 +70,17 @@ struct ltc_device {
   bool stop;
   pthread_t worker;
   uint64_t runs;
+  bool may_be_lost, is_lost;
   uint64_t in_use_bytes, peak_bytes;
   ltc_event* first_event; /* of test_event_again */
 };
 
 ltc_status* test_error(ltc_plugin* plugin, ltc_code code, uint32_t node, const char* message);
 ltc_status* test_out_of_memory(ltc_plugin* plugin);
+
+/* The message of a lost device, and the code of an error with that message or another. */
+#define TEST_LOST "the cable was pulled"
+ltc_code test_code_of(const char* message);
 
 /* NULL when out of memory or threads. */
 ltc_device* test_device_open(ltc_plugin* plugin);

@@ -5,6 +5,8 @@
  *   LTC_TEST_ASYNC        a worker thread per device, and events that are pending for real
  *   LTC_TEST_SLEEP_MS     each run takes this much longer
  *   LTC_TEST_FAILS        every second run of a device fails with INTERNAL, through its event
+ *   LTC_TEST_RUNS_UNTIL_LOST
+ *                         the first device is lost in the run after so many; one device is open at a time
  *   LTC_TEST_DTYPES       buffers may have any dtype up to C128, but for the bits of this
  *   LTC_TEST_DEVICES      how many devices; else 1
  *   LTC_TEST_PRECISION    understands that extension, and logs what is allowed when it lowers
@@ -125,6 +127,8 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   if (FAULT == EXITS_IN_OPEN) exit(3);
   if (args->ordinal >= device_count) return error(plugin, LTC_NOT_FOUND, "no such device");
   if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
+  if (LTC_TEST_RUNS_UNTIL_LOST > 0 && plugin->open > 0)
+    return error(plugin, LTC_RESOURCE_EXHAUSTED, "the device is open already");
   ltc_device* made = test_device_open(plugin);
   if (!made) return test_out_of_memory(plugin);
   info->name = string(FAULT == BAD_BYTES ? "m\xe9moire" : "host memory");
@@ -135,8 +139,16 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   return NULL;
 }
 
+static ltc_status* refuse_lost(ltc_device* device) {
+  pthread_mutex_lock(&device->lock);
+  const bool is_lost = device->is_lost;
+  pthread_mutex_unlock(&device->lock);
+  return is_lost ? error(device->plugin, LTC_DEVICE_LOST, TEST_LOST) : NULL;
+}
+
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
   ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (!refused) refused = refuse_lost(device);
   if (refused) return refused;
   if (FAULT == NULL_BUFFER) return NULL;
   if (FAULT == WRITES_ON_ERROR) *buffer = (ltc_buffer*)(void*)device;
@@ -164,6 +176,7 @@ static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t size) {
 static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
   ltc_plugin* plugin = device->plugin;
   ltc_status* refused = refuse_extensions(plugin, args->ext);
+  if (!refused) refused = refuse_lost(device);
   if (refused) return refused;
   if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE)
     return error(plugin, LTC_UNSUPPORTED, "unknown direction");
@@ -317,6 +330,7 @@ static const char* refuse_counts(const test_plan* plan, const ltc_execute_args* 
 
 static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
   ltc_status* refused = refuse_extensions(device->plugin, args->ext);
+  if (!refused) refused = refuse_lost(device);
   if (refused) return refused;
   if (FAULT == CRASHES) abort();
   if (FAULT == EXITS) exit(0);
@@ -339,7 +353,7 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
       test_buffer_free(outputs[i]);
       outputs[i] = NULL;
     }
-    return error(device->plugin, LTC_INTERNAL, failed);
+    return error(device->plugin, test_code_of(failed), failed);
   }
   for (size_t i = 0; args->donate && i < args->input_count; ++i) {
     if (args->donate[i] && FAULT != KEEPS_DONATION) buffer_destroy(args->inputs[i]);

@@ -198,6 +198,7 @@ std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph
   const std::vector<LocationId> locations = locations_of(graph);
   ByteReader in(bytes);
   auto program = std::make_shared<Program>();
+  program->generation = target.device.generation();
   program->graph = read_graph(in, &locations);
   program->slots.resize(in.length(20));
   for (TypeId& slot : program->slots) slot = read_type(in);

@@ -233,6 +233,7 @@ std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile
   host::PluginDevice& device = target.device;
   const TypeDemotion& demotion = target.demotion;
   auto program = std::make_shared<Program>();
+  program->generation = device.generation();
   program->graph = std::move(graph);
   run_passes(program->graph);
   Claims claims = ask_claims(program->graph, device, demotion);

@@ -7,8 +7,9 @@ namespace ltc {
 
 std::shared_ptr<ltc_program> lower(const Graph& graph, const CompileTarget& target, const ltc_symbolic_sizes* sizes) {
   host::PluginDevice& device = target.device;
+  const uint32_t generation = device.generation();
   return {device.lower(*AbiGraph(graph).get(), target.precision, sizes),
-          [&device](ltc_program* gone) { device.destroy_program(gone); }};
+          [&device, generation](ltc_program* gone) { device.destroy_program(gone, generation); }};
 }
 
 std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::PluginDevice& device, Effort effort) {
@@ -16,7 +17,8 @@ std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::Plugin
 }
 
 std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevice& device) {
-  return {executable, [&device](ltc_executable* gone) { device.destroy_executable(gone); }};
+  const uint32_t generation = device.generation();
+  return {executable, [&device, generation](ltc_executable* gone) { device.destroy_executable(gone, generation); }};
 }
 
 }  // namespace ltc

@@ -35,6 +35,7 @@ struct Program {
   size_t scalar_count = 0;
   std::vector<uint32_t> outputs;  // slot of each output of the graph, all distinct
   std::vector<Step> steps;        // in running order
+  uint32_t generation = 0;        // of the device's opening for which it was compiled
   bool is_quick = false;          // compiled with less than the usual effort
   std::string saved_as;           // its key on the disk, if an earlier process has compiled it
 

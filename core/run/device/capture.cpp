@@ -243,6 +243,17 @@ bool LazyDevice::replay(const Captured& captured, std::span<const Scalar> scalar
   return true;
 }
 
+std::shared_ptr<const Program> LazyDevice::program_of(const Captured& captured) {
+  if (!captured.program) return nullptr;
+  reopen_if_lost();
+  if (captured.program->generation == generation_) [[likely]]
+    return captured.program;
+  PendingStep step{captured.step->trace, captured.step->locations, captured.step->roots};
+  step.precision = captured.precision;
+  const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision);
+  return (known ? *known : compile(step, /*may_be_quick=*/false)).program;
+}
+
 void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {
   LongCall call;
   enter();
@@ -251,7 +262,7 @@ void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars,
   while (true) {
     if (captured.program) queue_.await_room();
     auto order = lock_in_slices(submission_);
-    Run run{captured.program, {}, {scalars.begin(), scalars.end()}};
+    Run run{program_of(captured), {}, {scalars.begin(), scalars.end()}};
     run.step = captured.step;
     run.undo = captured.undo;
     for (const TypeId type : captured.outputs) run.outputs.push_back(std::make_shared<Buffer>(queue_, type));

@@ -161,7 +161,17 @@ void LazyDevice::promise(PendingStep& step, LazyStorage* owner, size_t root) {
   }
 }
 
+void LazyDevice::reopen_if_lost() {
+  queue_.reopen_if_lost();
+  const uint32_t now = queue_.device().generation();
+  if (std::exchange(generation_, now) == now) [[likely]]
+    return;
+  cache_.clear();
+  if (symbolic_) symbolic_.emplace(kSymbolicPrograms);
+}
+
 const CachedProgram& LazyDevice::look_up(PendingStep& step, bool is_kept) {
+  reopen_if_lost();
   step.precision = precision_for(queue_.device());
   const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision);
   const bool is_due = known && known->program->is_quick && (is_kept || ++known->program->lookups == kQuickRuns);
@@ -171,6 +181,20 @@ const CachedProgram& LazyDevice::look_up(PendingStep& step, bool is_kept) {
     return *known;
   }
   return compile(step, /*may_be_quick=*/!known && !is_kept);
+}
+
+// Where the device has no memory for it, once more when it is idle and has no other programs.
+CompiledProgram LazyDevice::build(const Graph& graph, const CompileTarget& target, Effort effort) {
+  try {
+    return build_program(graph, target, effort);
+  } catch (const Error& error) {
+    if (error.code() != Code::kResourceExhausted) throw;
+    log::info("the device has no memory left for a program, once more without the others: ", error.what());
+  }
+  queue_.drain();
+  cache_.clear();
+  if (symbolic_) symbolic_.emplace(kSymbolicPrograms);
+  return build_program(graph, target, effort);
 }
 
 // A program of a new size is not likely to come again where new sizes come again and again. It is optimized once it does.
@@ -187,7 +211,7 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_quick) {
       !symbolic_ && default_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
   const bool is_quick = may_be_quick && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
   const CompileTarget target{queue_.device(), queue_.demotion(), step.precision, symbolic_ ? &*symbolic_ : nullptr};
-  CompiledProgram compiled = build_program(std::move(traced.graph), target, is_quick ? Effort::kQuick : default_effort());
+  CompiledProgram compiled = build(traced.graph, target, is_quick ? Effort::kQuick : default_effort());
   count_compile(compiled.source);
   if (miss.miss) note_varying_offsets(miss.miss->offsets);
   note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);

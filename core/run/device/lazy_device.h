@@ -22,6 +22,10 @@
 
 namespace ltc {
 
+struct CompiledProgram;
+struct CompileTarget;
+enum class Effort : uint32_t;
+
 class Capture;
 struct Captured;
 
@@ -94,6 +98,10 @@ class LTC_API LazyDevice {
   // The program of a step. Where it `is_kept`, for calls that will not look it up again, it has the usual effort.
   const CachedProgram& look_up(PendingStep& step, bool is_kept = false);
   const CachedProgram& compile(PendingStep& step, bool may_be_quick);
+  CompiledProgram build(const Graph& graph, const CompileTarget& target, Effort effort);
+  // Opens a lost device again and forgets what was compiled for it. With submission_ held.
+  void reopen_if_lost();
+  std::shared_ptr<const Program> program_of(const Captured& captured);  // compiled again if the device was lost since
   void enqueue(const CachedProgram& program, PendingStep& step, bool is_awaited);
   void enqueue_refused(PendingStep& step, std::exception_ptr refusal);
   bool replay(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages);
@@ -138,6 +146,7 @@ class LTC_API LazyDevice {
   std::optional<SymbolicPrograms> symbolic_;  // of a plugin that understands it
   PendingStep spare_;                         // keeps its memory from barrier to barrier
   uint64_t run_id_ = 0;
+  uint32_t generation_ = 1;  // of the device for which the programs were compiled
 };
 
 }  // namespace ltc

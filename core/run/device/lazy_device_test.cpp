@@ -219,6 +219,19 @@ TEST_F(LazyTest, AReadThatCannotCompileThrowsAndTheNextStepWorks) {
   EXPECT_THAT(read(x), ElementsAre(-1, -2));
 }
 
+TEST_F(LazyTest, ACompileWithoutMemoryIsTriedAgainWithoutOtherPrograms) {
+  open("watched");
+  LazyStorage x(device()), y(device());
+  fill(x, {1, 2});
+  watch.code = LTC_RESOURCE_EXHAUSTED;
+  int compiles = 0;
+  watch.on_compile = [&] { return compiles++ == 0 ? "no memory for it" : nullptr; };
+  record(y, "aten::neg", {&x});
+  EXPECT_THAT(read(y), ElementsAre(-1, -2));
+  EXPECT_EQ(compiles, 2);
+  EXPECT_EQ(metrics::counter_value(metrics::kRecoveries), 0);
+}
+
 TEST_F(LazyTest, AFailedRunLosesItsValuesAndTheNextStepWorks) {
   open("watched_async");
   LazyStorage x(device()), y(device());

@@ -1,11 +1,16 @@
 #include "core/run/queue/buffer.h"
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <thread>
 #include <tuple>
 #include <utility>
 
+#include "core/base/bytes.h"
 #include "core/base/log.h"
 #include "core/compile/lowering/error_context.h"
+#include "core/ir/text.h"
 #include "core/run/process/fork.h"
 #include "core/run/queue/device_memory.h"
 
@@ -16,13 +21,15 @@ namespace {
 constexpr int kWaits = 20;
 constexpr std::chrono::milliseconds kPause{50};
 
+constexpr size_t kHoldersTold = 5;
+
 }  // namespace
 
 // Submitted work, and the objects that it keeps alive until it is done.
 struct Completion::Work {
   Work(DeviceMemory& owner, ltc_event* awaited) : memory(owner), event(awaited) {}
   ~Work() {
-    if (event && !forked()) memory.device().destroy_event(event);
+    if (event && !forked()) memory.device().destroy_event(event, generation);
   }
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
@@ -40,7 +47,7 @@ struct Completion::Work {
         return true;
       }
     };
-    const auto wait_for_event = [&] { return memory.device().wait(event, timeout_ns); };
+    const auto wait_for_event = [&] { return !event || memory.device().wait(event, timeout_ns, generation); };
     bool over = true;
     for (const auto& parent : parents) over = over && is_over([&] { return parent->try_wait(timeout_ns); });
     over = over && is_over([&] { return step ? with_error_context(*step, wait_for_event) : wait_for_event(); });
@@ -49,6 +56,7 @@ struct Completion::Work {
 
   DeviceMemory& memory;
   ltc_event* const event;
+  const uint32_t generation = memory.device().generation();
   std::vector<std::shared_ptr<Completion>> parents;
   std::shared_ptr<const Step> step;
   HostValue source;
@@ -125,17 +133,83 @@ bool Completion::try_wait_quietly(uint64_t timeout_ns) noexcept {
 }
 
 void Buffer::own(ltc_buffer* made) {
-  handle = made;
-  if (made) memory.memory().add(type_of(type).size_bytes());
+  if (made) {
+    memory.add(*this, made);
+  } else {
+    disown();
+  }
 }
 
-ltc_buffer* Buffer::disown() {
-  if (handle) memory.memory().remove(type_of(type).size_bytes());
-  return std::exchange(handle, nullptr);
+ltc_buffer* Buffer::disown() { return memory.remove(*this); }
+
+void Buffer::release() noexcept {
+  const auto open = memory.device().keep_open();
+  memory.device().destroy_buffer(open, disown());
+}
+
+void Buffer::require_not_lost() const {
+  if (handle || generation_ == 0 || generation_ == memory.device().generation()) return;
+  fail(Code::kDeviceLost, "[", memory.device().plugin().name(),
+       "] the value lived on a device that was lost: ", memory.device().loss());
 }
 
 Buffer::~Buffer() {
-  if (handle && !forked()) memory.device().destroy_buffer(disown());
+  if (generation_ > 0 && !forked()) release();
+}
+
+void DeviceMemory::add(Buffer& buffer, ltc_buffer* handle) {
+  memory_.add(type_of(buffer.type).size_bytes());
+  std::lock_guard lock(list_lock_);
+  buffer.handle = handle;
+  buffer.generation_ = device_->generation();
+  buffer.next_ = std::exchange(first_, &buffer);
+  if (buffer.next_) buffer.next_->previous_ = &buffer;
+}
+
+ltc_buffer* DeviceMemory::remove(Buffer& buffer) {
+  std::lock_guard lock(list_lock_);
+  if (!buffer.handle) return nullptr;
+  memory_.remove(type_of(buffer.type).size_bytes());
+  (buffer.previous_ ? buffer.previous_->next_ : first_) = buffer.next_;
+  if (buffer.next_) buffer.next_->previous_ = buffer.previous_;
+  buffer.next_ = buffer.previous_ = nullptr;
+  return std::exchange(buffer.handle, nullptr);
+}
+
+std::vector<ltc_buffer*> DeviceMemory::remove_all() {
+  std::vector<ltc_buffer*> handles;
+  while (true) {
+    Buffer* first = nullptr;
+    {
+      std::lock_guard lock(list_lock_);
+      first = first_;
+    }
+    if (!first) return handles;
+    handles.push_back(remove(*first));
+  }
+}
+
+std::string DeviceMemory::largest_holders() {
+  struct Holder {
+    size_t count = 0, bytes = 0;
+  };
+  std::map<TypeId, Holder> by_type;
+  {
+    std::lock_guard lock(list_lock_);
+    for (const Buffer* buffer = first_; buffer; buffer = buffer->next_) {
+      Holder& holder = by_type[buffer->type];
+      ++holder.count;
+      holder.bytes += type_of(buffer->type).size_bytes();
+    }
+  }
+  std::vector<std::pair<TypeId, Holder>> sorted(by_type.begin(), by_type.end());
+  std::ranges::sort(sorted, std::greater(), [](const auto& entry) { return entry.second.bytes; });
+  std::string text;
+  for (size_t i = 0; i < std::min(sorted.size(), kHoldersTold); ++i) {
+    const auto& [type, holder] = sorted[i];
+    text += cat(i ? ", " : "", holder.count, " x ", type_text(type), " ", size_text(static_cast<int64_t>(holder.bytes)));
+  }
+  return text;
 }
 
 }  // namespace ltc

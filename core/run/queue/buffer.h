@@ -74,17 +74,24 @@ struct Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  void own(ltc_buffer* made);  // this buffer's memory from now on
-  ltc_buffer* disown();        // gone to somebody else, or with a submission
+  void own(ltc_buffer* made);     // this buffer's memory from now on
+  ltc_buffer* disown();           // gone to somebody else, or with a submission
+  void release() noexcept;        // back to the plugin
+  void require_not_lost() const;  // throws where it had memory of a device that was lost
 
   DeviceMemory& memory;  // of the queue that it came from
   const TypeId type;
   const bool is_placeholder;  // of an argument while a function is captured: no submission ever makes it
   HostValue host;
-  ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the memory
+  ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the memory, and by the device's loss
   std::shared_ptr<Completion> completion;
   std::exception_ptr error;
   std::shared_ptr<Failure> failure;
+
+ private:
+  friend class DeviceMemory;
+  uint32_t generation_ = 0;                       // of the device, when it got its memory
+  Buffer *previous_ = nullptr, *next_ = nullptr;  // in the list of the device's buffers
 };
 using BufferRef = std::shared_ptr<Buffer>;
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "core/base/bytes.h"
 #include "core/base/log.h"
 #include "core/compile/lowering/error_context.h"
 #include "core/host/sized.h"
@@ -86,9 +87,34 @@ auto DeviceExecutor::with_memory(Work work) {
     log::info("the device has no memory left, once more when it is idle: ", error.what());
   }
   op_programs_ = {};
-  limit_pending(0);
-  limit_uploading(0);
-  return work();
+  finish();
+  try {
+    return work();
+  } catch (const Error& error) {
+    if (error.code() != Code::kResourceExhausted) throw;
+    const auto* answer = dynamic_cast<const host::PluginError*>(&error);
+    if (!answer) throw;
+    throw host::PluginError(error.code(), answer->plugin(), "", cat(answer->said(), "; ", memory_text()));
+  }
+}
+
+// What an error of no memory tells: who has it.
+std::string DeviceExecutor::memory_text() {
+  const MemoryStat held = memory_.memory().stats().bytes;
+  std::string text = cat("the program's values hold ", size_text(held.current), " of the device");
+  const auto known = [&](const char* what, std::optional<uint64_t> bytes) {
+    if (bytes) text += cat(", ", what, " ", size_text(static_cast<int64_t>(*bytes)));
+  };
+  try {
+    const host::MemoryStats stats = device().memory_stats();
+    known("which says it has in use", stats.in_use_bytes);
+    known("of at most", stats.limit_bytes);
+    known("the largest free block is", stats.largest_free_bytes);
+  } catch (const Error& error) {
+    log::debug("memory_stats: ", error.what());
+  }
+  const std::string holders = memory_.largest_holders();
+  return holders.empty() ? text : cat(text, "; most: ", holders);
 }
 
 void DeviceExecutor::fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source) {
@@ -96,12 +122,12 @@ void DeviceExecutor::fill(Buffer& buffer, TypeId stored, ltc_transfer_args args,
   made.own(with_memory([&] { return device().create_buffer(abi_type(stored)); }));
   args.buffer = made.handle;
   if (args.size_bytes > 0) {
-    if (ltc_event* event = device().transfer(args)) {
+    if (ltc_event* event = with_memory([&] { return device().transfer(args); })) {
       newest_ = buffer.completion = std::make_shared<Completion>(memory_, event, std::move(source));
     }
     counter += static_cast<int64_t>(args.size_bytes);
   }
-  std::swap(buffer.handle, made.handle);
+  buffer.own(made.disown());
 }
 
 void DeviceExecutor::tell(const Buffer& buffer) {
@@ -109,6 +135,7 @@ void DeviceExecutor::tell(const Buffer& buffer) {
     std::rethrow_exception(buffer.failure->error);
   }
   if (buffer.error) std::rethrow_exception(buffer.error);
+  buffer.require_not_lost();
 }
 
 // Throws the buffer's error; uploads its bytes if nobody has read them yet.
@@ -116,6 +143,7 @@ void DeviceExecutor::require(Buffer& buffer) {
   if (buffer.error) std::rethrow_exception(buffer.error);
   if (!buffer.handle && buffer.host.data) upload(std::exchange(buffer.host, {}), buffer);
   if (buffer.error) std::rethrow_exception(buffer.error);
+  buffer.require_not_lost();
   ensure(buffer.handle != nullptr, "a buffer is read before the submission that makes it");
 }
 
@@ -165,6 +193,7 @@ bool DeviceExecutor::CopyOut::finish_soon() {
 void DeviceExecutor::upload(const HostValue& value, Buffer& buffer) {
   timeline::Span span("upload");
   try {
+    reopen_if_lost();
     copy_in(value, buffer);
   } catch (...) {
     buffer.error = std::current_exception();
@@ -202,7 +231,7 @@ void DeviceExecutor::resize(Buffer& source, Buffer& buffer) {
       if (args->size_bytes > 0) Completion(memory_, device().transfer(*args)).wait();
     }
     buffer.completion = source.completion;  // a run that failed made no more of this than of its source
-    std::swap(buffer.handle, made.handle);
+    buffer.own(made.disown());
   } catch (const Error& error) {
     if (error.code() != Code::kUnsupported) throw;
     resize_on_host(source, buffer);
@@ -223,16 +252,37 @@ void DeviceExecutor::run(Run& run) {
   timeline::Span span("execute", run.id);
   const auto begin = timeline::now_ns();
   try {
+    reopen_if_lost();
     if (run.refusal) std::rethrow_exception(run.refusal);
     run_steps(run);
     run.program->note_run(static_cast<int64_t>(timeline::now_ns() - begin));
   } catch (...) {
-    if (run.program && run.program->typical_ns == INT64_MAX) run.program->failed_at_first = true;
-    recover(run, std::current_exception());
+    const std::exception_ptr error = std::current_exception();
+    const bool was_lost = device().is_lost();
+    if (was_lost) try_reopen();
+    if (run.program && run.program->typical_ns == INT64_MAX && !was_lost) run.program->failed_at_first = true;
+    recover(run, error);
   }
   run.inputs.clear();
   static metrics::Counter& runs = metrics::counter(metrics::kRuns);
   runs += 1;
+}
+
+// Nothing of the lost device can be used any more; values that lived on it have no memory from then on.
+void DeviceExecutor::reopen_if_lost() {
+  if (!device().is_lost()) return;
+  finish();
+  op_programs_ = {};
+  newest_ = nullptr;
+  device().reopen([this] { return memory_.remove_all(); });
+}
+
+void DeviceExecutor::try_reopen() noexcept {
+  try {
+    reopen_if_lost();
+  } catch (const std::exception& error) {
+    log::error("a lost device cannot be opened again yet: ", error.what());
+  }
 }
 
 void DeviceExecutor::run_steps(const Run& run) {
@@ -271,7 +321,7 @@ void DeviceExecutor::settle(const Run& run) {
       if (output->completion) output->completion->wait();
     } catch (...) {
       if (!error) error = std::current_exception();
-      device().destroy_buffer(output->disown());
+      output->release();
       output->completion = nullptr;
     }
   }
@@ -300,6 +350,9 @@ void DeviceExecutor::copy(Buffer& source, Buffer& buffer) {
 }
 
 bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+  if (run.program->generation != device().generation())
+    fail(Code::kDeviceLost, "[", device().plugin().name(),
+         "] the program was compiled for a device that was lost since: ", device().loss());
   std::vector<ltc_buffer*> inputs;
   std::vector<uint8_t> donate;
   inputs.reserve(step.inputs.size());

@@ -48,6 +48,9 @@ class DeviceExecutor {
   // A copy of a buffer's contents to the host (copy_out.h).
   struct CopyOut;
 
+  // Opens a lost device again. Throws what that throws: then it is still lost.
+  void reopen_if_lost();
+
   void run(Run& run);  // the outputs are made, or have an error
   void run_steps(const Run& run);
   // Whether to submit the run now takes a wait for the device; the queue's thread waits, as no signal ends a wait in a plugin.
@@ -71,6 +74,8 @@ class DeviceExecutor {
   void fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source = {});
   template <typename Work>
   auto with_memory(Work work);
+  std::string memory_text();
+  void try_reopen() noexcept;
   void limit_pending(size_t at_most);
   void limit_uploading(size_t at_most_bytes);
 

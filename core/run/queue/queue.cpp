@@ -50,6 +50,20 @@ void DeviceQueue::drain() {
   }
 }
 
+void DeviceQueue::reopen_if_lost() {
+  if (!device_->is_lost()) return;
+  const auto done = std::make_shared<std::promise<void>>();
+  tasks_.submit({[this, done] {
+    try {
+      executor_.reopen_if_lost();
+      done->set_value();
+    } catch (...) {
+      done->set_exception(std::current_exception());
+    }
+  }});
+  done->get_future().get();
+}
+
 void DeviceQueue::rest() {
   drain();
   tasks_.rest();

@@ -54,6 +54,9 @@ class DeviceQueue : public DeviceMemory {
   // Throws the error of what was to produce the buffer, and the failure of a run that nobody was told of. After a drain.
   static void check(const Buffer& buffer);
 
+  // Opens the device again if it was lost, behind all that was submitted before. Throws what that throws.
+  void reopen_if_lost();
+
   void drain();  // returns when all that was submitted before is done on the device; throws no errors
   void rest();   // the same, and ends the thread; a later submission begins another
   // Drains, ends the thread; afterwards every submission throws Error(kCancelled). From inside of this queue's own work, whose

@@ -21,6 +21,16 @@ std::string text_of(const std::exception_ptr& error) {
   }
 }
 
+bool is_loss(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& known) {
+    return known.code() == Code::kDeviceLost;
+  } catch (...) {
+    return false;
+  }
+}
+
 bool is_result_of(const Trace& trace, size_t value, ValueId node) {
   return value < trace.records.size() && trace.records[value].op == kOpResult && trace.records[value].in[0] == node;
 }
@@ -82,7 +92,7 @@ void Recovery::repeat() {
     }
   }
   deliver();
-  if (failed_ops_ == 0) log::warn("a run failed, and none of its ops did by itself: ", text_of(error_));
+  if (failed_ops_ == 0 && !is_loss(error_)) log::warn("a run failed, and none of its ops did by itself: ", text_of(error_));
 }
 
 // The value of an output of the program, or of one of the copies behind them.

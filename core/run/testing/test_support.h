@@ -58,6 +58,7 @@ struct Watch {
   };
 
   std::function<const char*()> on_execute, on_transfer, on_compile;
+  ltc_code code = LTC_INTERNAL;   // of what the hooks below say
   bool waits_fail = false;        // what on_wait says is no error of the work, which goes on
   bool compiles_quickly = false;  // as the device says when it is opened
   std::function<void()> after_execute;
@@ -85,7 +86,7 @@ struct WatchedPlugin {
 
   static ltc_status* refusal(const std::function<const char*()>& hook) {
     const char* why = hook ? hook() : nullptr;
-    return why ? host->status_create(host->host, LTC_RESOURCE_EXHAUSTED, LTC_NONE, why, std::string_view(why).size()) : nullptr;
+    return why ? host->status_create(host->host, g_watch->code, LTC_NONE, why, std::string_view(why).size()) : nullptr;
   }
 
   static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
