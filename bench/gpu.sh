@@ -67,7 +67,7 @@ sanitizer() {
 }
 core() { configure && ninja -C "$build"; }
 torchscript() {
-  LTC_TS_CUDA=1 exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_torchscript.so"
+  LTC_TORCHSCRIPT_CUDA=1 exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_torchscript.so"
 }
 sweep() {
   export PYTHONPATH=$root/conformance:$PYTHONPATH

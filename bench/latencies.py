@@ -37,7 +37,7 @@ PROGRAMS = ((20, 20), (64, 10), (400, 4))  # operations, programs
 
 def milliseconds(folder):
     """Latencies of each program, by its operations."""
-    settings = {"LTC_TS_KERNELS": "sync", "LTC_LOG": "debug", "LTC_CACHE_DIR": folder, "LTC_CACHE": "1", "POCL_CACHE_DIR": folder}
+    settings = {"LTC_TORCHSCRIPT_KERNELS": "sync", "LTC_LOG": "debug", "LTC_CACHE_DIR": folder, "LTC_CACHE": "1", "POCL_CACHE_DIR": folder}
     command = [sys.executable, "-c", f"PROGRAMS = {PROGRAMS}\n{PROGRAM}"]
     run = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)
     compiles_aside = os.environ.get("LTC_BACKEND", "torchscript") == "torchscript"

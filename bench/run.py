@@ -166,7 +166,7 @@ def results(args):
         workers = []
         for side in args.sides if steady else []:
             # Programs that are compiled in the background elsewhere are ready after the warm-up.
-            workers.append(Worker(side, args.threads, cache, LTC_TS_KERNELS="sync"))
+            workers.append(Worker(side, args.threads, cache, LTC_TORCHSCRIPT_KERNELS="sync"))
             stack.callback(workers[-1].close)
         for row, unit in steady:
             yield measure(row, unit, workers, 5 if args.quick else 15)

@@ -87,7 +87,7 @@ int run_main(int argc, char** argv) {
     std::cout << kUsage;
     return 0;
   }
-  set_backend_path(options.backend);
+  if (!options.backend.empty()) set_backend(options.backend);
   register_ops();
   if (options.child) return run_as_child();
   if (!options.list) return run(options);

@@ -42,6 +42,23 @@ void check_tiers(const std::vector<std::string>& names) {
   }
 }
 
+std::string find_library(const std::string& backend) {
+  if (backend.find('/') != backend.npos || backend.ends_with(".so")) {
+    if (!fs::exists(backend)) fail(Code::kNotFound, backend, ": not there");
+    if (!fs::is_regular_file(backend)) fail(Code::kNotFound, backend, ": no regular file, so no plugin's library");
+    return fs::absolute(backend).string();
+  }
+  // This program lies in the package's folder `bin`, the plugins in its folder `plugins`.
+  const std::string own = (fs::path(host::own_folder()).parent_path() / "plugins").string();
+  std::string tried;
+  for (const std::string& folder : host::plugin_folders(own, host::running_elevated())) {
+    const fs::path path = fs::path(folder) / cat("libltc_", backend, ".so");
+    if (fs::exists(path)) return fs::absolute(path).string();
+    tried += " " + path.string();
+  }
+  fail(Code::kNotFound, "no plugin '", backend, "'; tried", tried);
+}
+
 }  // namespace
 
 const char* const kUsage = R"(usage: ltc-conformance --backend PLUGIN [OPTIONS]
@@ -49,7 +66,7 @@ const char* const kUsage = R"(usage: ltc-conformance --backend PLUGIN [OPTIONS]
 Checks a plugin's library against sdk/include/ltc/plugin.h. Each check runs in a child process, so that a plugin that crashes or hangs
 fails one check and not the report.
 
-  --backend PLUGIN   a library's path, or a name as in LTC_BACKEND
+  --backend PLUGIN   a library's path, or a name, with options as in LTC_BACKEND: mine:speed=2
   --tier A,B         only these tiers: loader, abi, memory, execute, async, errors, threads, ops, programs
   --filter PATTERN   only checks whose name it matches, '*' for any characters; may be given several times
   --expected FILE    the checks that are known to fail or to be unsupported, with reasons
@@ -104,21 +121,11 @@ Options parse_options(int argc, char** argv) {
   return options;
 }
 
-std::string find_backend(const std::string& backend) {
-  if (backend.find('/') != backend.npos || backend.ends_with(".so")) {
-    if (!fs::exists(backend)) fail(Code::kNotFound, backend, ": not there");
-    if (!fs::is_regular_file(backend)) fail(Code::kNotFound, backend, ": no regular file, so no plugin's library");
-    return fs::absolute(backend).string();
-  }
-  // This program lies in the package's folder `bin`, the plugins in its folder `plugins`.
-  const std::string own = (fs::path(host::own_folder()).parent_path() / "plugins").string();
-  std::string tried;
-  for (const std::string& folder : host::plugin_folders(own, host::running_elevated())) {
-    const fs::path path = fs::path(folder) / cat("libltc_", backend, ".so");
-    if (fs::exists(path)) return fs::absolute(path).string();
-    tried += " " + path.string();
-  }
-  fail(Code::kNotFound, "no plugin '", backend, "'; tried", tried);
+std::string find_backend(const std::string& text) {
+  const host::BackendEntry entry = host::parse_entry(text);
+  std::string options;
+  for (const auto& [name, value] : entry.options) options += cat(options.empty() ? ":" : ",", name, "=", value);
+  return find_library(entry.plugin) + options;
 }
 
 }  // namespace ltc::conformance

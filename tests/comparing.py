@@ -77,7 +77,7 @@ def output_of(program, **env):
 def outputs_however_computed(program, capability):
     """All that a program prints, in whose text THREADS stands for their number, with one and two, kernels interpreted and compiled."""
     return {
-        output_of(program.replace("THREADS", threads), LTC_TS_KERNELS=kernels, ATEN_CPU_CAPABILITY=capability)
+        output_of(program.replace("THREADS", threads), LTC_TORCHSCRIPT_KERNELS=kernels, ATEN_CPU_CAPABILITY=capability)
         for threads, kernels in (("1", "off"), ("2", "off"), ("2", "sync"))
     }
 

@@ -37,7 +37,7 @@ def images_per_call(program_output):
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_divided_convolutions_are_right(threads):
-    assert output_of(PROGRAM.format(threads=threads), LTC_TS_KERNELS="sync").splitlines()[-1] == "right"
+    assert output_of(PROGRAM.format(threads=threads), LTC_TORCHSCRIPT_KERNELS="sync").splitlines()[-1] == "right"
 
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this libtorch has no oneDNN")

@@ -43,8 +43,8 @@ print(digest.hexdigest())
 @pytest.mark.parametrize("capability", [None, "avx2", "default"])
 def test_the_same_bits_with_and_without(capability):
     """On machines without the instructions, too, as far as masking them shows it."""
-    interpreted = output_of(BITS, LTC_TS_KERNELS="off", ATEN_CPU_CAPABILITY=capability)
-    compiled = run_program(BITS, LTC_TS_KERNELS="sync", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
+    interpreted = output_of(BITS, LTC_TORCHSCRIPT_KERNELS="off", ATEN_CPU_CAPABILITY=capability)
+    compiled = run_program(BITS, LTC_TORCHSCRIPT_KERNELS="sync", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
     assert compiled.returncode == 0, compiled.stderr
     assert compiled.stderr.count("host kernels, ") > 20
     assert compiled.stdout == interpreted
@@ -79,7 +79,7 @@ for length in (0, 1, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 65, 1023, 1024, 102
 @needs_compiler
 @pytest.mark.parametrize("capability", [None, "avx2"])
 def test_lengths_around_whole_vectors(capability):
-    run = run_program(LENGTHS, LTC_TS_KERNELS="sync", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
+    run = run_program(LENGTHS, LTC_TORCHSCRIPT_KERNELS="sync", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
     assert run.returncode == 0, run.stderr
     assert run.stderr.count("host kernels, ") >= 4
 
@@ -124,7 +124,7 @@ print(x.cpu().isfinite().all().item())
 @needs_compiler
 def test_the_kernels_of_a_program_are_compiled_together():
     """Those of equal layers are one."""
-    run = run_program(LAYERS, LTC_TS_KERNELS="sync", LTC_LOG="debug")
+    run = run_program(LAYERS, LTC_TORCHSCRIPT_KERNELS="sync", LTC_LOG="debug")
     assert run.stdout == "True\n"
     assert run.stderr.count("host kernels, ") == run.stderr.count("host kernels, 2 of them, are ready") == 1
 
@@ -134,7 +134,7 @@ def test_another_process_finds_the_kernel(tmp_path):
     """Reading takes a millisecond, compiling ten."""
     about = "[torchscript] host kernels"
     for _ in range(2):
-        run = run_program(STEPS, LTC_TS_KERNELS="sync", LTC_CACHE="1", LTC_CACHE_DIR=str(tmp_path))
+        run = run_program(STEPS, LTC_TORCHSCRIPT_KERNELS="sync", LTC_CACHE="1", LTC_CACHE_DIR=str(tmp_path))
         assert run.stdout == "True\n"
         assert sum(about.encode() in path.read_bytes() for path in tmp_path.glob("*.ltc")) == 1
 
@@ -150,6 +150,6 @@ def test_without_a_compiler_everything_is_interpreted(tmp_path):
 
 
 def test_an_unknown_setting_is_refused():
-    run = run_program(STEPS, LTC_TS_KERNELS="sometimes")
+    run = run_program(STEPS, LTC_TORCHSCRIPT_KERNELS="sometimes")
     assert run.returncode != 0
-    assert "LTC_TS_KERNELS is 'sometimes'; it may be async, sync or off" in run.stderr
+    assert "kernels is 'sometimes'; it may be async, sync or off" in run.stderr

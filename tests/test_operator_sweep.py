@@ -43,7 +43,7 @@ def test_slice(part, monkeypatch):
 @pytest.mark.parametrize("part", range(SLICES))
 def test_slice_in_random_layouts(part, monkeypatch):
     """Results and gradients."""
-    monkeypatch.setenv("LTC_TS_LAYOUTS", "random:1")
+    monkeypatch.setenv("LTC_TORCHSCRIPT_LAYOUTS", "random:1")
     check_operators(part, monkeypatch, modes=["backward"], dtypes=["float32", "bfloat16"], samples=1)
 
 
@@ -118,7 +118,7 @@ def shifted(x, off):
 @pytest.mark.parametrize("mode", ["forward", "inplace"])
 def test_in_random_layouts_some_operators_may_round_otherwise(layouts, name, off, passed, mode, monkeypatch):
     torch.ones(1, device="ltc").cpu()  # the plugin looks at the variable when it is opened
-    monkeypatch.setenv("LTC_TS_LAYOUTS", layouts)
+    monkeypatch.setenv("LTC_TORCHSCRIPT_LAYOUTS", layouts)
     fields = {"name": name, "sample_inputs": lambda *args, **kwargs: [SampleInput(torch.rand(2, 5000).half() / 10)]}
     tally = tally_of(lambda x: shifted(x, off), mode=mode, inplace_variant=lambda x: x.copy_(shifted(x, off)), **fields)
     assert (tally["counted"], tally["passed"]) == (1, passed)

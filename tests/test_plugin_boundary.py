@@ -76,10 +76,10 @@ def test_a_pipe_is_no_backend(tmp_path):
 BYTES = os.fsdecode(b"caf\xe9")
 
 
-@pytest.mark.parametrize("variable", ["LTC_BACKEND", "LTC_PLUGIN_PATH", "LTC_TS_GEMM", "LTC_TS_KERNELS"])
+@pytest.mark.parametrize("variable", ["LTC_BACKEND", "LTC_PLUGIN_PATH", "LTC_TORCHSCRIPT_GEMM", "LTC_TORCHSCRIPT_KERNELS"])
 def test_values_of_variables_are_shown(variable):
     """The error is the one of a value in plain letters, with U+FFFD for the byte."""
-    env = {"LTC_BACKEND": "nonesuch" if variable == "LTC_PLUGIN_PATH" else "torchscript", "LTC_TS_KERNELS": "sync"}
+    env = {"LTC_BACKEND": "nonesuch" if variable == "LTC_PLUGIN_PATH" else "torchscript", "LTC_TORCHSCRIPT_KERNELS": "sync"}
     plain = error_of_use(**{**env, variable: "cafe"})
     assert "cafe" in plain
     assert error_of_use(**{**env, variable: BYTES}) == plain.replace("cafe", "caf\ufffd")

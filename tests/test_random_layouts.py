@@ -1,4 +1,4 @@
-"""LTC_TS_LAYOUTS: what the torchscript plugin computes does not depend on how values lie in memory.
+"""LTC_TORCHSCRIPT_LAYOUTS: what the torchscript plugin computes does not depend on how values lie in memory.
 
 The operators, networks and layers here are compared with the CPU twice: as they are, and in a process whose every value has a random
 order of dims, gaps full of NaN and an offset. Only the second finds a kernel that takes strides for granted."""
@@ -130,7 +130,7 @@ def test_two_steps_and_an_evaluation(name):
 def test_all_of_the_above_in_random_layouts(seed):
     tests = "attention or operator or two_steps"
     program = f"import pytest, sys; sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '-n', '0', {__file__!r}, '-k', {tests!r}]))"
-    run = run_program(program, LTC_TS_LAYOUTS=f"random:{seed}")
+    run = run_program(program, LTC_TORCHSCRIPT_LAYOUTS=f"random:{seed}")
     assert run.returncode == 0, run.stdout + run.stderr
 
 
@@ -184,6 +184,6 @@ def test_a_write_beside_the_elements_ends_the_process():
 
 @pytest.mark.parametrize("value", ["random", "random:", "random:x", "random:-1", "3"])
 def test_other_words_are_refused(value):
-    run = run_program("import torch, ltc; torch.ones(1, device='ltc')", LTC_TS_LAYOUTS=value)
+    run = run_program("import torch, ltc; torch.ones(1, device='ltc')", LTC_TORCHSCRIPT_LAYOUTS=value)
     assert run.returncode != 0
-    assert f"LTC_TS_LAYOUTS is '{value}'; it may be random:SEED" in run.stderr
+    assert f"layouts is '{value}'; it may be random:SEED" in run.stderr

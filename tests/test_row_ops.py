@@ -149,6 +149,6 @@ def test_the_same_bits_from_any_number_of_threads_compiled_or_not(capability):
 def test_all_of_the_above_compiled(capability):
     tests = "with_what or wanted_too or lie_in or special or positions or there_when"
     program = f"import pytest, sys; sys.exit(pytest.main(['-q', '-s', '-p', 'no:cacheprovider', {__file__!r}, '-k', {tests!r}]))"
-    run = run_program(program, LTC_TS_KERNELS="sync", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
+    run = run_program(program, LTC_TORCHSCRIPT_KERNELS="sync", ATEN_CPU_CAPABILITY=capability, LTC_LOG="debug")
     assert run.returncode == 0, run.stdout
     assert run.stderr.count("host kernels, ") > 5  # they are for all sizes

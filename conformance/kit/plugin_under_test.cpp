@@ -7,6 +7,7 @@
 
 #include "core/compile/lowering/abi_graph.h"
 #include "core/host/library.h"
+#include "core/host/search.h"
 #include "core/host/sized.h"
 #include "core/host/status.h"
 #include "core/ir/text.h"
@@ -15,6 +16,7 @@ namespace ltc::conformance {
 namespace {
 
 std::string path_under_test;
+std::unique_ptr<host::OptionList> options_under_test;
 bool loaded_quietly = true;
 
 void expect_untouched(const char* slot, const void* out, const Failure& failure) {
@@ -38,8 +40,15 @@ void throw_if(const char* slot, const Failure& failure) {
 
 }  // namespace
 
-void set_backend_path(std::string path) { path_under_test = std::move(path); }
+void set_backend(const std::string& text) {
+  static host::Options options;  // the list borrows them
+  host::BackendEntry entry = host::parse_entry(text);
+  options = host::with_environment(std::move(entry.options), entry.plugin);
+  options_under_test = std::make_unique<host::OptionList>(options);
+  path_under_test = std::move(entry.plugin);
+}
 const std::string& backend_path() { return path_under_test; }
+const host::OptionList& backend_options() { return *options_under_test; }
 
 ltc_plugin_entry_fn* backend_entry() {
   static ltc_plugin_entry_fn* const entry = [] {
@@ -86,6 +95,8 @@ Instance::Instance() : host_(std::make_unique<HostProbe>()) {
   args.host = host_->table();
   args.oldest = {LTC_ABI_MAJOR, 0};
   args.newest = {LTC_ABI_MAJOR, LTC_ABI_MINOR};
+  args.option_count = backend_options().size();
+  args.options = backend_options().data();
   const bool accepted = guarded("ltc_plugin_entry", [&] { return backend_entry()(&args); });
   if (!accepted) broken("ltc_plugin_entry", cat("refused ABI 1.0: ", args.reason ? args.reason : "no reason given"));
   if (!args.api) broken("ltc_plugin_entry", "accepted and gave no table");

@@ -16,14 +16,16 @@
 #include "conformance/kit/array.h"
 #include "conformance/kit/host_probe.h"
 #include "core/base/float_control.h"
+#include "core/host/option_list.h"
 #include "core/ir/graph.h"
 #include "ltc/plugin.h"
 
 namespace ltc::conformance {
 
-// The library under test; set once, before any test.
-void set_backend_path(std::string path);
+// The library under test and its options, an entry as in LTC_BACKEND whose name is a path; set once, before any test.
+void set_backend(const std::string& entry);
 const std::string& backend_path();
+const host::OptionList& backend_options();
 // Loads it at the first call and keeps it loaded. Throws ltc::Error with the loader's words.
 ltc_plugin_entry_fn* backend_entry();
 // Whether the thread that loaded it computed floating-point numbers afterwards as before. They are as before by now.

@@ -1,4 +1,4 @@
-"""Results in random layouts (LTC_TS_LAYOUTS): whether they differ from the CPU's only by the order in which numbers were added up."""
+"""Results in random layouts (LTC_TORCHSCRIPT_LAYOUTS): whether they differ from the CPU's only by the order in which numbers were added up."""
 
 import os
 
@@ -13,7 +13,7 @@ TIMES = 2  # the CPU's own distance from double precision
 
 def by_layout(op):
     """Whether strides decide how this operator rounds, and values lie at random."""
-    return bool(os.environ.get("LTC_TS_LAYOUTS")) and op.name in ROUNDS_BY_LAYOUT
+    return bool(os.environ.get("LTC_TORCHSCRIPT_LAYOUTS")) and op.name in ROUNDS_BY_LAYOUT
 
 
 def only_rounded(actual, expected, exact):

@@ -11,7 +11,7 @@ OTHER_ERRORS = {"narrow_copy"}
 # Which of equal elements comes first, or is the one, is unspecified; the CPU's kernels do not keep their order.
 ANY_OF_EQUAL = {"argsort", "kthvalue", "sort", "topk"}
 
-# In random layouts (LTC_TS_LAYOUTS of the plugin torchscript) the strides of a value decide in which order these add up. Eager PyTorch
+# In random layouts (LTC_TORCHSCRIPT_LAYOUTS of the plugin torchscript) the strides of a value decide in which order these add up. Eager PyTorch
 # does so too, so their results need only be about as near to double precision as the CPU's.
 ROUNDS_BY_LAYOUT = {
     "_unsafe_masked_index_put_accumulate": "values that fall on one element are added in the order in which they lie, each sum rounded",

@@ -101,22 +101,6 @@ TEST_F(Abi, device_open_refuses_an_ordinal_beyond_the_last) {
   }
 }
 
-TEST_F(Abi, device_open_refuses_an_unknown_option) {
-  LTC_NEEDS_SECOND_OPEN();
-  ltc_option option = host::sized<ltc_option>();
-  option.name = {"no_such_option", 14};
-  option.value = {"1", 1};
-  const ltc_option* const options[] = {&option};
-  auto args = host::sized<ltc_device_args>();
-  args.option_count = 1;
-  args.options = options;
-  auto info = host::sized<ltc_device_info>();
-  ltc_device* opened = nullptr;
-  const auto failure = Instance::asked("device_open", [&] { return api().device_open(instance().get(), &args, &info, &opened); });
-  EXPECT_EQ(code_text(failure.code), "INVALID_ARGUMENT") << "an option that the plugin does not know is refused";
-  EXPECT_EQ(opened, nullptr);
-}
-
 TEST_F(Abi, device_open_writes_nothing_beyond_struct_size) {
   LTC_NEEDS_SECOND_OPEN();
   Guarded<ltc_device_info> info;

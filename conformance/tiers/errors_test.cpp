@@ -234,6 +234,28 @@ TEST_F(ErrorsLate, the_outputs_of_a_failed_run_are_allocated) {
   EXPECT_NO_THROW((void)device().download(run.outputs[0], DType::kF32, {4}));
 }
 
+TEST_F(ErrorsLate, outputs_that_are_good_all_the_same_hold_their_values) {
+  if (!LTC_HAS(&api(), ltc_plugin_api, event_good_outputs) || !api().event_good_outputs)
+    LTC_NOT_APPLICABLE("the plugin does not say which outputs of a failed run are good");
+  const Executable executable = device().build(
+      "graph(%0: f32[4], %1: i64[4]) { %2: f32[4] = aten::neg(%0) %3: f32[4] = aten::gather(%0, %1) {dim=0, sparse_grad=false} "
+      "%4: f32[4] = aten::neg(%3) %5: f32[4] = aten::exp(%2) %6: f32[4] = aten::neg(%2) return %2, %3, %4, %6 }");
+  const Buffer input = four(), indices = device().upload(Array::of<int64_t>(DType::kI64, {4}, {0, 99, 0, 0}));
+  const auto run = device().submit({executable, {input.get(), indices.get()}, 4});
+  if (run.submitted || !run.done || !device().finish(run.done))
+    LTC_NOT_APPLICABLE("no way is known to make work of this plugin fail while it runs");
+  uint8_t good[4] = {};
+  ASSERT_OK(Instance::asked("event_good_outputs", [&] { return api().event_good_outputs(run.done.get(), 4, good); }));
+  EXPECT_FALSE(good[1]) << "output 1 was gathered with an index out of range";
+  EXPECT_FALSE(good[2]) << "output 2 depends on output 1";
+  if (good[0]) {
+    EXPECT_EQ(device().download(run.outputs[0], DType::kF32, {4}).values<float>(), (Floats{-1, -2, -3, -4}));
+  }
+  if (good[3]) {
+    EXPECT_EQ(device().download(run.outputs[3], DType::kF32, {4}).values<float>(), (Floats{1, 2, 3, 4}));
+  }
+}
+
 TEST_F(ErrorsLate, a_failed_run_does_not_stop_the_queue) {
   LTC_FAILING_RUN(run);
   expect_alive();

@@ -26,7 +26,9 @@ struct Entry {
   Guarded<ltc_entry_args> args;
   bool accepted = false;
 
-  Entry(ltc_version oldest, ltc_version newest) {
+  Entry(ltc_version oldest, ltc_version newest, const host::OptionList& options = backend_options()) {
+    args->option_count = options.size();
+    args->options = options.data();
     args->host = host.table();
     args->oldest = oldest;
     args->newest = newest;
@@ -87,7 +89,12 @@ TEST(Loader, the_library_imports_nothing_of_the_host) {
 
 TEST(Loader, the_hosts_own_loader_accepts_it) {
   backend_entry();  // the first to load it looks at what that does to the thread
-  const auto plugin = host::Plugin::load(backend_path());
+  host::Options options;
+  for (size_t i = 0; i < backend_options().size(); ++i) {
+    const ltc_option& option = *backend_options().data()[i];
+    options.emplace_back(text(option.name), text(option.value));
+  }
+  const auto plugin = host::Plugin::load(backend_path(), options);
   EXPECT_EQ(plugin->version().major, LTC_ABI_MAJOR);
 }
 
@@ -144,6 +151,33 @@ TEST(Loader, entry_again_after_a_refusal) {
   EXPECT_TRUE(entry.accepted);
 }
 
+TEST(Loader, entry_refuses_an_unknown_option) {
+  const host::Options options{{"no_such_option", "1"}};
+  const Entry entry({1, 0}, {1, 0}, host::OptionList(options));
+  ASSERT_FALSE(entry.accepted) << "the plugin took the option 'no_such_option'";
+  ASSERT_NE(entry.args->reason, nullptr) << "the reason lists the options that there are";
+  const Instance instance;
+  const ltc_plugin_info info = instance.describe();
+  for (size_t i = 0; i < info.option_count; ++i)
+    EXPECT_NE(std::string(entry.args->reason).find(text(info.options[i]->name)), std::string::npos) << entry.args->reason;
+}
+
+TEST(Loader, entry_takes_each_option_that_is_listed) {
+  const Instance instance;
+  const ltc_plugin_info info = instance.describe();
+  for (size_t i = 0; i < info.option_count; ++i) {
+    const ltc_option_info& option = *info.options[i];
+    EXPECT_NE(text(option.name), "");
+    EXPECT_EQ(text(option.name).find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_"), std::string::npos)
+        << "the name of an option: lower case, with '_' between words: " << text(option.name);
+    EXPECT_NE(text(option.about), "") << "people must read what " << text(option.name) << " does";
+    const host::Options options{{text(option.name), text(option.default_value)}};
+    const Entry entry({1, 0}, {1, 0}, host::OptionList(options));
+    EXPECT_TRUE(entry.accepted) << "its own default is refused: " << text(option.name) << "='" << text(option.default_value)
+                                << "': " << (entry.args->reason ? entry.args->reason : "no reason");
+  }
+}
+
 TEST(Loader, entry_writes_nothing_beyond_struct_size) {
   const Entry entry({1, 0}, {1, 0});
   entry.args.expect_untouched("ltc_plugin_entry wrote behind the ltc_entry_args");
@@ -157,6 +191,8 @@ TEST(Loader, entry_works_with_a_larger_host_table) {
   auto args = host::sized<ltc_entry_args>();
   args.host = table.get();
   args.oldest = args.newest = {1, 0};
+  args.option_count = backend_options().size();
+  args.options = backend_options().data();
   ASSERT_TRUE(backend_entry()(&args));
   if (LTC_HAS(args.api, ltc_plugin_api, plugin_close) && args.api->plugin_close) args.api->plugin_close(args.plugin);
 }

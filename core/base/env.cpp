@@ -57,7 +57,7 @@ std::pair<std::string, size_t> read(const Variable& variable) {
 }
 
 std::vector<std::string_view> known_names() {
-  std::vector<std::string_view> names(std::begin(kPluginVariables), std::end(kPluginVariables));
+  std::vector<std::string_view> names;
   for (const Variable& variable : kVariables) names.emplace_back(variable.name);
   return names;
 }
@@ -101,11 +101,7 @@ void check() {
 std::vector<std::string> strangers(std::span<const std::string> names, std::span<const std::string> plugins) {
   const auto known = known_names();
   const auto is_of_plugin = [&](std::string_view name) {
-    return std::ranges::any_of(plugins, [&](std::string_view plugin) {
-      const std::string prefix = prefix_of(plugin);
-      const bool is_ours = std::ranges::any_of(known, [&](std::string_view one) { return one.starts_with(prefix); });
-      return !is_ours && name.starts_with(prefix);
-    });
+    return std::ranges::any_of(plugins, [&](std::string_view plugin) { return name.starts_with(prefix_of(plugin)); });
   };
   std::vector<std::string> told;
   for (const std::string& name : names) {
@@ -114,6 +110,22 @@ std::vector<std::string> strangers(std::span<const std::string> names, std::span
     told.push_back(cat("nothing reads the environment variable ", name, "; the nearest that is read is ", nearest));
   }
   return told;
+}
+
+std::vector<std::pair<std::string, std::string>> options_of(std::string_view plugin) {
+  std::vector<std::pair<std::string, std::string>> options;
+  const std::string prefix = prefix_of(plugin);
+  const auto known = known_names();
+  for (char** entry = environ; !is_elevated() && entry && *entry; ++entry) {
+    const std::string_view text = *entry, name = text.substr(0, text.find('='));
+    if (!name.starts_with(prefix) || name.size() == text.size() || std::ranges::find(known, name) != known.end()) continue;
+    const std::string_view value = text.substr(name.size() + 1);
+    if (value.empty()) continue;
+    std::string option(name.substr(prefix.size()));
+    for (char& c : option) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    options.emplace_back(std::move(option), value);
+  }
+  return options;
 }
 
 void warn_of_strangers(std::span<const std::string> plugins) {

@@ -1,11 +1,13 @@
 // Every environment variable of this project, in one place; the README's table says the same.
 //
-// A value that is not legal is an error wherever it is read, and for all of the host's variables when the device is registered. A
-// plugin reads its own variables itself, by the same rule.
+// A value that is not legal is an error wherever it is read, and for all of the host's variables when the device is registered.
+// Variables of a plugin `my-chip` begin with LTC_MY_CHIP_; what follows, in lower case, is the name of one of its options.
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/api.h"
@@ -38,12 +40,6 @@ inline constexpr Variable kVerify{"LTC_VERIFY", "0", kFlag};                    
 inline constexpr Variable kVariables[] = {kBackend, kPluginPath, kLog,     kFallback, kClaims, kCacheDir, kCache,
                                           kUseBf16, kEager,      kPatches, kStacks,   kVerify, kEffort};
 
-// Those that the plugins of this project read.
-inline constexpr const char* kPluginVariables[] = {
-    "LTC_CUDA_PATH", "LTC_CUDA_WITH", "LTC_CUDA_WITHOUT", "LTC_OPENCL_DEVICE",
-    "LTC_TS_CUDA",   "LTC_TS_GEMM",   "LTC_TS_KERNELS",   "LTC_TS_LAYOUTS",
-};
-
 // The variable's value. Throws Error(kInvalidArgument) that names the variable, the value and the legal ones.
 LTC_API std::string get(const Variable& variable);
 LTC_API bool is_set(const Variable& flag);   // whether it is 1
@@ -52,8 +48,10 @@ LTC_API size_t choice(const Variable& one);  // which of the legal values it is,
 // Throws what the first variable of the host with an illegal value makes get() throw.
 LTC_API void check();
 
-// Warnings about variables LTC_* that nobody reads, each with the nearest name that is read. A plugin that is called
-// `my-chip` reads what begins with LTC_MY_CHIP_. `names`: of the environment.
+// The options that the environment has for a plugin, by name; none in a process with more rights than its user.
+std::vector<std::pair<std::string, std::string>> options_of(std::string_view plugin);
+
+// Warnings about variables LTC_* that nobody reads, each with the nearest name that is read. `names`: of the environment.
 std::vector<std::string> strangers(std::span<const std::string> names, std::span<const std::string> plugins);
 void warn_of_strangers(std::span<const std::string> plugins);  // in the log, once in a process
 

@@ -86,20 +86,27 @@ TEST_F(EnvTest, AllAreCheckedAtOnce) {
 }
 
 TEST_F(EnvTest, StrangersAreToldWithTheNearestName) {
-  const std::vector<std::string> names{"LTC_FALBACK",    "LTC_EAGER", "LTC_TS_KERNEL",
-                                       "LTC_CUDA_PATHS", "PATH",      "LTC_MY_CHIP_SPEED"};
+  const std::vector<std::string> names{"LTC_FALBACK", "LTC_EAGER", "PATH", "LTC_MY_CHIP_SPEED"};
   EXPECT_THAT(strangers(names, std::vector<std::string>{"my-chip", "cuda"}),
-              ElementsAre("nothing reads the environment variable LTC_FALBACK; the nearest that is read is LTC_FALLBACK",
-                          "nothing reads the environment variable LTC_TS_KERNEL; the nearest that is read is LTC_TS_KERNELS",
-                          "nothing reads the environment variable LTC_CUDA_PATHS; the nearest that is read is LTC_CUDA_PATH"));
-  EXPECT_EQ(strangers(names, {}).size(), 4u);
+              ElementsAre("nothing reads the environment variable LTC_FALBACK; the nearest that is read is LTC_FALLBACK"));
+  EXPECT_EQ(strangers(names, {}).size(), 2u);
+}
+
+TEST_F(EnvTest, VariablesOfAPluginAreItsOptions) {
+  ::setenv("LTC_MY_CHIP_CLOCK_MHZ", "200", 1);
+  ::setenv("LTC_MY_CHIP_EMPTY", "", 1);
+  using Options = std::vector<std::pair<std::string, std::string>>;
+  EXPECT_EQ(options_of("my-chip"), (Options{{"clock_mhz", "200"}}));
+  EXPECT_EQ(options_of("my"), (Options{{"chip_clock_mhz", "200"}}));
+  EXPECT_TRUE(options_of("cache").empty()) << "LTC_CACHE_DIR is the host's";
+  ::unsetenv("LTC_MY_CHIP_CLOCK_MHZ");
+  ::unsetenv("LTC_MY_CHIP_EMPTY");
 }
 
 TEST_F(EnvTest, TheReadmeNamesThemAll) {
   std::ostringstream readme;
   readme << std::ifstream(LTC_README).rdbuf();
   for (const Variable& variable : kVariables) EXPECT_THAT(readme.str(), HasSubstr(cat("| `", variable.name, "` |")));
-  for (const char* name : kPluginVariables) EXPECT_THAT(readme.str(), HasSubstr(cat("| `", name, "` |")));
 }
 
 }  // namespace

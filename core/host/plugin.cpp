@@ -11,6 +11,7 @@
 #include "core/host/call.h"
 #include "core/host/host_api.h"
 #include "core/host/library.h"
+#include "core/host/option_list.h"
 #include "core/host/sized.h"
 
 namespace ltc::host {
@@ -31,13 +32,6 @@ constexpr uint32_t kOwnSanitizers = 0;
 bool older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
 std::string text(ltc_version v) { return cat(v.major, ".", v.minor); }
 std::string range(ltc_version oldest, ltc_version newest) { return text(oldest) + " to " + text(newest); }
-
-// "opencl" for /a/libltc_opencl.so, "mine" for /a/mine.so
-std::string name_of(const std::string& path) {
-  const std::string stem = std::filesystem::path(path).stem().string();
-  constexpr std::string_view kPrefix = "libltc_";
-  return stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : stem;
-}
 
 std::string sanitizer_names(uint32_t bits) {
   std::string names;
@@ -69,6 +63,12 @@ bool any_set(const std::vector<Slot>& slots) {
 
 }  // namespace
 
+std::string plugin_name(const std::string& path) {
+  const std::string stem = std::filesystem::path(path).stem().string();
+  constexpr std::string_view kPrefix = "libltc_";
+  return stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : stem;
+}
+
 Plugin::Plugin(std::string name, std::string path)
     : name_(std::move(name)), path_(std::move(path)), host_(std::make_unique<HostApi>(name_)) {}
 
@@ -80,21 +80,21 @@ std::unique_lock<std::mutex> Plugin::take_turn() const {
   return one_call_at_a_time_ ? std::unique_lock(turn_) : std::unique_lock<std::mutex>();
 }
 
-std::shared_ptr<Plugin> Plugin::load(const std::string& path) {
+std::shared_ptr<Plugin> Plugin::load(const std::string& path, const Options& options) {
   const KeepFloatControl keep;  // static constructors run, those of the libraries that it brings along too
-  std::shared_ptr<Plugin> plugin(new Plugin(name_of(path), path));
+  std::shared_ptr<Plugin> plugin(new Plugin(plugin_name(path), path));
   Library library = plugin->open_library();
   auto* entry = reinterpret_cast<ltc_plugin_entry_fn*>(library.find(kEntry));
   if (!entry) plugin->refuse(Code::kNotFound, cat("not a plugin: it exports no ", kEntry));
   library.keep();
-  plugin->negotiate(entry);
+  plugin->negotiate(entry, options);
   log::info("[", plugin->name_, "] ", path, ": ABI ", text(plugin->agreed_));
   return plugin;
 }
 
-std::shared_ptr<Plugin> Plugin::enter(const std::string& name, ltc_plugin_entry_fn* entry) {
+std::shared_ptr<Plugin> Plugin::enter(const std::string& name, ltc_plugin_entry_fn* entry, const Options& options) {
   std::shared_ptr<Plugin> plugin(new Plugin(name, ""));
-  plugin->negotiate(entry);
+  plugin->negotiate(entry, options);
   return plugin;
 }
 
@@ -110,14 +110,21 @@ void Plugin::refuse(Code code, const std::string& why) const {
   fail(code, "[", name_, "] ", path_, path_.empty() ? "" : ": ", why);
 }
 
-void Plugin::negotiate(ltc_plugin_entry_fn* entry) {
+void Plugin::negotiate(ltc_plugin_entry_fn* entry, const Options& options) {
+  const OptionList list(options);
   auto args = sized<ltc_entry_args>();
+  args.option_count = list.size();
+  args.options = list.data();
   args.host = host_->table();
   args.oldest = kOldest;
   args.newest = kNewest;
   const KeepFloatControl keep;
   const bool accepted = guarded(name_, kEntry, [&] { return entry(&args); });
-  if (!accepted) refuse(Code::kUnsupported, refusal(args));
+  if (!accepted) {
+    const bool speaks = args.oldest.major == kNewest.major && !older(kNewest, args.oldest) && !older(args.newest, kOldest);
+    if (speaks && args.reason) refuse(Code::kInvalidArgument, valid_utf8({args.reason, ::strnlen(args.reason, kLongestText)}));
+    refuse(Code::kUnsupported, refusal(args));
+  }
   if (older(args.agreed, kOldest) || older(kNewest, args.agreed)) {
     refuse(Code::kUnsupported,
            cat("the plugin agreed on ABI ", text(args.agreed), ", outside this host's range; ", refusal(args)));
@@ -197,17 +204,23 @@ PluginInfo Plugin::describe() const {
     throw PluginError(Code::kUnsupported, name_, "describe",
                       cat("the plugin has ", info.device_count, " devices; PyTorch numbers at most ", kMostDevices));
   }
-  return {copied(info.name), copied(info.version), copied(info.build_id), copied(info.why_no_device), info.device_count,
-          info.sanitizers,   info.flags,           copied(info.licence)};
+  PluginInfo result{copied(info.name), copied(info.version), copied(info.build_id), copied(info.why_no_device), info.device_count,
+                    info.sanitizers,   info.flags,           copied(info.licence)};
+  constexpr size_t kMostOptions = 1000;
+  for (size_t i = 0; info.options && i < std::min(info.option_count, kMostOptions); ++i) {
+    const ltc_option_info& option = *info.options[i];
+    result.options.push_back({copied(option.name), copied(option.default_value), copied(option.about)});
+  }
+  return result;
 }
 
-std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal, const Options& options) {
+std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal) {
   const PluginInfo plugin_info = describe();
   if (ordinal >= plugin_info.device_count) {
     fail(Code::kInvalidArgument, "[", name_, "] no device ", ordinal, ": the plugin has ", plugin_info.device_count,
          plugin_info.why_no_device.empty() ? "" : ": ", plugin_info.why_no_device);
   }
-  return std::unique_ptr<PluginDevice>(new PluginDevice(shared_from_this(), ordinal, options));
+  return std::unique_ptr<PluginDevice>(new PluginDevice(shared_from_this(), ordinal));
 }
 
 Waiting::Waiting(const PluginDevice& device) : plugin_(device.plugin().shared_from_this()) { plugin_->host_->begin_wait(); }

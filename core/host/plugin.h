@@ -43,6 +43,10 @@ struct PluginInfo {
   uint32_t sanitizers = 0;  // LTC_SANITIZER_* bits
   uint32_t flags = 0;       // LTC_PLUGIN_* bits
   std::string licence;
+  struct Option {
+    std::string name, default_value, about;
+  };
+  std::vector<Option> options;  // that it takes
 };
 
 // A device's description of itself (ltc_device_info), copied.
@@ -58,6 +62,9 @@ struct MemoryStats {
   std::optional<uint64_t> in_use_bytes, peak_bytes, limit_bytes, largest_free_bytes;  // empty: unknown
 };
 
+// As LTC_BACKEND calls it: "opencl" for /a/libltc_opencl.so, "mine" for /a/mine.so.
+std::string plugin_name(const std::string& path);
+
 class HostApi;
 class Library;
 class PluginDevice;
@@ -71,10 +78,11 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   // Opens the library at `path` and enters it. Two loads of one path give two instances.
   // Errors: NOT_FOUND for a file that cannot be opened or has no entry point, UNSUPPORTED for a version that does not fit,
   // INTERNAL for a table that breaks the contract; each names the path.
-  static std::shared_ptr<Plugin> load(const std::string& path);
+  // `options`: settings of the instance. The plugin refuses those that it does not know.
+  static std::shared_ptr<Plugin> load(const std::string& path, const Options& options = {});
 
   // Enters a plugin that is linked into this process; `name` as LTC_BACKEND would call it.
-  static std::shared_ptr<Plugin> enter(const std::string& name, ltc_plugin_entry_fn* entry);
+  static std::shared_ptr<Plugin> enter(const std::string& name, ltc_plugin_entry_fn* entry, const Options& options = {});
 
   ~Plugin();
   Plugin(const Plugin&) = delete;
@@ -92,14 +100,14 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
 
   // `ordinal` counts this plugin's devices from 0. Errors: INVALID_ARGUMENT where there is no such device, INTERNAL for one that
   // has no dtype; the plugin's own.
-  std::unique_ptr<PluginDevice> open_device(uint32_t ordinal, const Options& options = {});
+  std::unique_ptr<PluginDevice> open_device(uint32_t ordinal);
 
  private:
   friend class PluginDevice;
   friend class Waiting;
   explicit Plugin(std::string name, std::string path);
   Library open_library() const;
-  void negotiate(ltc_plugin_entry_fn* entry);
+  void negotiate(ltc_plugin_entry_fn* entry, const Options& options);
   // Of LTC_PLUGIN_ONE_CALL_AT_A_TIME: held for as long as a slot runs.
   std::unique_lock<std::mutex> take_turn() const;
   // Calls of slots, in call.h: of one that returns a status, and of one that cannot fail.
@@ -206,12 +214,15 @@ class PluginDevice {
   void destroy_program(ltc_program* program) noexcept { destroy_program(program, generation_); }
   void destroy_executable(ltc_executable* executable) noexcept { destroy_executable(executable, generation_); }
 
+  // Of a run whose error a wait gave, which of its outputs are good all the same; none where the plugin does not say.
+  std::vector<uint8_t> good_outputs(ltc_event* event, size_t output_count, uint32_t generation);
+
   // All empty where the plugin does not say.
   MemoryStats memory_stats();
 
  private:
   friend class Plugin;
-  PluginDevice(std::shared_ptr<Plugin> plugin, uint32_t ordinal, Options options);
+  PluginDevice(std::shared_ptr<Plugin> plugin, uint32_t ordinal);
   void open();
   // Calls of slots: none runs while the device is opened again.
   template <typename Call>
@@ -238,7 +249,6 @@ class PluginDevice {
 
   const std::shared_ptr<Plugin> plugin_;
   const uint32_t ordinal_;
-  const Options options_;
   ltc_device* device_ = nullptr;  // null: closed, and not opened again
   DeviceInfo info_;
   std::atomic<uint32_t> generation_{1};

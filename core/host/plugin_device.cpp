@@ -10,7 +10,6 @@
 #include "core/base/utf8.h"
 #include "core/host/call.h"
 #include "core/host/host_api.h"
-#include "core/host/option_list.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
 #include "core/ir/dtype.h"
@@ -84,8 +83,7 @@ std::optional<uint64_t> known(uint64_t value) { return value == UINT64_MAX ? std
 
 }  // namespace
 
-PluginDevice::PluginDevice(std::shared_ptr<Plugin> plugin, uint32_t ordinal, Options options)
-    : plugin_(std::move(plugin)), ordinal_(ordinal), options_(std::move(options)) {
+PluginDevice::PluginDevice(std::shared_ptr<Plugin> plugin, uint32_t ordinal) : plugin_(std::move(plugin)), ordinal_(ordinal) {
   open();
 }
 
@@ -94,11 +92,8 @@ PluginDevice::~PluginDevice() {
 }
 
 void PluginDevice::open() {
-  const OptionList list(options_);
   auto args = sized<ltc_device_args>();
   args.ordinal = ordinal_;
-  args.option_count = list.size();
-  args.options = list.data();
   auto info = sized<ltc_device_info>();
   ltc_device* device = nullptr;
   plugin_->ask("device_open", [&] { return api().device_open(plugin_->instance_, &args, &info, &device); });
@@ -366,6 +361,14 @@ void PluginDevice::destroy_event(ltc_event* event, uint32_t generation) noexcept
   const Open alive = keep_open();
   // Once it is forgotten the plugin may give the same address again.
   if (generation == generation_ && forget(events_, event)) plugin_->tell("event_destroy", [&] { api().event_destroy(event); });
+}
+
+std::vector<uint8_t> PluginDevice::good_outputs(ltc_event* event, size_t output_count, uint32_t generation) {
+  std::vector<uint8_t> good(output_count, 0);
+  if (!event || !api().event_good_outputs) return good;
+  const Open alive = keep_open();
+  ask(generation, "event_good_outputs", [&] { return api().event_good_outputs(event, output_count, good.data()); });
+  return good;
 }
 
 MemoryStats PluginDevice::memory_stats() {

@@ -85,9 +85,12 @@ TEST_F(PluginTest, a_device_keeps_its_plugin) {
 TEST_F(PluginTest, opening_fails_with_a_reason) {
   EXPECT_THAT(message_of([] { load_plugin("test")->open_device(3); }), HasSubstr("[test] no device 3: the plugin has 1"));
   EXPECT_THAT(message_of([] { load_plugin("test_no_device")->open_device(0); }), HasSubstr("the plugin has 0: this build"));
-  const Error error = error_of([] { load_plugin("test")->open_device(0, {{"speed", "11"}}); });
+}
+
+TEST_F(PluginTest, an_unknown_option_is_refused) {
+  const Error error = error_of([] { Plugin::load(plugin_path("test"), {{"speed", "11"}}); });
   EXPECT_EQ(error.code(), Code::kInvalidArgument);
-  EXPECT_STREQ(error.what(), "[test] device_open: unknown option; this plugin has none");
+  EXPECT_EQ(std::string(error.what()), cat("[test] ", plugin_path("test"), ": the plugin has no options"));
 }
 
 // Plugins that are linked in, each as bad as one function can be.

@@ -16,10 +16,10 @@
 namespace ltc::host {
 
 struct Backend {
-  std::string entry;  // as LTC_BACKEND has it
   std::shared_ptr<Plugin> plugin;
   PluginInfo info;
-  uint32_t first_ordinal;  // info.device_count of them
+  std::vector<uint32_t> devices;  // the plugin's ordinals that are used
+  uint32_t first_ordinal;         // of devices.size()
 };
 
 // Threads: any member from any thread; the first question loads, the others wait for it.
@@ -43,7 +43,7 @@ class Registry {
 
   uint32_t device_count();
   std::optional<uint32_t> loaded_device_count();  // empty if nothing is loaded yet; loads nothing
-  std::unique_ptr<PluginDevice> open(uint32_t ordinal, const Options& options = {});
+  std::unique_ptr<PluginDevice> open(uint32_t ordinal);
 
   // All of them, in the order of ordinals.
   std::vector<Backend> backends();

@@ -26,9 +26,26 @@ TEST_F(RegistryTest, ordinals_follow_the_list) {
   EXPECT_THAT(message_of([&] { registry.open(4); }), HasSubstr("no device 4: there are 4"));
   const auto backends = registry.backends();
   ASSERT_EQ(backends.size(), 3u);
-  EXPECT_EQ(backends[1].entry, "test");
+  EXPECT_EQ(backends[1].plugin->name(), "test");
   EXPECT_EQ(backends[1].first_ordinal, 2u);
   EXPECT_EQ(backends[2].info.name, "test_async");
+}
+
+TEST_F(RegistryTest, an_entry_chooses_devices) {
+  Registry registry(config("test_two:device=1;test;test_two:device=1+0"));
+  EXPECT_EQ(registry.device_count(), 4u);
+  EXPECT_EQ(registry.backends()[0].devices, std::vector<uint32_t>{1});
+  EXPECT_EQ(registry.backends()[2].first_ordinal, 2u);
+  EXPECT_EQ(registry.open(3)->plugin().name(), "test_two");
+  EXPECT_EQ(message_of([] { Registry(config("test_two:device=2")).device_count(); }),
+            "[test_two] no device 2 (LTC_BACKEND): the plugin has 2, counted from 0");
+}
+
+TEST_F(RegistryTest, an_option_that_a_plugin_does_not_have_is_refused) {
+  EXPECT_THAT(message_of([] { Registry(config("test:speed=2")).device_count(); }), HasSubstr("the plugin has no options"));
+  ::setenv("LTC_TEST_SPEED", "2", 1);
+  EXPECT_THAT(message_of([] { Registry(config("test")).device_count(); }), HasSubstr("the plugin has no options"));
+  ::unsetenv("LTC_TEST_SPEED");
 }
 
 TEST_F(RegistryTest, more_devices_than_can_be_numbered_are_refused) {

@@ -1,6 +1,7 @@
 #include "core/host/search.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "core/base/env.h"
@@ -58,10 +59,22 @@ std::vector<std::string> plugin_files(const std::string& folder) {
   return files;
 }
 
+// Numbers of devices joined by '+'; empty if the text is anything else.
+std::vector<uint32_t> device_numbers(std::string_view text) {
+  std::vector<uint32_t> numbers;
+  for (const std::string& part : split(text, '+')) {
+    uint32_t number = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (error != std::errc() || end != part.data() + part.size()) return {};
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
 // Loads `path` or says why not.
-std::shared_ptr<Plugin> try_load(const std::string& path, std::string& why) {
+std::shared_ptr<Plugin> try_load(const std::string& path, const Options& given, std::string& why) {
   try {
-    auto plugin = Plugin::load(path);
+    auto plugin = Plugin::load(path, with_environment(given, path));
     const PluginInfo info = plugin->describe();
     if (info.device_count > 0) return plugin;
     why = cat("[", plugin->name(), "] ", path,
@@ -76,9 +89,45 @@ std::shared_ptr<Plugin> try_load(const std::string& path, std::string& why) {
 
 }  // namespace
 
-std::vector<std::string> parse_backends(std::string_view list) {
-  auto entries = split(list, ';');
-  if (entries.empty()) entries.emplace_back(kDefaultBackend);
+Options with_environment(Options options, const std::string& path) {
+  Options result = options;
+  for (auto& [name, value] : env::options_of(plugin_name(path))) {
+    if (std::ranges::find(options, name, &Options::value_type::first) == options.end()) result.emplace_back(name, value);
+  }
+  return result;
+}
+
+BackendEntry parse_entry(std::string_view text) {
+  // A path may hold a ':'; options begin behind one that a name and '=' follow.
+  size_t colon = text.find(':');
+  const auto begins_options = [&] {
+    const std::string_view rest = text.substr(colon + 1);
+    return !rest.empty() && rest.find('/') >= rest.find('=');
+  };
+  while (colon != text.npos && !begins_options()) colon = text.find(':', colon + 1);
+  BackendEntry entry{std::string(trimmed(text.substr(0, colon)))};
+  if (colon == text.npos) return entry;
+  for (const std::string& option : split(text.substr(colon + 1), ',')) {
+    const size_t equals = option.find('=');
+    if (equals == option.npos || equals == 0) {
+      fail(Code::kInvalidArgument, env::kBackend.name, ": '", option, "' of '", text, "' is no option: NAME=VALUE is");
+    }
+    const std::string name(trimmed(option.substr(0, equals))), value(trimmed(option.substr(equals + 1)));
+    if (name == "device") entry.devices = device_numbers(value);
+    if (name == "device" && !entry.devices.empty()) continue;
+    if (std::ranges::find(entry.options, name, &Options::value_type::first) != entry.options.end()) {
+      fail(Code::kInvalidArgument, env::kBackend.name, ": the option '", name, "' is there twice: ", text);
+    } else {
+      entry.options.emplace_back(name, value);
+    }
+  }
+  return entry;
+}
+
+std::vector<BackendEntry> parse_backends(std::string_view list) {
+  std::vector<BackendEntry> entries;
+  for (const std::string& entry : split(list, ';')) entries.push_back(parse_entry(entry));
+  if (entries.empty()) entries.push_back({kDefaultBackend});
   return entries;
 }
 
@@ -96,18 +145,19 @@ std::vector<std::string> plugin_folders(const std::string& own, bool elevated) {
   return folders;
 }
 
-std::shared_ptr<Plugin> find_plugin(const std::string& entry, const std::vector<std::string>& folders, bool elevated) {
-  if (elevated && is_path(entry)) {
-    fail(Code::kNotFound, "no backend '", entry, "': this process has more rights than its user, so it takes names and no paths");
+std::shared_ptr<Plugin> find_plugin(const BackendEntry& entry, const std::vector<std::string>& folders, bool elevated) {
+  if (elevated && is_path(entry.plugin)) {
+    fail(Code::kNotFound, "no backend '", entry.plugin,
+         "': this process has more rights than its user, so it takes names and no paths");
   }
   std::string refused;
-  for (const auto& path : candidates(entry, folders)) {
+  for (const auto& path : candidates(entry.plugin, folders)) {
     std::string why;
-    if (auto plugin = try_load(path, why)) return plugin;
+    if (auto plugin = try_load(path, entry.options, why)) return plugin;
     refused += "\n  " + why;
   }
   const auto available = available_backends(folders);
-  fail(Code::kNotFound, "no backend '", entry, "' (", env::kBackend.name, "). Tried:", refused,
+  fail(Code::kNotFound, "no backend '", entry.plugin, "' (", env::kBackend.name, "). Tried:", refused,
        "\navailable backends: ", available.empty() ? "none in " + joined(folders) : joined(available));
 }
 
@@ -128,9 +178,11 @@ std::vector<Candidate> survey(const std::vector<std::string>& folders) {
   std::vector<Candidate> found;
   for (const auto& folder : folders) {
     for (const auto& path : plugin_files(folder)) {
-      Candidate candidate{path, std::nullopt, ""};
+      Candidate candidate{.path = path};
       try {
-        candidate.info = Plugin::load(path)->describe();
+        const auto plugin = Plugin::load(path, with_environment({}, path));
+        candidate.info = plugin->describe();
+        candidate.version = plugin->version();
         candidate.refusal = candidate.info->why_no_device;
       } catch (const Error& e) {
         candidate.refusal = e.what();

@@ -2,7 +2,9 @@
 //
 // LTC_BACKEND holds one entry or several separated by ';'. An entry is a name, looked up as libltc_<name>.so in each folder of
 // LTC_PLUGIN_PATH and then in the folder `plugins` beside the library that contains this code; or a path, recognised by a '/' or
-// by ending in ".so". A candidate that is refused does not end the search.
+// by ending in ".so". Behind a ':' it may have options, separated by ',': "cuda:with=activations,device=1". Those of the plugin
+// go to its entry, after what the environment has (base/env.h). `device` with numbers, joined by '+', is the host's: which of the
+// plugin's devices are used; all where it is not given. A candidate that is refused does not end the search.
 #pragma once
 
 #include <memory>
@@ -17,8 +19,20 @@ namespace ltc::host {
 
 inline constexpr const char* kDefaultBackend = "torchscript";
 
+// An entry of LTC_BACKEND.
+struct BackendEntry {
+  std::string plugin;             // name or path
+  Options options = {};           // of the plugin
+  std::vector<uint32_t> devices;  // of the plugin's, to be used in this order; empty: all
+};
+
+// The plugin's options with those that the environment has for it and the entry does not.
+Options with_environment(Options options, const std::string& path);
+
+// Throws INVALID_ARGUMENT for an option without '=' and one that comes twice.
+BackendEntry parse_entry(std::string_view text);
 // The entries of LTC_BACKEND, trimmed, empty ones dropped; the default where none is left.
-std::vector<std::string> parse_backends(std::string_view list);
+std::vector<BackendEntry> parse_backends(std::string_view list);
 
 // Whether the process has more rights than its user (set-uid and the like). Such a process loads nothing that the user's
 // environment points to.
@@ -30,7 +44,7 @@ std::vector<std::string> plugin_folders(const std::string& own, bool elevated);
 
 // A plugin instance for one entry. It has at least one device.
 // Throws NOT_FOUND that lists every file tried with why it was refused, and the names that `folders` offer.
-std::shared_ptr<Plugin> find_plugin(const std::string& entry, const std::vector<std::string>& folders,
+std::shared_ptr<Plugin> find_plugin(const BackendEntry& entry, const std::vector<std::string>& folders,
                                     bool elevated = running_elevated());
 
 // The names that `folders` offer, sorted; their files are not opened.
@@ -40,6 +54,7 @@ std::vector<std::string> available_backends(const std::vector<std::string>& fold
 struct Candidate {
   std::string path;
   std::optional<PluginInfo> info;  // empty: refused
+  ltc_version version = {};        // of the ABI
   std::string refusal;             // why, or why it has no device
 };
 std::vector<Candidate> survey(const std::vector<std::string>& folders);

@@ -14,14 +14,15 @@ inline constexpr size_t kAbiSize = 0;  // specialised for every struct that lead
   template <>                      \
   inline constexpr size_t kAbiSize<type> = LTC_SIZE_TO(type, last)
 LTC_HOST_SIZED(ltc_option, value);
+LTC_HOST_SIZED(ltc_option_info, about);
 LTC_HOST_SIZED(ltc_type, sizes);
 LTC_HOST_SIZED(ltc_attr, value);
 LTC_HOST_SIZED(ltc_node, location);
 LTC_HOST_SIZED(ltc_param, alias_output);
 LTC_HOST_SIZED(ltc_graph, outputs);
 LTC_HOST_SIZED(ltc_host_api, is_awaited);
-LTC_HOST_SIZED(ltc_plugin_info, licence);
-LTC_HOST_SIZED(ltc_device_args, options);
+LTC_HOST_SIZED(ltc_plugin_info, options);
+LTC_HOST_SIZED(ltc_device_args, ordinal);
 LTC_HOST_SIZED(ltc_device_info, flags);
 LTC_HOST_SIZED(ltc_buffer_args, type);
 LTC_HOST_SIZED(ltc_transfer_args, source_offset_bytes);
@@ -31,8 +32,8 @@ LTC_HOST_SIZED(ltc_compile_args, effort);
 LTC_HOST_SIZED(ltc_execute_args, run_id);
 LTC_HOST_SIZED(ltc_load_args, size);
 LTC_HOST_SIZED(ltc_memory_stats, largest_free_bytes);
-LTC_HOST_SIZED(ltc_plugin_api, memory_stats);
-LTC_HOST_SIZED(ltc_entry_args, reason);
+LTC_HOST_SIZED(ltc_plugin_api, event_good_outputs);
+LTC_HOST_SIZED(ltc_entry_args, options);
 LTC_HOST_SIZED(ltc_precision, allowed);
 LTC_HOST_SIZED(ltc_symbolic_sizes, numbers);
 LTC_HOST_SIZED(ltc_symbol_values, values);

@@ -8,6 +8,7 @@ import sys
 USAGE = """usage: ltc COMMAND [ARGS]
 
   conformance ARGS   check a plugin's library: ltc conformance --backend lib.so; --help lists ARGS
+  info [PLUGIN]      the plugins that are found, their devices and options
   cache COMMAND      the programs kept on disk: list, verify or clear
   sdk                print the folder of the SDK, for CMAKE_PREFIX_PATH
 """
@@ -26,8 +27,8 @@ def main() -> None:
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `ltc cache list | head` ends quietly
     command, args = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("help", [])
-    if command == "conformance":
-        program = _package_path("bin", "ltc-conformance")
+    if command in ("conformance", "info"):
+        program = _package_path("bin", f"ltc-{command}")
         os.execv(program, [program, *args])
     elif command == "cache":
         import ltc_cache

@@ -71,6 +71,7 @@ enum {
   NAMELESS_NODE,      /* lower refuses without the index of the node */
   IGNORES_FLAGS,      /* transfer accepts flags that do not exist */
   REFUSES_EXTENSIONS, /* also those that nobody has to know */
+  TAKES_OPTIONS,      /* the entry, any */
   WRITES_ON_ERROR,    /* buffer_create writes its out parameter and fails */
   WRITES_BEYOND,      /* describe clears more than the host's struct has */
   KEEPS_DONATION,     /* execute does not free what was donated */
@@ -126,7 +127,6 @@ static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, 
   if (refused) return refused;
   if (FAULT == EXITS_IN_OPEN) exit(3);
   if (args->ordinal >= device_count) return error(plugin, LTC_NOT_FOUND, "no such device");
-  if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, "unknown option; this plugin has none");
   if (LTC_TEST_RUNS_UNTIL_LOST > 0 && plugin->open > 0)
     return error(plugin, LTC_RESOURCE_EXHAUSTED, "the device is open already");
   ltc_device* made = test_device_open(plugin);
@@ -441,6 +441,7 @@ bool LTC_TEST_ENTRY(ltc_entry_args* args) {
     args->reason = "update the test plugin";
     return false;
   }
+  if (FAULT != TAKES_OPTIONS && !ltc_has_no_options(args)) return false;
   static ltc_plugin never_closed; /* for a host that gets no plugin_close to call */
   const bool closes = FAULT != WRONG_ABI && FAULT != NO_TABLE && FAULT != SHORT_TABLE;
   ltc_plugin* plugin = closes ? calloc(1, sizeof *plugin) : &never_closed;

@@ -1,11 +1,6 @@
 #include "abi/boundary.h"
 
 namespace ltc::abi {
-void refuse_options(size_t count, const ltc_option* const* options) {
-  if (count == 0) return;
-  throw Failure(LTC_INVALID_ARGUMENT, "unknown option '" + std::string(view(options[0]->name)) + "'; there are none");
-}
-
 void check_transfer(const ltc_transfer_args& args) {
   if (args.direction < LTC_TO_DEVICE || args.direction > LTC_ON_DEVICE) {
     throw Failure(LTC_UNSUPPORTED, "[transfer] unknown direction " + std::to_string(args.direction));

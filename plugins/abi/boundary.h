@@ -16,9 +16,6 @@ constexpr ltc_string literal(const char (&text)[N]) {
 inline ltc_string borrowed(const std::string& text) { return {text.c_str(), text.size()}; }
 inline std::string_view view(const ltc_string& text) { return {text.data, text.size}; }
 
-// There are no settings, so a name that arrives is a mistake that somebody wants to hear about.
-void refuse_options(size_t count, const ltc_option* const* options);
-
 // Flags and direction of a transfer are known, its host memory is there.
 void check_transfer(const ltc_transfer_args& args);
 // `role`: "source" or "target".

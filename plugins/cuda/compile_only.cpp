@@ -97,9 +97,8 @@ class Driver : public device::Driver {
 
 class Platform : public device::Platform {
  public:
-  Platform() : compiler_(standard_search_path(), 99) {
-    const char* chosen = std::getenv("LTC_CUDA_CAPABILITY");
-    if (chosen) capability_ = std::atoi(chosen);
+  explicit Platform(const plugin::Options& options)
+      : capability_(std::atoi(options["capability"].c_str())), compiler_(standard_search_path(options["path"]), 99) {
     facts_.name = "NVRTC for sm_" + std::to_string(capability_);
     facts_.fingerprint = facts_.name;
     facts_.memory_bytes = facts_.largest_buffer_bytes = uint64_t{1} << 40;
@@ -109,17 +108,23 @@ class Platform : public device::Platform {
   std::unique_ptr<device::Driver> open(size_t) override { return std::make_unique<Driver>(facts_, compiler_, capability_); }
 
  private:
-  int capability_ = 90;
+  const int capability_;
   const std::string why_;
   device::Facts facts_;
   const Compiler compiler_;
 };
 
+constexpr plugin::OptionRow kOptions[] = {{"path", "", "", "as of the plugin cuda"},
+                                          {"capability", "90", "", "of the device that is compiled for: 80 is 8.0"}};
+
 constexpr device::Plugin kPlugin{.name = "cuda_compile_only",
                                  .version = "0.1.0",
                                  .build_id = "",
-                                 .find = [] { return std::unique_ptr<device::Platform>(std::make_unique<Platform>()); },
-                                 .rounds = true};
+                                 .find = [](const plugin::Options& options) -> std::unique_ptr<device::Platform> {
+                                   return std::make_unique<Platform>(options);
+                                 },
+                                 .rounds = true,
+                                 .options = kOptions};
 
 }  // namespace
 }  // namespace ltc::cuda

@@ -11,7 +11,7 @@ Compiler::Compiler(const SearchPath& path, int newest_major) {
   if (!library) {
     throw Failure(LTC_NOT_FOUND, "NVRTC, the compiler of kernels, of CUDA " + std::to_string(kOldestMajor) +
                                      " up to the driver's " + std::to_string(newest_major) +
-                                     " was not found in the system's folders, LTC_CUDA_PATH, CUDA_HOME or nvidia-* packages; "
+                                     " was not found in the system's folders, the option path, CUDA_HOME or nvidia-* packages; "
                                      "install it, for example: pip install nvidia-cuda-nvrtc");
   }
 #define LTC_RESOLVE(name) library.resolve(#name, nvrtc_.name);

@@ -48,24 +48,22 @@ TEST(CudaLibraries, an_old_driver_is_named_with_what_it_lacks) {
 TEST(CudaLibraries, a_missing_compiler_is_named_with_the_way_to_get_it) {
   // A driver of CUDA 11 takes no library that is searched for.
   const std::string message = message_of([] { Compiler({}, 11); });
-  EXPECT_THAT(message, HasSubstr("was not found in the system's folders, LTC_CUDA_PATH, CUDA_HOME or nvidia-* packages"));
+  EXPECT_THAT(message, HasSubstr("was not found in the system's folders, the option path, CUDA_HOME or nvidia-* packages"));
   EXPECT_THAT(message, HasSubstr("pip install nvidia-cuda-nvrtc"));
 }
 
 TEST(CudaLibraries, a_missing_cublaslt_is_no_error) { EXPECT_EQ(BlasApi::load({}, 11), nullptr); }
 
 TEST(CudaLibraries, folders_of_the_variables_are_searched) {
-  setenv("LTC_CUDA_PATH", "/one:/two", 1);
   setenv("CUDA_HOME", "/three", 1);
-  const SearchPath path = standard_search_path();
-  unsetenv("LTC_CUDA_PATH");
+  const SearchPath path = standard_search_path("/one:/two");
   unsetenv("CUDA_HOME");
   EXPECT_THAT(path.first, testing::ElementsAre("/one", "/two"));
   EXPECT_THAT(path.then, testing::Contains("/three/lib64"));
 }
 
 TEST(CudaFeatures, are_left_out_by_name) {
-  const Features features = features_without("coop_reduce,cudnn,attention_mma");
+  const Features features = features_without("coop_reduce+cudnn,attention_mma");
   EXPECT_FALSE(features.coop_reduce || features.cudnn || features.attention_mma);
   EXPECT_TRUE(features.split_reduce && features.attention && features.cublas);
   EXPECT_FALSE(lowering_for(features).options.extras.attention_mma);
@@ -85,21 +83,15 @@ TEST(CudaFeatures, are_left_out_by_name) {
 }
 
 TEST(CudaFeatures, of_doubtful_exactness_are_taken_by_name) {
-  setenv("LTC_CUDA_WITH", "activations", 1);
-  EXPECT_TRUE(chosen_features().activations);
-  EXPECT_EQ(disabled(chosen_features()), " with activations");
-  setenv("LTC_CUDA_WITH", "coop_reduce", 1);
-  EXPECT_THROW(chosen_features(), Failure);
-  unsetenv("LTC_CUDA_WITH");
-  EXPECT_FALSE(chosen_features().activations);
+  EXPECT_TRUE(chosen_features("", "activations").activations);
+  EXPECT_EQ(disabled(chosen_features("", "activations")), " with activations");
+  EXPECT_FALSE(chosen_features("", "").activations);
 }
 
 // ---- devices
 
 std::string why_no_device(const char* driver_folder) {
-  setenv("LTC_CUDA_PATH", driver_folder, 1);
-  const host::PluginInfo info = host::Plugin::load(LTC_CUDA_PLUGIN)->describe();
-  unsetenv("LTC_CUDA_PATH");
+  const host::PluginInfo info = host::Plugin::load(LTC_CUDA_PLUGIN, {{"path", driver_folder}})->describe();
   EXPECT_EQ(info.device_count, 0u);
   return info.why_no_device;
 }
@@ -113,15 +105,13 @@ TEST(CudaPlugin, an_old_driver_gives_none_and_says_why) {
 }
 
 TEST(CudaPlugin, a_device_that_is_not_there_is_refused_with_the_reason) {
-  setenv("LTC_CUDA_PATH", LTC_EMPTY_DRIVER_FOLDER, 1);
-  const auto plugin = host::Plugin::load(LTC_CUDA_PLUGIN);
+  const auto plugin = host::Plugin::load(LTC_CUDA_PLUGIN, {{"path", LTC_EMPTY_DRIVER_FOLDER}});
   try {
     plugin->open_device(0);
     ADD_FAILURE() << "opened";
   } catch (const std::exception& error) {
     EXPECT_THAT(error.what(), HasSubstr("no CUDA device: cuInit answered error 100"));
   }
-  unsetenv("LTC_CUDA_PATH");
 }
 
 // ---- kernels

@@ -75,9 +75,9 @@ void* open_in(const fs::path& folder, const std::string& name) {
 
 }  // namespace
 
-SearchPath standard_search_path() {
+SearchPath standard_search_path(const std::string& first) {
   SearchPath path;
-  add_folders(variable("LTC_CUDA_PATH"), path.first);
+  add_folders(first, path.first);
   for (const std::string& root : {variable("CUDA_HOME"), std::string("/usr/local/cuda")}) {
     if (!root.empty()) path.then.insert(path.then.end(), {fs::path(root) / "lib64", fs::path(root) / "lib"});
   }

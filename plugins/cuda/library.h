@@ -15,13 +15,13 @@ using abi::Failure;
 inline constexpr int kOldestMajor = 12;  // of CUDA
 
 // Where libraries of the CUDA toolkit are looked for besides the system's own places, in this order: the folders of
-// LTC_CUDA_PATH, CUDA_HOME, /usr/local/cuda, /usr/local/nvidia, the nvidia-* packages beside this plugin and beside a loaded
+// the option `path`, CUDA_HOME, /usr/local/cuda, /usr/local/nvidia, the nvidia-* packages beside this plugin and beside a loaded
 // PyTorch.
 struct SearchPath {
   std::vector<std::filesystem::path> first;  // before the system's
   std::vector<std::filesystem::path> then;
 };
-SearchPath standard_search_path();
+SearchPath standard_search_path(const std::string& first);  // `first`: folders, separated by ':'
 
 class Library {
  public:

@@ -36,13 +36,15 @@ const kernels::Dialect& dialect_for(const Features& features) {
 
 Features features_without(const std::string& names) {
   Features features;
-  std::istringstream words(names);
-  for (std::string word; std::getline(words, word, ',');) {
+  std::string list = names;
+  std::ranges::replace(list, ',', '+');  // which LTC_BACKEND has between options
+  std::istringstream words(list);
+  for (std::string word; std::getline(words, word, '+');) {
     const auto found = std::ranges::find(kNames, word, [](const auto& row) { return row.first; });
     if (found == std::end(kNames)) {
       throw Failure(
           LTC_INVALID_ARGUMENT,
-          "LTC_CUDA_WITHOUT names '" + word +
+          "the option without names '" + word +
               "'; it may name coop_reduce, split_reduce, block_sort, attention, attention_mma, cublas, cudnn, epilogues and fp8");
     }
     features.*(found->second) = false;
@@ -58,14 +60,9 @@ std::string disabled(const Features& features) {
   return names + (features.activations ? " with activations" : "");
 }
 
-Features chosen_features() {
-  const char* without = std::getenv("LTC_CUDA_WITHOUT");
-  const char* with = std::getenv("LTC_CUDA_WITH");
-  Features features = features_without(without ? without : "");
-  features.activations = with && std::string_view(with) == "activations";
-  if (with && *with && !features.activations) {
-    throw Failure(LTC_INVALID_ARGUMENT, "LTC_CUDA_WITH is '" + std::string(with) + "'; it may be activations");
-  }
+Features chosen_features(const std::string& without, const std::string& with) {
+  Features features = features_without(without);
+  features.activations = with == "activations";
   return features;
 }
 

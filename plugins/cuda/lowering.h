@@ -20,7 +20,7 @@ Features features_without(const std::string& names);
 // The other way round, and what is there besides.
 std::string disabled(const Features& features);
 // As LTC_CUDA_WITHOUT and LTC_CUDA_WITH say: for comparing them, and for going around a defect.
-Features chosen_features();
+Features chosen_features(const std::string& without, const std::string& with);
 
 // Those that a device has; capability: 90 for 9.0.
 Features features_of(Features features, int capability);

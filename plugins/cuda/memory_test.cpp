@@ -18,15 +18,10 @@ class CudaMemory : public testing::Test {
  protected:
   void SetUp() override {
     if (std::string(LTC_NVRTC_FOLDER).empty()) GTEST_SKIP() << "no NVRTC where this was configured";
-    setenv("LTC_CUDA_PATH", LTC_TWO_DEVICES_DRIVER_FOLDER ":" LTC_NVRTC_FOLDER, 1);
-    setenv("LTC_CUDA_WITHOUT", "cublas,cudnn", 1);
-    plugin_ = host::Plugin::load(LTC_CUDA_PLUGIN);
+    plugin_ = host::Plugin::load(LTC_CUDA_PLUGIN,
+                                 {{"path", LTC_TWO_DEVICES_DRIVER_FOLDER ":" LTC_NVRTC_FOLDER}, {"without", "cublas+cudnn"}});
     ASSERT_EQ(plugin_->describe().device_count, 2u) << plugin_->describe().why_no_device;
     for (uint32_t ordinal : {0, 1}) devices_.push_back(plugin_->open_device(ordinal));
-  }
-  void TearDown() override {
-    unsetenv("LTC_CUDA_PATH");
-    unsetenv("LTC_CUDA_WITHOUT");
   }
 
   ltc_buffer* buffer(size_t device) {

@@ -39,7 +39,7 @@ DeviceFacts facts_of(const Libraries& libraries, int ordinal) {
 
 }  // namespace
 
-Platform::Platform(SearchPath path) : path_(std::move(path)) {
+Platform::Platform(SearchPath path, const Features& wanted) : path_(std::move(path)), wanted_(wanted) {
   try {
     auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path_), 0, nullptr, nullptr, nullptr, {}});
     const DriverApi& api = libraries->api;
@@ -64,7 +64,7 @@ Platform::Platform(SearchPath path) : path_(std::move(path)) {
 std::unique_ptr<device::Driver> Platform::open(size_t ordinal) {
   // Saved executables depend on what computes products and convolutions.
   std::call_once(opened_, [&] {
-    Features features = chosen_features();
+    Features features = wanted_;
     if (features.cublas) libraries_->blas = BlasApi::load(path_, libraries_->driver_version / 1000);
     if (features.cudnn) libraries_->dnn = DnnApi::load(path_);
     features.cublas = libraries_->blas != nullptr;

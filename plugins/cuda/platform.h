@@ -11,13 +11,14 @@ namespace ltc::cuda {
 
 class Platform : public device::Platform {
  public:
-  explicit Platform(SearchPath path);
+  Platform(SearchPath path, const Features& wanted);
   size_t device_count() const override { return devices_.size(); }
   const std::string& why_no_device() const override { return why_no_device_; }
   std::unique_ptr<device::Driver> open(size_t ordinal) override;
 
  private:
   const SearchPath path_;
+  const Features wanted_;
   std::unique_ptr<Libraries> libraries_;
   std::vector<DeviceFacts> devices_;
   std::once_flag opened_;

@@ -4,12 +4,24 @@
 namespace ltc::cuda {
 namespace {
 
-constexpr device::Plugin kPlugin{
-    .name = "cuda",
-    .version = "0.1.0",
-    .build_id = "cuda 0.1.0",
-    .find = [] { return std::unique_ptr<device::Platform>(std::make_unique<Platform>(standard_search_path())); },
-    .rounds = true};
+constexpr plugin::OptionRow kOptions[] = {
+    {"path", "", "", "folders in which CUDA's libraries are looked for first, separated by ':'"},
+    {"without", "", "",
+     "mechanisms that are left out, joined by '+': coop_reduce, split_reduce, block_sort, attention, attention_mma, cublas, "
+     "cudnn, "
+     "epilogues, fp8"},
+    {"with", "", "|activations", "activations: cuBLASLt computes relu and gelu behind a product too"},
+};
+
+constexpr device::Plugin kPlugin{.name = "cuda",
+                                 .version = "0.1.0",
+                                 .build_id = "cuda 0.1.0",
+                                 .find = [](const plugin::Options& options) -> std::unique_ptr<device::Platform> {
+                                   return std::make_unique<Platform>(standard_search_path(options["path"]),
+                                                                     chosen_features(options["without"], options["with"]));
+                                 },
+                                 .rounds = true,
+                                 .options = kOptions};
 
 }  // namespace
 }  // namespace ltc::cuda

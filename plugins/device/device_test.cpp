@@ -64,7 +64,8 @@ class FakePlatform : public Platform {
   std::string none_;
 };
 
-constexpr Plugin kPlugin{"fake", "1", "1", []() -> std::unique_ptr<Platform> { return std::make_unique<FakePlatform>(); }};
+constexpr Plugin kPlugin{"fake", "1", "1",
+                         [](const plugin::Options&) -> std::unique_ptr<Platform> { return std::make_unique<FakePlatform>(); }};
 
 class FakeDevice : public ::testing::Test {
  protected:

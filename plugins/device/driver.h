@@ -10,6 +10,7 @@
 
 #include "abi/failure.h"
 #include "device/compiled_plan.h"
+#include "ltc/options.hpp"
 
 namespace ltc::device {
 
@@ -125,8 +126,9 @@ struct Plugin {
   const char* name;
   const char* version;
   const char* build_id;
-  std::unique_ptr<Platform> (*find)();
+  std::unique_ptr<Platform> (*find)(const plugin::Options& options);
   bool rounds = false;  // it asks for ltc/precision.h
+  std::span<const plugin::OptionRow> options = {};
 };
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept;
 

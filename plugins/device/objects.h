@@ -16,6 +16,7 @@
 struct ltc_plugin {
   const ltc_host_api* host;
   const ltc::device::Plugin& what;
+  const ltc::plugin::Options options;
   std::once_flag looked = {};
   std::unique_ptr<ltc::device::Platform> platform = {};  // once it was looked for
 };

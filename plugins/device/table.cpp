@@ -1,5 +1,6 @@
 // The function table, and the little that is left once memory, plans and execution are elsewhere.
 #include <algorithm>
+#include <cstdio>
 
 #include "device/objects.h"
 #include "kernels/fuse/import.h"
@@ -28,7 +29,7 @@ ltc_status* on_device(ltc_device* device, Body&& body) {
 }
 
 const Platform& platform_of(ltc_plugin* plugin) {
-  std::call_once(plugin->looked, [&] { plugin->platform = plugin->what.find(); });
+  std::call_once(plugin->looked, [&] { plugin->platform = plugin->what.find(plugin->options); });
   return *plugin->platform;
 }
 
@@ -43,6 +44,8 @@ ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
     info->why_no_device = borrowed(platform.why_no_device());
     info->device_count = static_cast<uint32_t>(platform.device_count());
     info->sanitizers = 0;
+    info->licence = abi::literal("Apache-2.0");
+    plugin->options.list(*info);
   });
 }
 
@@ -54,7 +57,6 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
                                        std::to_string(platform.device_count()) +
                                        (platform.why_no_device().empty() ? "" : ": " + platform.why_no_device()));
     }
-    abi::refuse_options(args->option_count, args->options);
     auto opened = std::make_unique<ltc_device>(plugin, plugin->platform->open(args->ordinal));
     const Facts& facts = opened->driver->facts();
     info->name = borrowed(facts.name);
@@ -225,11 +227,13 @@ const ltc_plugin_api kRoundingApi = [] {
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept {
   try {
     if (!ltc_agree(args, {1, 0}, {1, 0})) return false;
-    args->plugin = new ltc_plugin{.host = args->host, .what = plugin};
+    args->plugin = new ltc_plugin{.host = args->host, .what = plugin, .options{plugin.options, *args}};
     args->api = plugin.rounds ? &kRoundingApi : &kApi;
     return true;
-  } catch (...) {
-    args->reason = "out of host memory";
+  } catch (const std::exception& error) {
+    static thread_local char reason[512];
+    std::snprintf(reason, sizeof reason, "%s", error.what());
+    args->reason = reason;
     return false;
   }
 }

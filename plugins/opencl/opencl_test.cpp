@@ -27,16 +27,11 @@ using device::MemoryPool;
 
 using ::testing::HasSubstr;
 
-struct Setting {
-  explicit Setting(const char* value) { setenv("LTC_OPENCL_DEVICE", value, 1); }
-  ~Setting() { unsetenv("LTC_OPENCL_DEVICE"); }
-};
-
 class OpenCl : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string why;
-    const auto devices = find_devices(why);
+    const auto devices = find_devices("", why);
     ASSERT_FALSE(devices.empty()) << why;
     facts_ = devices[0];
     driver_.emplace(facts_);
@@ -60,20 +55,18 @@ class OpenCl : public ::testing::Test {
 TEST_F(OpenCl, a_device_is_chosen_by_number_and_by_part_of_its_name) {
   std::string why;
   for (const std::string& setting : {std::string("0"), facts_.name.substr(1), facts_.platform_name}) {
-    const Setting chosen(setting.c_str());
-    const auto devices = find_devices(why);
+    const auto devices = find_devices(setting, why);
     ASSERT_FALSE(devices.empty()) << setting;
     EXPECT_EQ(devices[0].id, facts_.id);
   }
 }
 
 TEST_F(OpenCl, a_name_that_no_device_has_is_explained) {
-  const Setting chosen("no such device");
   std::string why;
-  EXPECT_TRUE(find_devices(why).empty());
-  EXPECT_THAT(why, HasSubstr("LTC_OPENCL_DEVICE=no such device names none of the"));
+  EXPECT_TRUE(find_devices("no such device", why).empty());
+  EXPECT_THAT(why, HasSubstr("the option device=no such device names none of the"));
   EXPECT_THAT(why, HasSubstr(facts_.name));
-  EXPECT_EQ(host::Plugin::load(LTC_OPENCL_PLUGIN)->describe().why_no_device, why);
+  EXPECT_EQ(host::Plugin::load(LTC_OPENCL_PLUGIN, {{"device", "no such device"}})->describe().why_no_device, why);
 }
 
 TEST_F(OpenCl, an_error_in_a_kernel_shows_its_line) {

@@ -81,12 +81,11 @@ bool is_number(const std::string& text) {
 
 }  // namespace
 
-std::vector<DeviceFacts> find_devices(std::string& why) {
+std::vector<DeviceFacts> find_devices(const std::string& setting, std::string& why) {
   std::vector<DeviceFacts> devices = all_devices();
-  const char* setting = std::getenv("LTC_OPENCL_DEVICE");
   if (devices.empty()) {
     why = "no OpenCL device; install a driver, for example the CPU's: apt-get install pocl-opencl-icd";
-  } else if (setting && *setting) {
+  } else if (!setting.empty()) {
     const std::string wanted = lower_case(setting);
     const size_t count = devices.size();
     std::vector<DeviceFacts> chosen;
@@ -95,7 +94,7 @@ std::vector<DeviceFacts> find_devices(std::string& why) {
       if (is_number(wanted) ? std::to_string(i) == wanted : named) chosen.push_back(devices[i]);
     }
     if (chosen.empty()) {
-      why = "LTC_OPENCL_DEVICE=" + std::string(setting) + " names none of the " + std::to_string(count) + " OpenCL devices:";
+      why = "the option device=" + setting + " names none of the " + std::to_string(count) + " OpenCL devices:";
       for (size_t i = 0; i < count; ++i) why += " " + std::to_string(i) + " " + devices[i].name + ";";
     }
     devices = std::move(chosen);

@@ -18,6 +18,6 @@ struct DeviceFacts : device::Facts {
 
 // GPUs first, then other accelerators, then CPUs. LTC_OPENCL_DEVICE narrows the list: a number, its place in the whole list, or a
 // part of the device's or platform's name, in any case. Empty where there is none; then `why` says so in one sentence.
-std::vector<DeviceFacts> find_devices(std::string& why);
+std::vector<DeviceFacts> find_devices(const std::string& setting, std::string& why);
 
 }  // namespace ltc::opencl

@@ -223,7 +223,7 @@ class Executable::Compiler {
     lay_out_anew(outputs);
   }
 
-  // Nothing is added unless LTC_TS_LAYOUTS asks for it.
+  // Nothing is added unless the option layouts asks for it.
   template <typename Values>
   void lay_out_anew(const Values& values) {
     if (!layouts_seed_) return;

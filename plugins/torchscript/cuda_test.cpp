@@ -16,7 +16,7 @@ using ::testing::Not;
 class StubCuda : public ::testing::Environment {
  public:
   void SetUp() override {
-    setenv("LTC_TS_CUDA", "1", 1);
+    g_options = {{"cuda", "1"}};
     if (!dlopen(LTC_TORCHSCRIPT_STUB_CUDA, RTLD_NOW | RTLD_GLOBAL)) FAIL() << dlerror();
   }
 };
@@ -33,8 +33,8 @@ TEST_F(TorchscriptCuda, HasTheDevicesOfLibtorch) {
 
 TEST_F(TorchscriptCuda, SaysThatThereIsNone) {
   setenv("LTC_STUB_NO_DEVICE", "1", 1);
-  ltc_entry_args args = {.struct_size = sizeof(args), .host = &host_api(), .oldest = {1, 0}, .newest = {1, 0}};
-  ASSERT_TRUE(entry_point()(&args));
+  const Entered entered;
+  const ltc_entry_args& args = entered.args;
   ltc_plugin_info info = {sizeof(info)};
   Device::expect_ok(args.api->describe(args.plugin, &info));
   unsetenv("LTC_STUB_NO_DEVICE");
@@ -86,7 +86,7 @@ TEST_F(TorchscriptCuda, RandomBitsAreTheHosts) {
       g.node("ltc::philox", {seed, offset}, {{"size", std::vector<int64_t>{8}}, Attr::dtype(LTC_F32)}, LTC_F32, {8});
   const ltc_graph& graph = g.finish({bits});
   const auto there = run(graph, {}, {integer(5), integer(7)})[0];
-  setenv("LTC_TS_CUDA", "0", 1);
+  g_options.clear();
   {
     Device host;
     ltc_executable* executable = host.build(graph);
@@ -96,7 +96,7 @@ TEST_F(TorchscriptCuda, RandomBitsAreTheHosts) {
     host.api->buffer_destroy(out[0]);
     host.api->executable_destroy(executable);
   }
-  setenv("LTC_TS_CUDA", "1", 1);
+  g_options = {{"cuda", "1"}};
 }
 
 // Neither copy waits for the queue, so that the event is not over when it is first asked for.

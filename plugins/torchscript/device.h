@@ -9,6 +9,7 @@
 #include <string>
 
 #include "host_compiler/host_kernels.h"
+#include "ltc/options.hpp"
 #include "ltc/plugin.h"
 #include "torchscript/graph/errors.h"
 #include "torchscript/graph/target.h"
@@ -36,8 +37,9 @@ class MemoryMeter {
 }  // namespace ltc::torchscript
 
 struct ltc_plugin {
-  explicit ltc_plugin(const ltc_host_api* api);
+  explicit ltc_plugin(const ltc_entry_args& args);
   const ltc_host_api* const host;
+  const ltc::plugin::Options options;
   const c10::DeviceType devices;
   // Found when devices are first asked for.
   const ltc::torchscript::Devices& found();

@@ -53,26 +53,32 @@ struct ltc_executable {
 namespace ltc::torchscript {
 namespace {
 
-// LTC_TS_KERNELS: async (default), sync or off.
-host_compiler::CompileMode compile_mode() {
-  const char* const text = std::getenv("LTC_TS_KERNELS");
-  const std::string_view value = text ? text : "";
+constexpr plugin::OptionRow kOptions[] = {
+    {"kernels", "async", "async|sync|off",
+     "loops are compiled in the background, or before the step that has them, or are interpreted (off)"},
+    {"gemm", "auto", "auto|autotune|blas|onednn",
+     "the library of large products: oneDNN on AMD's processors and else the BLAS (auto), the faster one by a trial (autotune), "
+     "or one"},
+    {"cuda", "0", "0|1", "1: libtorch's CUDA devices instead of the CPU"},
+    {"layouts", "", "|random:SEED", "for tests: values get random strides, from this seed"},
+};
+
+host_compiler::CompileMode compile_mode(const std::string& value) {
   if (value == "sync") return host_compiler::CompileMode::kSync;
-  if (value == "off") return host_compiler::CompileMode::kOff;
-  if (value.empty() || value == "async") return host_compiler::CompileMode::kAsync;
-  throw Failure(LTC_INVALID_ARGUMENT, "LTC_TS_KERNELS is '" + std::string(value) + "'; it may be async, sync or off");
+  return value == "off" ? host_compiler::CompileMode::kOff : host_compiler::CompileMode::kAsync;
 }
 
 }  // namespace
 }  // namespace ltc::torchscript
 
-ltc_plugin::ltc_plugin(const ltc_host_api* api)
-    : host(api),
-      devices(ltc::torchscript::wanted_devices()),
-      kernels(api, ltc::torchscript::tile_cpu(), ltc::torchscript::compile_mode()),
-      thread_pool(api) {
-  ltc::torchscript::check_gemm_choice();
-  ltc::torchscript::layouts_seed();
+ltc_plugin::ltc_plugin(const ltc_entry_args& args)
+    : host(args.host),
+      options(ltc::torchscript::kOptions, args),
+      devices(options["cuda"] == "1" ? c10::DeviceType::CUDA : c10::DeviceType::CPU),
+      kernels(host, ltc::torchscript::tile_cpu(), ltc::torchscript::compile_mode(options["kernels"])),
+      thread_pool(host) {
+  ltc::torchscript::choose_gemm(options["gemm"]);
+  ltc::torchscript::choose_layouts_seed(options["layouts"]);
 }
 
 const ltc::torchscript::Devices& ltc_plugin::found() {
@@ -96,7 +102,6 @@ void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done) {
 namespace {
 
 using abi::literal;
-using abi::refuse_options;
 
 // libtorch can ask and wait, but not wait for some time only.
 bool is_over_within(const c10::Event& fence, uint64_t timeout_ns) {
@@ -123,6 +128,8 @@ ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
     info->why_no_device = {plugin->found().why_none.data(), plugin->found().why_none.size()};
     info->device_count = plugin->found().count;
     info->sanitizers = 0;
+    info->licence = literal("Apache-2.0");
+    plugin->options.list(*info);
   });
 }
 
@@ -131,7 +138,6 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
     if (args->ordinal >= plugin->found().count) {
       throw Failure(LTC_NOT_FOUND, c10::str("[device_open] there is no device ", args->ordinal, " of ", plugin->found().count));
     }
-    refuse_options(args->option_count, args->options);
     auto opened = std::make_unique<ltc_device>(plugin, args->ordinal);
     const bool on_host = opened->queue.device().is_cpu();
     info->name = on_host ? literal("libtorch CPU") : literal("libtorch CUDA");
@@ -251,7 +257,7 @@ bool enter(ltc_entry_args* args) {
   use_atens_instruction_set();
   register_operators();
   install_memory_pool();
-  args->plugin = new ltc_plugin{args->host};
+  args->plugin = new ltc_plugin(*args);
   args->api = &kApi;
   return true;
 }
@@ -263,8 +269,8 @@ bool ltc_plugin_entry(ltc_entry_args* args) {
   try {
     return ltc::torchscript::enter(args);
   } catch (const std::exception& error) {
-    static thread_local char reason[256];
-    std::snprintf(reason, sizeof reason, "torchscript cannot start: %s", error.what());
+    static thread_local char reason[512];
+    std::snprintf(reason, sizeof reason, "%s", error.what());
     args->reason = reason;
     return false;
   } catch (...) {

@@ -17,6 +17,8 @@ struct failure {
   ltc_code code;
   uint32_t node; /* of the graph, or LTC_NONE: the host names the op and the user's line */
   char message[MESSAGE_BYTES];
+  uint8_t*
+      good; /* of a run, per output whether it is right all the same; may be NULL: none is. To be freed by who has the failure */
 };
 
 /* A dense row-major array. */

@@ -343,10 +343,41 @@ static bool run_step(const struct step* step, struct array* values, struct failu
   return step->run(&call);
 }
 
+/* A value that a failed step was to make, or that was to be made from one. */
+static bool reads_bad(const struct step* step, const bool* bad) {
+  bool any = false;
+  for (size_t i = 0; i < step->in_count; ++i) any |= step->in[i] != LTC_NONE && bad[step->in[i]];
+  return any;
+}
+
+/* Goes on behind a step that fails, with those that do not depend on it. */
+static bool run_steps(const struct plan* plan, struct array* values, bool* bad, struct failure* failure) {
+  bool good = true;
+  for (size_t i = 0; i < plan->step_count; ++i) {
+    const struct step* step = &plan->steps[i];
+    struct failure own = {LTC_RESOURCE_EXHAUSTED, (uint32_t)i, "out of memory", NULL}; /* of whoever says nothing else */
+    const bool skipped = reads_bad(step, bad), done = !skipped && run_step(step, values, &own);
+    own.node = (uint32_t)i; /* a step is a node */
+    if (!done && !skipped && good) *failure = own;
+    good &= done || skipped;
+    for (size_t k = 0; !done && k < step->out_count; ++k) {
+      if (step->out[k] != LTC_NONE) bad[step->out[k]] = true;
+    }
+    end_values(plan, i, step->in, step->in_count, values);
+    end_values(plan, i, step->out, step->out_count, values);
+  }
+  return good;
+}
+
 bool plan_run(const struct plan* plan, void* const* data, struct failure* failure) {
   struct array* values = malloc((plan->value_count + 1) * sizeof *values);
-  *failure = (struct failure){LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of memory"}; /* of whoever says nothing else */
-  if (!values) return false;
+  bool* bad = calloc(plan->value_count + 1, sizeof *bad);
+  *failure = (struct failure){LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of memory", NULL};
+  if (!values || !bad) {
+    free(values);
+    free(bad);
+    return false;
+  }
   memcpy(values, plan->values, plan->value_count * sizeof *values);
   for (size_t i = 0; i < plan->param_count; ++i) {
     struct array* value = &values[plan->params[i]];
@@ -355,16 +386,10 @@ bool plan_run(const struct plan* plan, void* const* data, struct failure* failur
     if (is_flag) *(uint8_t*)data[i] = ((const ltc_scalar*)data[i])->i != 0;
   }
   for (size_t i = 0; i < plan->output_count; ++i) values[plan->outputs[i]].data = data[plan->param_count + i];
-  bool good = true;
-  for (size_t i = 0; i < plan->step_count; ++i) {
-    const struct step* step = &plan->steps[i];
-    if (good && !run_step(step, values, failure)) {
-      failure->node = (uint32_t)i; /* a step is a node */
-      good = false;
-    }
-    end_values(plan, i, step->in, step->in_count, values);
-    end_values(plan, i, step->out, step->out_count, values);
-  }
+  const bool good = run_steps(plan, values, bad, failure);
+  failure->good = good ? NULL : malloc(plan->output_count + 1);
+  for (size_t i = 0; failure->good && i < plan->output_count; ++i) failure->good[i] = !bad[plan->outputs[i]];
   free(values);
+  free(bad);
   return good;
 }

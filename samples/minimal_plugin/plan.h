@@ -29,7 +29,8 @@ size_t plan_output_count(const struct plan* plan);
 const struct array* plan_param(const struct plan* plan, size_t param);
 const struct array* plan_output(const struct plan* plan, size_t output);
 
-/* `data`: the elements of each param, and behind them room for those of each output. On failure false, and why in `failure`. */
+/* `data`: the elements of each param, and behind them room for those of each output. On failure false, and in `failure` why the
+ * first step failed and which outputs do not depend on any that did. */
 bool plan_run(const struct plan* plan, void* const* data, struct failure* failure);
 
 #endif

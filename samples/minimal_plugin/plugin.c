@@ -46,8 +46,10 @@ static ltc_status* submit(ltc_device* device, struct work* work, ltc_event** don
   return queue_push(device->queue, work, done) ? NULL : out_of_memory(device->plugin);
 #else
   (void)done;
-  struct failure failure;
-  return work->run(work, &failure) ? NULL : error(device->plugin, failure.code, failure.node, failure.message);
+  struct failure failure = {0};
+  if (work->run(work, &failure)) return NULL;
+  free(failure.good); /* what a run that is refused has made is nobody's */
+  return error(device->plugin, failure.code, failure.node, failure.message);
 #endif
 }
 
@@ -55,6 +57,7 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   (void)plugin;
   info->name = string(NAME);
   info->version = string("1.0");
+  info->licence = string("Apache-2.0");
   info->device_count = 1;
 #if defined(__SANITIZE_ADDRESS__)
   info->sanitizers = LTC_SANITIZER_ADDRESS;
@@ -66,7 +69,6 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   if (args->ordinal != 0) return error(plugin, LTC_NOT_FOUND, LTC_NONE, "there is device 0 only");
-  if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, LTC_NONE, "unknown option; there are none");
   ltc_device* made = calloc(1, sizeof *made);
   if (!made) return out_of_memory(plugin);
   made->plugin = plugin;
@@ -318,7 +320,7 @@ static void plugin_close(ltc_plugin* plugin) { free(plugin); }
 static const ltc_extension symbolic = {sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, NULL};
 
 static const ltc_plugin_api api = {
-    .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .struct_size = LTC_SIZE_TO(ltc_plugin_api, event_good_outputs),
     .ext = &symbolic,
     .describe = describe,
     .device_open = device_open,
@@ -335,13 +337,14 @@ static const ltc_plugin_api api = {
 #ifdef MINIMAL_ASYNC
     .event_wait = queue_event_wait,
     .event_destroy = queue_event_destroy,
+    .event_good_outputs = queue_event_good_outputs,
 #endif
     .plugin_close = plugin_close,
 };
 
 bool ltc_plugin_entry(ltc_entry_args* args) {
   const ltc_version spoken = {1, 0};
-  if (!ltc_agree(args, spoken, spoken)) return false;
+  if (!ltc_agree(args, spoken, spoken) || !ltc_has_no_options(args)) return false;
   ltc_plugin* plugin = calloc(1, sizeof *plugin);
   if (!plugin) return false;
   plugin->host = args->host;

@@ -22,7 +22,10 @@ struct ltc_event {
 };
 
 static void release(ltc_event* event) {
-  if (--event->references == 0) free(event);
+  if (--event->references == 0) {
+    free(event->failure.good);
+    free(event);
+  }
 }
 
 /* With the lock held, which it gives up while the work runs. */
@@ -35,7 +38,10 @@ static void run_first(struct queue* queue) {
   struct failure failure = {0};
   const bool good = work->run(work, &failure);
   pthread_mutex_lock(&queue->lock);
-  if (!event) return;
+  if (!event) {
+    free(failure.good);
+    return;
+  }
   if (!good) event->failure = failure;
   event->done = true;
   release(event);
@@ -127,6 +133,11 @@ ltc_status* queue_event_wait(ltc_event* event, uint64_t timeout_ns, bool* finish
   const struct failure* failure = &event->failure;
   if (!done || !failure->code) return NULL;
   return queue->host->status_create(queue->host->host, failure->code, failure->node, failure->message, strlen(failure->message));
+}
+
+ltc_status* queue_event_good_outputs(ltc_event* event, size_t output_count, uint8_t* good) {
+  if (event->failure.good) memcpy(good, event->failure.good, output_count);
+  return NULL;
 }
 
 void queue_event_destroy(ltc_event* event) {

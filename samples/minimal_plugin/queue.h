@@ -21,5 +21,6 @@ bool queue_push(struct queue* queue, struct work* work, ltc_event** done);
 
 ltc_status* queue_event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished);
 void queue_event_destroy(ltc_event* event);
+ltc_status* queue_event_good_outputs(ltc_event* event, size_t output_count, uint8_t* good);
 
 #endif

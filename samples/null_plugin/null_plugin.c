@@ -23,6 +23,7 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   (void)plugin;
   info->name = string("null");
   info->version = string("1.0");
+  info->licence = string("Apache-2.0");
   info->device_count = 1;
 #if defined(__SANITIZE_ADDRESS__)
   info->sanitizers = LTC_SANITIZER_ADDRESS;
@@ -38,7 +39,6 @@ static const uint8_t element_bytes[] = {0, 1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 
 /* A device without state is its plugin. */
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   if (args->ordinal != 0) return error(plugin, LTC_NOT_FOUND, "there is device 0 only");
-  if (args->option_count > 0) return error(plugin, LTC_INVALID_ARGUMENT, "unknown option; there are none");
   info->name = string("host memory");
   info->fingerprint = string("null-1");
   for (unsigned dtype = 1; dtype < sizeof element_bytes; ++dtype) info->dtypes |= UINT64_C(1) << dtype;
@@ -100,7 +100,7 @@ static const ltc_plugin_api api = {
 
 bool ltc_plugin_entry(ltc_entry_args* args) {
   const ltc_version spoken = {1, 0};
-  if (!ltc_agree(args, spoken, spoken)) return false;
+  if (!ltc_agree(args, spoken, spoken) || !ltc_has_no_options(args)) return false;
   ltc_plugin* plugin = malloc(sizeof *plugin);
   if (!plugin) return false;
   plugin->host = args->host;

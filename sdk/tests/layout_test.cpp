@@ -31,6 +31,7 @@ SLOT(ltc_plugin_api, program_text, Fallible<const ltc_program*, const ltc_sink*>
 SLOT(ltc_plugin_api, executable_save, Fallible<const ltc_executable*, const ltc_sink*>);
 SLOT(ltc_plugin_api, executable_load, Fallible<ltc_device*, const ltc_load_args*, ltc_executable**>);
 SLOT(ltc_plugin_api, memory_stats, Fallible<ltc_device*, ltc_memory_stats*>);
+SLOT(ltc_plugin_api, event_good_outputs, Fallible<ltc_event*, size_t, uint8_t*>);
 SLOT(ltc_host_api, status_create, Fallible<void*, ltc_code, uint32_t, const char*, size_t>);
 SLOT(ltc_host_api, status_code, ltc_code (*)(const ltc_status*));
 SLOT(ltc_host_api, status_destroy, End<ltc_status>);

@@ -63,12 +63,12 @@ def _apart(one, other):
 def _exact(_, value):
     """Whole numbers that a float holds are computed exactly; larger ones are rounded.
 
-    The gradient of as_strided divides by how many elements share a place. In random layouts (LTC_TS_LAYOUTS) its parts are added up in
+    The gradient of as_strided divides by how many elements share a place. In random layouts (LTC_TORCHSCRIPT_LAYOUTS) its parts are added up in
     another order than the CPU's."""
     if not value.is_floating_point() or not value.numel():
         return 0
     largest = value.double().abs().nan_to_num(0, 0, 0).max().item()
-    is_exact = largest < EXACT_BELOW.get(value.dtype, 128) and not os.environ.get("LTC_TS_LAYOUTS")
+    is_exact = largest < EXACT_BELOW.get(value.dtype, 128) and not os.environ.get("LTC_TORCHSCRIPT_LAYOUTS")
     return 0 if is_exact else largest * 16 * torch.finfo(value.dtype).eps
 
 

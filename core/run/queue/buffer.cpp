@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <thread>
-#include <tuple>
 #include <utility>
 
 #include "core/base/bytes.h"
@@ -34,8 +33,14 @@ struct Completion::Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  // False when the time ran out. With the first error of what is over. Throws WaitFailed.
-  std::pair<bool, std::exception_ptr> wait(uint64_t timeout_ns) const {
+  struct Result {
+    bool is_over;
+    std::exception_ptr error;        // the first of what is over
+    std::vector<uint8_t> good = {};  // of a run that failed by itself, by output
+  };
+
+  // Throws WaitFailed.
+  Result wait(uint64_t timeout_ns) const {
     std::exception_ptr error;
     const auto is_over = [&](const auto& wait) {
       try {
@@ -48,22 +53,33 @@ struct Completion::Work {
       }
     };
     const auto wait_for_event = [&] { return !event || memory.device().wait(event, timeout_ns, generation); };
-    bool over = true;
-    for (const auto& parent : parents) over = over && is_over([&] { return parent->try_wait(timeout_ns); });
-    over = over && is_over([&] { return step ? with_error_context(*step, wait_for_event) : wait_for_event(); });
-    return {over, error};
+    for (const Made& parent : parents) {
+      if (!is_over([&] { return parent.by->try_wait_for(parent.output, timeout_ns); })) return {false, error};
+    }
+    const bool has_inputs = !error;
+    if (!is_over([&] { return step ? with_error_context(*step, wait_for_event) : wait_for_event(); })) return {false, error};
+    return {true, error, error && has_inputs ? good_outputs() : std::vector<uint8_t>()};
+  }
+
+  std::vector<uint8_t> good_outputs() const {
+    try {
+      if (step) return memory.device().good_outputs(event, step->outputs.size(), generation);
+    } catch (const Error& refusal) {
+      log::debug("which outputs of a failed run are good is not known: ", refusal.what());
+    }
+    return {};
   }
 
   DeviceMemory& memory;
   ltc_event* const event;
   const uint32_t generation = memory.device().generation();
-  std::vector<std::shared_ptr<Completion>> parents;
+  std::vector<Made> parents;
   std::shared_ptr<const Step> step;
   HostValue source;
 };
 
-Completion::Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
-                       std::shared_ptr<const Step> step, bool may_fail)
+Completion::Completion(DeviceMemory& memory, ltc_event* event, std::vector<Made> parents, std::shared_ptr<const Step> step,
+                       bool may_fail)
     : may_fail_(may_fail) {
   auto work = std::make_shared<Work>(memory, event);
   work->parents = std::move(parents);
@@ -95,11 +111,12 @@ bool Completion::try_wait(uint64_t timeout_ns) {
     error = error_;
   }
   if (work) {
-    bool over = false;
-    std::tie(over, error) = work->wait(timeout_ns);
-    if (!over) return false;
+    Work::Result result = work->wait(timeout_ns);
+    if (!result.is_over) return false;
+    error = result.error;
     std::lock_guard lock(mutex_);
     error_ = error;
+    good_ = std::move(result.good);
     work_.reset();
   }
   if (error) std::rethrow_exception(error);
@@ -107,6 +124,24 @@ bool Completion::try_wait(uint64_t timeout_ns) {
 }
 
 void Completion::wait() { try_wait(host::kForever); }
+
+void Completion::wait_for(uint32_t output) { try_wait_for(output, host::kForever); }
+
+bool Completion::try_wait_for(uint32_t output, uint64_t timeout_ns) {
+  try {
+    return try_wait(timeout_ns);
+  } catch (const host::WaitFailed&) {
+    throw;
+  } catch (...) {
+    if (!is_good(output)) throw;
+    return true;
+  }
+}
+
+bool Completion::is_good(uint32_t output) {
+  std::lock_guard lock(mutex_);
+  return output < good_.size() && good_[output] != 0;
+}
 
 bool Completion::finished() { return try_wait(0); }
 
@@ -145,6 +180,12 @@ ltc_buffer* Buffer::disown() { return memory.remove(*this); }
 void Buffer::release() noexcept {
   const auto open = memory.device().keep_open();
   memory.device().destroy_buffer(open, disown());
+}
+
+bool Buffer::is_made() const { return !completion || completion->finished_for(output); }
+
+void Buffer::wait_made() const {
+  if (completion) completion->wait_for(output);
 }
 
 void Buffer::require_not_lost() const {

@@ -24,13 +24,20 @@ struct Failure {
   std::atomic<bool> is_told{false};
 };
 
+class Completion;
+
+// A value that a submission makes: one of its outputs.
+struct Made {
+  std::shared_ptr<Completion> by;  // null: it is there
+  uint32_t output = 0;
+};
+
 // The end of one submission: done when its own work is and that of all it read from. Any thread may wait, several at once.
 class Completion {
  public:
-  // The completion of a run. `event` may be null if the work itself is finished. `parents` are the completions of inputs that
-  // were still pending. `step` is the submitted step, for errors. `may_fail`: see below.
-  Completion(DeviceMemory& memory, ltc_event* event, std::vector<std::shared_ptr<Completion>> parents,
-             std::shared_ptr<const Step> step, bool may_fail);
+  // The completion of a run. `event` may be null if the work itself is finished. `parents` are the inputs that were still
+  // pending. `step` is the submitted step, for errors. `may_fail`: see below.
+  Completion(DeviceMemory& memory, ltc_event* event, std::vector<Made> parents, std::shared_ptr<const Step> step, bool may_fail);
   // The completion of a transfer. `source` is the host's memory that the device uses meanwhile. The destructor waits, since it
   // must keep the memory until then; where it cannot, the memory is never given back.
   Completion(DeviceMemory& memory, ltc_event* event, HostValue source = {});
@@ -39,6 +46,9 @@ class Completion {
   // Returns when the work is done; throws its error, or the first of what it depended on. Throws host::WaitFailed where the
   // plugin could not wait.
   void wait();
+  // The same for one output of a run: does not throw where the plugin says that it is good all the same.
+  void wait_for(uint32_t output);
+  bool finished_for(uint32_t output) { return try_wait_for(output, 0); }
   bool finished();  // the same without waiting, not for others that wait either
   // Whether the work is over, well or not. Throws nothing: errors are for who reads the buffers.
   bool is_over() noexcept;
@@ -52,12 +62,15 @@ class Completion {
   struct Work;
 
   bool try_wait(uint64_t timeout_ns);
+  bool try_wait_for(uint32_t output, uint64_t timeout_ns);
+  bool is_good(uint32_t output);
   bool try_wait_quietly(uint64_t timeout_ns) noexcept;
 
   const bool may_fail_ = false;
   std::mutex mutex_;                  // never held while waiting
   std::shared_ptr<const Work> work_;  // null once it is done; whoever waits holds it too
   std::exception_ptr error_;
+  std::vector<uint8_t> good_;  // of a run that failed, by output
 };
 
 // States: promised (no handle, no error: its submission is still queued), unsent (`host` holds its bytes until a submission reads
@@ -77,6 +90,8 @@ struct Buffer {
   void own(ltc_buffer* made);     // this buffer's memory from now on
   ltc_buffer* disown();           // gone to somebody else, or with a submission
   void release() noexcept;        // back to the plugin
+  bool is_made() const;           // whether what makes it is over; throws the error of that, as the next
+  void wait_made() const;         // for what makes it; throws the error of that
   void require_not_lost() const;  // throws where it had memory of a device that was lost
 
   DeviceMemory& memory;  // of the queue that it came from
@@ -85,6 +100,7 @@ struct Buffer {
   HostValue host;
   ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the memory, and by the device's loss
   std::shared_ptr<Completion> completion;
+  uint32_t output = 0;  // of the completion's run
   std::exception_ptr error;
   std::shared_ptr<Failure> failure;
 

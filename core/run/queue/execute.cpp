@@ -165,7 +165,7 @@ bool DeviceExecutor::CopyOut::advance(IsOver is_over) {
     executor.require(*buffer);
     if (Completion* made = buffer->completion.get()) {
       if (!is_over(*made)) return false;
-      made->wait();  // throws the error of the run that made it
+      buffer->wait_made();  // throws the error of the run that made it
     }
     begin();
   }
@@ -202,7 +202,7 @@ void DeviceExecutor::upload(const HostValue& value, Buffer& buffer) {
 
 void DeviceExecutor::copy_from_peer(const Buffer& source, Buffer& buffer) {
   timeline::Span span("copy_from_peer");
-  if (source.completion) source.completion->wait();  // there is no order between devices
+  source.wait_made();  // there is no order between devices
   const TypeId stored = demotion_.storage_type(buffer.type);
   ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, stored);
   args.source = source.handle;
@@ -231,6 +231,7 @@ void DeviceExecutor::resize(Buffer& source, Buffer& buffer) {
       if (args->size_bytes > 0) Completion(memory_, device().transfer(*args)).wait();
     }
     buffer.completion = source.completion;  // a run that failed made no more of this than of its source
+    buffer.output = source.output;
     buffer.own(made.disown());
   } catch (const Error& error) {
     if (error.code() != Code::kUnsupported) throw;
@@ -318,12 +319,12 @@ void DeviceExecutor::settle(const Run& run) {
   std::exception_ptr error;
   for (const BufferRef& output : run.outputs) {
     try {
-      if (output->completion) output->completion->wait();
+      output->wait_made();
     } catch (...) {
       if (!error) error = std::current_exception();
       output->release();
-      output->completion = nullptr;
     }
+    output->completion = nullptr;
   }
   if (error) std::rethrow_exception(error);
 }
@@ -347,6 +348,7 @@ void DeviceExecutor::copy(Buffer& source, Buffer& buffer) {
   fill(buffer, stored, args, metrics::counter(metrics::kBytesOnDevice));
   if (buffer.completion) buffer.completion->wait();
   buffer.completion = source.completion;  // a run that failed made no more of this than of its source
+  buffer.output = source.output;
 }
 
 bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
@@ -357,7 +359,7 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   std::vector<uint8_t> donate;
   inputs.reserve(step.inputs.size());
   donate.reserve(step.inputs.size());
-  std::vector<std::shared_ptr<Completion>> parents;
+  std::vector<Made> parents;
   size_t buffer_index = 0;
   for (const Param& param : step.graph.params) {
     if (param.scalar) continue;
@@ -367,12 +369,12 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
     // Nobody but this run knows the buffer any more, as its input and in its slot, so nobody can come to know it: an output may
     // have it.
     donate.push_back(param.alias_output != kNone && buffer.use_count() == 2);
-    if (buffer->completion && !buffer->completion->finished()) parents.push_back(buffer->completion);
+    if (!buffer->is_made()) parents.push_back({buffer->completion, buffer->output});
   }
   const bool consumes = std::ranges::find(donate, 1) != donate.end();
   if (consumes) {
-    for (const auto& parent : parents) {
-      if (parent->may_fail()) parent->wait();
+    for (const Made& parent : parents) {
+      if (parent.by->may_fail()) parent.by->wait_for(parent.output);
     }
   }
   std::vector<ltc_scalar> scalars;
@@ -422,6 +424,7 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
     if (!slot) slot = std::make_shared<Buffer>(memory_, step.graph.types[step.graph.outputs[i]]);
     slot->own(outputs[i]);
     slot->completion = completion;
+    slot->output = static_cast<uint32_t>(i);
   }
   return consumes;
 }

@@ -235,7 +235,7 @@ void DeviceQueue::download(const BufferRef& buffer, void* to, std::shared_ptr<vo
 void DeviceQueue::check(const Buffer& buffer) {
   try {
     DeviceExecutor::tell(buffer);
-    if (buffer.completion) buffer.completion->wait();
+    buffer.wait_made();
   } catch (...) {
     throw_to_reader(std::current_exception());
   }

@@ -139,11 +139,27 @@ TEST_F(QueueErrorsTest, WorkThatReadsAFailedValueIsWaitedForToo) {
     return event == first ? "the link is down" : nullptr;
   };
   {
-    Completion reading(queue(), second, {std::make_shared<Completion>(queue(), first)}, nullptr, true);
+    Completion reading(queue(), second, {{std::make_shared<Completion>(queue(), first)}}, nullptr, true);
     for (int i = 0; i < 2; ++i) EXPECT_THAT(message_of([&] { reading.wait(); }), HasSubstr("the link is down"));
   }
   EXPECT_THAT(waited_for, ElementsAre(first, second));
   watch.on_wait = nullptr;
+}
+
+TEST_F(QueueErrorsTest, OutputsThatAreGoodAllTheSameAreRead) {
+  open("watched_async");
+  const ProgramRef both = program("graph(%0: f32[2]) { %1: f32[2] = aten::neg(%0) %2: f32[2] = aten::relu(%0) return %1, %2 }");
+  const ProgramRef neg = program(kNeg);
+  const BufferRef input = upload({1, 2});
+  download(input);
+  watch.good = {1, 0};
+  watch.on_wait = [](ltc_event*, uint64_t) { return "a half of it failed"; };
+  const std::vector<BufferRef> outputs = run_all(both, {input});
+  EXPECT_THAT(download_error(outputs[1]), HasSubstr("a half of it failed"));
+  watch.on_wait = nullptr;
+  EXPECT_THAT(download(outputs[0]), ElementsAre(-1, -2));
+  EXPECT_THAT(download(run(neg, outputs[0])), ElementsAre(1, 2)) << "nor is what depends on a good output lost";
+  EXPECT_THAT(download_error(run(neg, outputs[1])), HasSubstr("a half of it failed"));
 }
 
 TEST_F(QueueErrorsTest, AWaitThatFailsLeavesTheMemoryToTheDevice) {

@@ -201,7 +201,7 @@ std::vector<BufferRef> Recovery::execute(ValueId node, Op& op) {
   }
   executor_.run_steps({program_of(node, op), std::move(op.inputs), std::move(op.scalars), outputs, run_.id});
   for (const BufferRef& output : outputs) {
-    if (output->completion) output->completion->wait();
+    output->wait_made();
   }
   return outputs;
 }

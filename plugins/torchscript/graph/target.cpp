@@ -18,23 +18,15 @@ const c10::impl::DeviceGuardImplInterface& guard_of(c10::DeviceType type) { retu
 
 }  // namespace
 
-c10::DeviceType wanted_devices() {
-  const char* const text = std::getenv("LTC_TS_CUDA");
-  const std::string_view value = text ? text : "";
-  if (value.empty() || value == "0") return c10::DeviceType::CPU;
-  if (value == "1") return c10::DeviceType::CUDA;
-  throw Failure(LTC_INVALID_ARGUMENT, c10::str("LTC_TS_CUDA is '", value, "'; it may be 0 or 1"));
-}
-
 Devices find_devices(c10::DeviceType type) {
   if (type == c10::DeviceType::CPU) return {1, ""};
   // Not part of every process that has libtorch's CPU half: Python loads it with torch, a program that links libtorch may not.
   if (!c10::impl::hasDeviceGuardImpl(type)) dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_GLOBAL);
   if (!c10::impl::hasDeviceGuardImpl(type)) {
-    return {0, "LTC_TS_CUDA=1, but this libtorch (" TORCH_VERSION ") was built without CUDA; install a PyTorch with it"};
+    return {0, "the option cuda=1, but this libtorch (" TORCH_VERSION ") was built without CUDA; install a PyTorch with it"};
   }
   const auto count = at::hasCUDA() ? static_cast<uint32_t>(guard_of(type).deviceCount()) : 0;
-  return {count, count ? "" : "LTC_TS_CUDA=1, but libtorch finds no CUDA device; torch.cuda.init() says why"};
+  return {count, count ? "" : "the option cuda=1, but libtorch finds no CUDA device; torch.cuda.init() says why"};
 }
 
 Queue::Queue(c10::DeviceType type, uint32_t ordinal) : device_(type) {

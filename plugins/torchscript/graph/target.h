@@ -1,5 +1,5 @@
-// Which devices of libtorch's compute: the CPU, or with LTC_TS_CUDA=1 those of CUDA, through the interfaces that c10 has for
-// devices of any kind. Nothing of CUDA is linked; a libtorch without it compiles and runs the same code.
+// Which devices of libtorch's compute: the CPU, or with the option cuda=1 those of CUDA, through the interfaces that c10 has
+// for devices of any kind. Nothing of CUDA is linked; a libtorch without it compiles and runs the same code.
 //
 // Kernels of this plugin's own, and what is done to programs for their sake, are for the CPU alone.
 #pragma once
@@ -12,9 +12,6 @@
 #include <string>
 
 namespace ltc::torchscript {
-
-// LTC_TS_CUDA: 0 (default) or 1.
-c10::DeviceType wanted_devices();
 
 struct Devices {
   uint32_t count;

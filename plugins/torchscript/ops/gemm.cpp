@@ -6,6 +6,7 @@
 #include <ATen/ops/mm_cpu_dispatch.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <limits>
@@ -31,20 +32,9 @@ Choice default_choice() {
   return Choice::kBlas;
 }
 
-Choice read_choice() {
-  const char* const text = std::getenv("LTC_TS_GEMM");
-  const std::string_view value = text ? text : "";
-  if (value.empty()) return default_choice();
-  if (value == "autotune") return Choice::kAutotune;
-  if (value == "blas") return Choice::kBlasForAll;
-  if (value == "onednn") return Choice::kOneDnn;
-  throw Failure(LTC_INVALID_ARGUMENT, "LTC_TS_GEMM is '" + std::string(value) + "'; it may be autotune, blas or onednn");
-}
+std::atomic<Choice> g_choice{default_choice()};  // of the process
 
-Choice choice() {
-  static const Choice read = read_choice();
-  return read;
-}
+Choice choice() { return g_choice.load(std::memory_order_relaxed); }
 
 // Multiplications. Below the first, what oneDNN does before it begins is longer than the product; above the second, a part of it
 // shows as much.
@@ -120,7 +110,12 @@ void multiply_skinny(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::
 
 }  // namespace
 
-void check_gemm_choice() { read_choice(); }
+void choose_gemm(std::string_view name) {
+  g_choice = name == "autotune" ? Choice::kAutotune
+             : name == "blas"   ? Choice::kBlasForAll
+             : name == "onednn" ? Choice::kOneDnn
+                                : default_choice();
+}
 
 std::optional<Gemm> skinny_gemm_for(const at::Tensor& a, const at::Tensor& b) {
   if (choice() == Choice::kBlasForAll) return std::nullopt;

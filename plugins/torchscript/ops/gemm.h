@@ -7,15 +7,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace ltc::torchscript {
 
 // The last three are forms of skinny products; a transposed dot makes the transposed result.
 enum class Gemm : uint8_t { kBlas, kOneDnn, kDot, kTransposedDot, kAddRows };
 
-// LTC_TS_GEMM, for large products: onednn (default on AMD's processors), where libtorch has that for the processor, or autotune;
-// blas for all, skinny ones too. Throws Failure(LTC_INVALID_ARGUMENT) for other words.
-void check_gemm_choice();
+// By the option `gemm`, for large products, and for the process: the last instance that was entered decides. auto: onednn on
+// AMD's processors, where libtorch has that for the processor, else the BLAS. blas: for all, skinny ones too.
+void choose_gemm(std::string_view name);
 
 // For a x b that has few rows or columns, or sums of few terms, and lies as our loops want it; null for others. Holds for parts
 // of it, by rows or columns, too.

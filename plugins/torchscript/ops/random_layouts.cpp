@@ -20,18 +20,7 @@ namespace {
 constexpr int64_t kMostChecked = 1 << 18;  // bytes whose gaps are looked at in the end
 constexpr int64_t kMostOffset = 40, kMostRowGap = 3, kMostElementGap = 2;
 
-std::optional<uint64_t> read_seed() {
-  const char* const variable = std::getenv("LTC_TS_LAYOUTS");
-  const std::string_view value = variable ? variable : "", prefix = "random:";
-  if (value.empty()) return std::nullopt;
-  uint64_t seed = 0;
-  const char* const end = value.data() + value.size();
-  if (value.starts_with(prefix)) {
-    const auto [rest, error] = std::from_chars(value.data() + prefix.size(), end, seed);
-    if (error == std::errc() && rest == end) return seed;
-  }
-  throw Failure(LTC_INVALID_ARGUMENT, c10::str("LTC_TS_LAYOUTS is '", value, "'; it may be random:SEED, with a whole number"));
-}
+std::optional<uint64_t> g_seed;  // written before the first program is compiled
 
 struct Layout {
   c10::DimVector sizes, strides;
@@ -82,7 +71,7 @@ class Poisoned {
     poison(0, data() + layout_.offset * size_);
     if (std::all_of(data(), data() + bytes, [this](uint8_t byte) { return byte == poison_; })) return;
     const std::string text = c10::str(dtype_, layout_.sizes, " with strides ", layout_.strides, " at offset ", layout_.offset);
-    std::fprintf(stderr, "LTC_TS_LAYOUTS: something was written beside the elements of a %s\n", text.c_str());
+    std::fprintf(stderr, "layouts=random: something was written beside the elements of a %s\n", text.c_str());
     std::abort();
   }
 
@@ -104,9 +93,11 @@ class Poisoned {
 
 }  // namespace
 
-std::optional<uint64_t> layouts_seed() {
-  static const std::optional<uint64_t> seed = read_seed();
-  return seed;
+std::optional<uint64_t> layouts_seed() { return g_seed; }
+
+void choose_layouts_seed(std::string_view value) {
+  const size_t colon = value.find(':');
+  if (colon != value.npos) g_seed = std::strtoull(std::string(value.substr(colon + 1)).c_str(), nullptr, 10);
 }
 
 // One value of four stays as its kernel made it, so that expanded values and in-place operators occur too.

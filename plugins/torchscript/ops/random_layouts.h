@@ -4,12 +4,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace ltc::torchscript {
 
-// LTC_TS_LAYOUTS=random:SEED, for the CPU; null where it is unset, which costs a run nothing. Throws
-// Failure(LTC_INVALID_ARGUMENT) for other words.
+// Of the option layouts=random:SEED, for the CPU and the process; null where it is not given, which costs a run nothing.
 std::optional<uint64_t> layouts_seed();
+void choose_layouts_seed(std::string_view value);
 
 // The same value elsewhere: its dims in any order, with any strides for those of size 1, perhaps with gaps between elements and
 // rows, and at an offset. Gaps and the memory around are NaN, or large integers. One seed of four leaves the value as it is. Ends

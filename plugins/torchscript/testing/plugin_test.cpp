@@ -39,21 +39,25 @@ TEST_F(TorchscriptTest, DescribesItself) {
 
 // A libtorch without CUDA, or one with CUDA and no device; cuda_test.cpp has a stub of one with devices.
 TEST(TorchscriptEntry, SaysWhyThereIsNoCuda) {
-  ltc_entry_args args = {.struct_size = sizeof(args), .host = &host_api(), .oldest = {1, 0}, .newest = {1, 0}};
-  setenv("LTC_TS_CUDA", "yes", 1);
-  EXPECT_FALSE(entry_point()(&args));
-  EXPECT_THAT(args.reason, HasSubstr("LTC_TS_CUDA is 'yes'; it may be 0 or 1"));
-  setenv("LTC_TS_CUDA", "1", 1);
-  EXPECT_TRUE(entry_point()(&args));
-  unsetenv("LTC_TS_CUDA");
+  g_options = {{"cuda", "yes"}};
+  try {
+    const Entered entered;
+    ADD_FAILURE() << "took cuda=yes";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "cuda is 'yes'; it may be 0 or 1");
+  }
+  g_options = {{"cuda", "1"}};
+  const Entered entered;
+  g_options.clear();
+  const ltc_entry_args& args = entered.args;
   ltc_plugin_info info = {sizeof(info)};
   Device::expect_ok(args.api->describe(args.plugin, &info));
   if (!LTC_LIBTORCH_HAS_CUDA) {
     EXPECT_EQ(info.device_count, 0u);
     EXPECT_THAT(info.why_no_device.data,
-                ::testing::AllOf(HasSubstr("LTC_TS_CUDA=1, but this libtorch (2."), HasSubstr("without CUDA")));
+                ::testing::AllOf(HasSubstr("the option cuda=1, but this libtorch (2."), HasSubstr("without CUDA")));
   } else if (info.device_count == 0) {
-    EXPECT_THAT(info.why_no_device.data, HasSubstr("LTC_TS_CUDA=1, but libtorch finds no CUDA device"));
+    EXPECT_THAT(info.why_no_device.data, HasSubstr("the option cuda=1, but libtorch finds no CUDA device"));
   }
   args.api->plugin_close(args.plugin);
 }

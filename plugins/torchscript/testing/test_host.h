@@ -146,14 +146,34 @@ class GraphBuilder {
   ltc_graph graph_;
 };
 
+// The options of each entry; at first what the environment says, as of a host.
+inline std::vector<std::pair<std::string, std::string>> g_options = [] {
+  const char* const gemm = std::getenv("LTC_TORCHSCRIPT_GEMM");
+  return gemm ? decltype(g_options){{"gemm", gemm}} : decltype(g_options){};
+}();
+
+// The plugin after its entry.
+struct Entered {
+  Entered() {
+    std::vector<ltc_option> options;
+    std::vector<const ltc_option*> pointers;
+    for (const auto& [name, value] : g_options)
+      options.push_back({sizeof(ltc_option), {name.data(), name.size()}, {value.data(), value.size()}});
+    for (const ltc_option& option : options) pointers.push_back(&option);
+    args.option_count = pointers.size();
+    args.options = pointers.data();
+    if (!entry_point()(&args)) throw std::runtime_error(args.reason);
+  }
+  ltc_entry_args args = {.struct_size = sizeof(args), .host = &host_api(), .oldest = {1, 0}, .newest = {1, 3}};
+};
+
 // One open device of the plugin.
 class Device {
  public:
   Device() {
-    ltc_entry_args args = {.struct_size = sizeof(args), .host = &host_api(), .oldest = {1, 0}, .newest = {1, 3}};
-    if (!entry_point()(&args)) throw std::runtime_error(args.reason);
-    api = args.api;
-    plugin = args.plugin;
+    const Entered entered;
+    api = entered.args.api;
+    plugin = entered.args.plugin;
     const ltc_device_args open = {.struct_size = sizeof(open)};
     info.struct_size = sizeof(info);
     expect_ok(api->device_open(plugin, &open, &info, &device));

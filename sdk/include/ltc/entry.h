@@ -26,6 +26,13 @@ static inline bool ltc_agree(ltc_entry_args* args, ltc_version oldest, ltc_versi
   return true;
 }
 
+/* For a plugin without options: false, with the reason, where it is given one. */
+static inline bool ltc_has_no_options(ltc_entry_args* args) {
+  if (!LTC_HAS(args, ltc_entry_args, options) || args->option_count == 0) return true;
+  args->reason = "the plugin has no options";
+  return false;
+}
+
 /* The extension of `kind` in a chain, which may be NULL; NULL where there is none. */
 static inline const ltc_extension* ltc_find_extension(const ltc_extension* first, uint32_t kind) {
   while (first && LTC_EXTENSION_KIND(first) != kind) first = first->next;

@@ -131,13 +131,20 @@ typedef struct ltc_sink {
   bool(LTC_CALL* write)(void* context, const void* data, size_t size);
 } ltc_sink;
 
-/* A setting by name. One that the plugin does not know is refused with INVALID_ARGUMENT and a message that lists those it
- * does. */
+/* A setting of a plugin's instance, given at the entry. Lower case, with '_' between words. */
 typedef struct ltc_option {
   size_t struct_size;
   ltc_string name;
   ltc_string value;
 } ltc_option;
+
+/* A setting that a plugin has. */
+typedef struct ltc_option_info {
+  size_t struct_size;
+  ltc_string name;
+  ltc_string default_value;
+  ltc_string about; /* what it does and which values it takes, in one line for people */
+} ltc_option_info;
 
 /* An error: the host's object, opaque to the plugin, owned by whoever receives it. NULL is success. */
 typedef struct ltc_status ltc_status;
@@ -387,14 +394,14 @@ typedef struct ltc_plugin_info {
   uint32_t sanitizers;      /* LTC_SANITIZER_ bits that it was built with */
   uint32_t flags;           /* LTC_PLUGIN_ bits */
   ltc_string licence;       /* SPDX expression, "Apache-2.0"; may be empty */
+  size_t option_count;
+  const ltc_option_info* const* options; /* those that the entry takes; live as the strings do */
 } ltc_plugin_info;
 
 typedef struct ltc_device_args {
   size_t struct_size;
   const ltc_extension* ext;
   uint32_t ordinal; /* below ltc_plugin_info::device_count */
-  size_t option_count;
-  const ltc_option* const* options; /* the plugin's own settings, by name */
 } ltc_device_args;
 
 enum {
@@ -517,7 +524,7 @@ typedef struct ltc_plugin_api {
   /* Opens a device and its queue. Opening an ordinal twice gives two independent queues, or RESOURCE_EXHAUSTED.
    * info    out: what the device is.
    * device  out: the caller's, until device_close.
-   * Codes: NOT_FOUND no such ordinal; INVALID_ARGUMENT an option; RESOURCE_EXHAUSTED, also: it is open already, and can be open
+   * Codes: NOT_FOUND no such ordinal; RESOURCE_EXHAUSTED, also: it is open already, and can be open
    * only once; DEVICE_LOST. */
   ltc_status*(LTC_CALL* device_open)(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device);
 
@@ -625,6 +632,11 @@ typedef struct ltc_plugin_api {
 
   /* Says how much memory the device's buffers and executables use. Never waits for the queue. [unknown] */
   ltc_status*(LTC_CALL* memory_stats)(ltc_device* device, ltc_memory_stats* stats);
+
+  /* Says which outputs of a run that failed are good all the same: they hold what the graph says. Called after event_wait gave
+   * the error of that run, and before event_destroy. good  out: output_count entries, as many as the run has, zeroed by the host.
+   * 1: that output is good. [none is: the host computes again what it can, and the rest is lost] */
+  ltc_status*(LTC_CALL* event_good_outputs)(ltc_event* event, size_t output_count, uint8_t* good);
 } ltc_plugin_api;
 
 /* ---- the entry ---------------------------------------------------------------------------------- */
@@ -643,6 +655,10 @@ typedef struct ltc_entry_args {
   ltc_plugin* plugin;        /* this host's instance, the caller's until plugin_close; may be NULL for a plugin without state */
   const char* reason; /* on refusal: why, ends with NUL; the host copies it before its next call. May be NULL where the ranges say
                        * it all */
+  /* in, of the ranges' major version: each name once. Refuse one that you do not know, with a reason that lists those that you
+   * do, and a value that is not legal, with a reason that says which are. */
+  size_t option_count;
+  const ltc_option* const* options;
 } ltc_entry_args;
 
 /* The one exported function. Reads the host's range, writes its own, and either fills the rest and returns true, or returns
