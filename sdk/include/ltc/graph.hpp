@@ -1,0 +1,151 @@
+// Helper for plugins in C++20: readers of the graphs that the host sends, and the table of the ops that a plugin computes.
+#pragma once
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "ltc/opset.h"
+#include "ltc/plugin.hpp"
+
+namespace ltc::plugin {
+
+class Node;
+
+// A graph of the host's, for as long as that lives.
+class Graph {
+ public:
+  explicit Graph(const ltc_graph& graph) : abi(graph), is_scalar_(graph.value_count) {
+    for (const ltc_param* param : params()) {
+      is_scalar_[param->value] = (param->flags & LTC_PARAM_SCALAR) != 0;
+      knows_flags_ = knows_flags_ && (param->flags & ~uint32_t{LTC_PARAM_SCALAR}) == 0;
+    }
+  }
+  std::span<const ltc_param* const> params() const { return {abi.params, abi.param_count}; }
+  std::span<const uint32_t> outputs() const { return {abi.outputs, abi.output_count}; }
+  size_t size() const { return abi.node_count; }
+  Node node(size_t index) const;
+  const ltc_type& type(uint32_t value) const { return *abi.types[value]; }
+  // Whether the value is passed to a run by value.
+  bool is_scalar(uint32_t value) const { return is_scalar_[value]; }
+  // Claim nothing of a graph whose params have flags that are not known.
+  bool knows_flags() const { return knows_flags_; }
+
+  const ltc_graph& abi;
+
+ private:
+  std::vector<bool> is_scalar_;
+  bool knows_flags_ = true;
+};
+
+// A node of a graph.
+class Node {
+ public:
+  Node(const Graph& in, size_t at) : graph(in), index(static_cast<uint32_t>(at)), abi(*in.abi.nodes[at]) {}
+  std::string_view name() const { return view(abi.name); }
+  std::span<const uint32_t> inputs() const { return {abi.inputs, abi.input_count}; }
+  std::span<const uint32_t> outputs() const { return {abi.outputs, abi.output_count}; }
+  bool has_input(size_t i) const { return i < abi.input_count && abi.inputs[i] != LTC_NONE; }
+  // Of an input or output that is there.
+  const ltc_type& input(size_t i) const { return graph.type(abi.inputs[i]); }
+  const ltc_type& output(size_t i) const { return graph.type(abi.outputs[i]); }
+
+  // The attribute of that name, or nothing where it is absent, None, or of another kind. T: int64_t, bool, ltc_dtype, double (of
+  // any number), std::string_view, and std::span of const int64_t, double or ltc_string.
+  template <typename T>
+  std::optional<T> find(std::string_view name) const {
+    const ltc_attr* attr = ltc_find_attr(&abi, name.data(), name.size(), "");
+    return attr ? read<T>(*attr) : std::nullopt;
+  }
+  template <typename T>
+  T get(std::string_view name, T otherwise) const {
+    return find<T>(name).value_or(otherwise);
+  }
+  // Throws UNSUPPORTED, with this node to blame.
+  template <typename T>
+  T get(std::string_view name) const {
+    if (const auto value = find<T>(name)) return *value;
+    throw failure("has no attribute '" + std::string(name) + "' of the kind that is needed");
+  }
+  Failure failure(const std::string& why, ltc_code code = LTC_UNSUPPORTED) const {
+    return Failure(code, std::string(name()) + " " + why, index);
+  }
+
+  const Graph& graph;
+  const uint32_t index;
+  const ltc_node& abi;
+
+ private:
+  template <typename T>
+  static std::optional<T> read(const ltc_attr& attr) {
+    const ltc_attr_kind kind = attr.kind;
+    if constexpr (std::is_same_v<T, bool>) {
+      if (kind == LTC_ATTR_BOOL) return attr.value.ints[0] != 0;
+    } else if constexpr (std::is_same_v<T, int64_t>) {
+      if (kind == LTC_ATTR_INT) return attr.value.ints[0];
+    } else if constexpr (std::is_same_v<T, ltc_dtype>) {
+      if (kind == LTC_ATTR_DTYPE) return static_cast<ltc_dtype>(attr.value.ints[0]);
+    } else if constexpr (std::is_same_v<T, double>) {
+      if (kind == LTC_ATTR_FLOAT) return attr.value.floats[0];
+      if (kind == LTC_ATTR_INT || kind == LTC_ATTR_BOOL) return static_cast<double>(attr.value.ints[0]);
+    } else if constexpr (std::is_same_v<T, std::string_view>) {
+      if (kind == LTC_ATTR_STRING) return view(attr.value.strings[0]);
+    } else if constexpr (std::is_same_v<T, std::span<const int64_t>>) {
+      if (kind == LTC_ATTR_INTS) return T(attr.value.ints, attr.count);
+    } else if constexpr (std::is_same_v<T, std::span<const double>>) {
+      if (kind == LTC_ATTR_FLOATS) return T(attr.value.floats, attr.count);
+    } else {
+      static_assert(std::is_same_v<T, std::span<const ltc_string>>, "attributes have no such type");
+      if (kind == LTC_ATTR_STRINGS) return T(attr.value.strings, attr.count);
+    }
+    return std::nullopt;
+  }
+};
+
+inline Node Graph::node(size_t index) const { return Node(*this, index); }
+
+// A row of the table of ops.
+template <typename Handler>
+struct OpRow {
+  const char* name;  // "aten::add.Tensor"
+  Handler handler;
+  bool (*takes)(const Node&) = nullptr;  // whether this form of the op can be computed; nullptr: every one
+  const char* operands = nullptr;        // of an op without id, for ltc_node_matches
+};
+
+// The ops that a plugin computes.
+template <typename Handler>
+class OpTable {
+ public:
+  OpTable(std::initializer_list<OpRow<Handler>> rows) {
+    for (const OpRow<Handler>& row : rows) rows_.emplace(row.name, row);
+  }
+
+  // The row that computes the node; null where none does.
+  const OpRow<Handler>* find(const Node& node) const {
+    const auto found = rows_.find(node.name());
+    if (found == rows_.end() || !node.graph.knows_flags()) return nullptr;
+    const OpRow<Handler>& row = found->second;
+    const char* operands = node.abi.op ? ltc_op_operands(node.abi.op) : row.operands;
+    return ltc_node_matches(&node.abi, operands) && (!row.takes || row.takes(node)) ? &row : nullptr;
+  }
+  // Throws UNSUPPORTED, with the node to blame.
+  const OpRow<Handler>& at(const Node& node) const {
+    if (const OpRow<Handler>* row = find(node)) return *row;
+    throw node.failure("is not in the table of ops in this form");
+  }
+  // The slot `claims`, each node for itself.
+  void claim(const ltc_graph& graph, uint32_t* cluster) const {
+    const Graph reader(graph);
+    for (size_t i = 0; i < reader.size(); ++i) cluster[i] = find(reader.node(i)) ? 1 : 0;
+  }
+
+ private:
+  std::unordered_map<std::string_view, OpRow<Handler>> rows_;
+};
+
+}  // namespace ltc::plugin

@@ -1,0 +1,155 @@
+// Readers of graphs, and the table of ops.
+#include "ltc/graph.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace ltc::plugin {
+namespace {
+
+ltc_string text(const char* chars) { return {chars, std::char_traits<char>::length(chars)}; }
+
+// graph(%0: f32[2,3], %1: f64 scalar) { %2: f32[2,3] = OP(INPUTS) {ATTRS} return %2 }
+class OneNode {
+ public:
+  OneNode(uint32_t op, const char* name, std::vector<uint32_t> inputs) : inputs_(std::move(inputs)) {
+    node_ = {LTC_SIZE_TO(ltc_node, location), op, text(name), inputs_.size(), inputs_.data(), 1, &kOutput, 0, nullptr, {}};
+  }
+  OneNode& with(const char* name, ltc_attr_kind kind, const int64_t* values, size_t count = 1) {
+    ltc_attr& attr = attrs_.emplace_back();
+    attr = {LTC_SIZE_TO(ltc_attr, value), text(name), kind, count, {.ints = values}};
+    pointers_.push_back(&attr);
+    node_.attr_count = pointers_.size();
+    node_.attrs = pointers_.data();
+    return *this;
+  }
+  OneNode& with(const char* name, const double* values) {
+    with(name, LTC_ATTR_FLOAT, nullptr);
+    attrs_.back().value.floats = values;
+    return *this;
+  }
+  OneNode& with(const char* name, const ltc_string* value) {
+    with(name, LTC_ATTR_STRING, nullptr);
+    attrs_.back().value.strings = value;
+    return *this;
+  }
+  OneNode& with_flags(uint32_t flags) {
+    params_[0].flags = flags;
+    return *this;
+  }
+  const ltc_graph& get() { return graph_; }
+
+ private:
+  static constexpr uint32_t kOutput = 2;
+  static constexpr int64_t kSizes[] = {2, 3};
+  ltc_type tensor_{LTC_SIZE_TO(ltc_type, sizes), LTC_F32, 2, kSizes}, scalar_{LTC_SIZE_TO(ltc_type, sizes), LTC_F64, 0, kSizes};
+  const ltc_type* types_[3] = {&tensor_, &scalar_, &tensor_};
+  ltc_param params_[2] = {{LTC_SIZE_TO(ltc_param, alias_output), 0, 0, LTC_NONE},
+                          {LTC_SIZE_TO(ltc_param, alias_output), 1, LTC_PARAM_SCALAR, LTC_NONE}};
+  const ltc_param* param_pointers_[2] = {&params_[0], &params_[1]};
+  std::vector<uint32_t> inputs_;
+  std::deque<ltc_attr> attrs_;
+  std::vector<const ltc_attr*> pointers_;
+  ltc_node node_{};
+  const ltc_node* nodes_[1] = {&node_};
+  ltc_graph graph_{LTC_SIZE_TO(ltc_graph, outputs), nullptr, 3, types_, 2, param_pointers_, 1, nodes_, 1, &kOutput};
+};
+
+constexpr int64_t kOne = 1, kTwo = 2, kDtype = LTC_I64, kDims[] = {1, 0};
+constexpr double kHalf = 0.5;
+const ltc_string kTanh = text("tanh");
+
+TEST(GraphReader, values_and_params) {
+  OneNode made(LTC_OP_ATEN_ADD_TENSOR, "aten::add.Tensor", {0, 1, LTC_NONE});
+  const Graph graph(made.get());
+  EXPECT_FALSE(graph.is_scalar(0));
+  EXPECT_TRUE(graph.is_scalar(1));
+  EXPECT_TRUE(graph.knows_flags());
+  EXPECT_FALSE(Graph(made.with_flags(4).get()).knows_flags());
+  const Node node = graph.node(0);
+  EXPECT_EQ(node.name(), "aten::add.Tensor");
+  EXPECT_EQ(node.input(0).rank, 2u);
+  EXPECT_EQ(node.output(0).sizes[1], 3);
+  EXPECT_TRUE(node.has_input(1));
+  EXPECT_FALSE(node.has_input(2));
+  EXPECT_FALSE(node.has_input(3));
+}
+
+TEST(GraphReader, attributes_by_name_and_kind) {
+  OneNode made(0, "mine::op", {0});
+  made.with("dim", LTC_ATTR_INT, &kTwo).with("keepdim", LTC_ATTR_BOOL, &kOne).with("dims", LTC_ATTR_INTS, kDims, 2);
+  made.with("alpha", &kHalf).with("dtype", LTC_ATTR_DTYPE, &kDtype).with("approximate", &kTanh);
+  made.with("end", LTC_ATTR_NONE, nullptr, 0).with("empty", LTC_ATTR_INTS, nullptr, 0);
+  const Graph graph(made.get());
+  const Node node = graph.node(0);
+  EXPECT_EQ(node.get<int64_t>("dim"), 2);
+  EXPECT_TRUE(node.get<bool>("keepdim"));
+  EXPECT_EQ(node.get<double>("alpha"), 0.5);
+  EXPECT_EQ(node.get<double>("dim"), 2);
+  EXPECT_EQ(node.get<ltc_dtype>("dtype"), LTC_I64);
+  EXPECT_EQ(node.get<std::string_view>("approximate"), "tanh");
+  const auto dims = node.get<std::span<const int64_t>>("dims");
+  EXPECT_EQ(std::vector(dims.begin(), dims.end()), (std::vector<int64_t>{1, 0}));
+  EXPECT_TRUE(node.get<std::span<const int64_t>>("empty").empty());
+  EXPECT_EQ(node.get<int64_t>("end", 9), 9);
+  EXPECT_EQ(node.get<int64_t>("absent", 9), 9);
+  EXPECT_EQ(node.find<int64_t>("alpha"), std::nullopt);
+  EXPECT_EQ(node.find<bool>("dim"), std::nullopt);
+  try {
+    node.get<int64_t>("absent");
+    FAIL() << "an attribute that is not there was read";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.error().code, LTC_UNSUPPORTED);
+    EXPECT_EQ(failure.error().node, 0u);
+    EXPECT_NE(failure.error().message.find("absent"), std::string::npos);
+  }
+}
+
+const OpTable<int> kTable{
+    {"aten::neg", 1},
+    {"aten::add.Tensor", 2, [](const Node& node) { return node.get<double>("alpha", 0) == 1; }},
+    {"mine::op", 3, nullptr, "T:self I:dim"},
+};
+
+bool claims(const ltc_graph& graph) {
+  uint32_t cluster = 0;
+  kTable.claim(graph, &cluster);
+  return cluster == 1;
+}
+
+TEST(Ops, are_claimed_by_name_and_operands) {
+  EXPECT_TRUE(claims(OneNode(LTC_OP_ATEN_NEG, "aten::neg", {0}).get()));
+  EXPECT_FALSE(claims(OneNode(LTC_OP_ATEN_ABS, "aten::abs", {0}).get()));
+  EXPECT_FALSE(claims(OneNode(LTC_OP_ATEN_NEG, "aten::neg", {0, 0}).get()));
+  EXPECT_FALSE(claims(OneNode(LTC_OP_ATEN_NEG, "aten::neg", {0}).with("newer", LTC_ATTR_INT, &kOne).get()));
+  EXPECT_FALSE(claims(OneNode(LTC_OP_ATEN_NEG, "aten::neg", {0}).with_flags(2).get()));
+}
+
+TEST(Ops, a_row_may_refuse_a_form) {
+  const auto add = [] { return OneNode(LTC_OP_ATEN_ADD_TENSOR, "aten::add.Tensor", {0, 0}); };
+  EXPECT_TRUE(claims(add().with("alpha", LTC_ATTR_INT, &kOne).get()));
+  EXPECT_FALSE(claims(add().with("alpha", LTC_ATTR_INT, &kTwo).get()));
+}
+
+TEST(Ops, without_id_have_operands_in_their_row) {
+  EXPECT_TRUE(claims(OneNode(0, "mine::op", {0}).with("dim", LTC_ATTR_INT, &kOne).get()));
+  EXPECT_FALSE(claims(OneNode(0, "mine::op", {0}).with("dims", LTC_ATTR_INT, &kOne).get()));
+  EXPECT_FALSE(claims(OneNode(0, "aten::neg", {0}).get())) << "the row has no operands for an op without id";
+}
+
+TEST(Ops, a_row_is_found_or_its_node_is_to_blame) {
+  OneNode neg(LTC_OP_ATEN_NEG, "aten::neg", {0}), abs(LTC_OP_ATEN_ABS, "aten::abs", {0});
+  EXPECT_EQ(kTable.at(Graph(neg.get()).node(0)).handler, 1);
+  const Graph other(abs.get());
+  try {
+    kTable.at(other.node(0));
+    FAIL() << "a row was found for aten::abs";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.error().code, LTC_UNSUPPORTED);
+    EXPECT_EQ(failure.error().node, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace ltc::plugin
