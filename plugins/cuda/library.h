@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-#include "abi/failure.h"
+#include "ltc/plugin.hpp"
 
 namespace ltc::cuda {
 
-using abi::Failure;
+using plugin::Failure;
 
 inline constexpr int kOldestMajor = 12;  // of CUDA
 

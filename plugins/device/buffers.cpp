@@ -16,13 +16,13 @@ namespace ltc::device {
 namespace {
 
 void check_ranges(ltc_device* device, const ltc_transfer_args& args) {
-  abi::check_transfer(args);
+  plugin::check_transfer(args);
   const char* role = args.direction == LTC_FROM_DEVICE ? "source" : "target";
-  abi::check_range(role, args.offset_bytes, args.size_bytes, args.buffer->bytes);
+  plugin::check_range(role, args.offset_bytes, args.size_bytes, args.buffer->bytes);
   if (args.direction != LTC_ON_DEVICE) return;
   const bool is_peer = args.source->device->plugin == device->plugin && device->driver->facts().peer_copies;
   if (args.source->device != device && !is_peer) throw Failure(LTC_UNSUPPORTED, "[transfer] the source is on another device");
-  abi::check_range("source", args.source_offset_bytes, args.size_bytes, args.source->bytes);
+  plugin::check_range("source", args.source_offset_bytes, args.size_bytes, args.source->bytes);
 }
 
 EventRef write(ltc_device* device, const ltc_transfer_args& args) {

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cstring>
 
-#include "abi/failure.h"
 #include "device/compiled_plan.h"
+#include "ltc/plugin.hpp"
 
 namespace ltc::device {
 namespace {
 
-using abi::Failure;
+using plugin::Failure;
 
 constexpr uint64_t kMagic = 0x36302d6c636f2d6c;  // changes with the format
 

@@ -1,6 +1,6 @@
 // The interface that a plugin implements to use this folder: its devices.
 //
-// Where a comment names no errors, a method throws abi::Failure: DEVICE_LOST once the device is gone, else the code that fits.
+// Where a comment names no errors, a method throws plugin::Failure: DEVICE_LOST once the device is gone, else the code that fits.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "abi/failure.h"
 #include "device/compiled_plan.h"
 #include "ltc/options.hpp"
+#include "ltc/plugin.hpp"
 
 namespace ltc::device {
 
-using abi::Failure;
+using plugin::Failure;
 
 // Memory of the device: an address, or the handle of an object.
 using Memory = void*;

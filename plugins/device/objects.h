@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "abi/boundary.h"
 #include "device/driver.h"
 #include "device/faults.h"
 #include "device/pool.h"
 #include "device/staging.h"
 #include "ltc/plugin.h"
+#include "ltc/plugin.hpp"
 
 struct ltc_plugin {
   const ltc_host_api* host;
@@ -30,14 +30,14 @@ class Loss {
     const std::lock_guard guard(lock_);
     if (first_) throw Failure(*first_);
   }
-  void note(const abi::Error& error) {
+  void note(const plugin::Error& error) {
     const std::lock_guard guard(lock_);
     if (error.code == LTC_DEVICE_LOST && !first_) first_ = error;
   }
 
  private:
   mutable std::mutex lock_;
-  std::optional<abi::Error> first_;
+  std::optional<plugin::Error> first_;
 };
 
 }  // namespace ltc::device

@@ -11,21 +11,21 @@
 namespace ltc::device {
 namespace {
 
-using abi::borrowed;
-using abi::guarded;
+using plugin::borrowed;
+using plugin::destroy;
+using plugin::guarded;
+using plugin::slot;
 
 // For what needs the device to work.
 template <typename Body>
-ltc_status* on_device(ltc_device* device, Body&& body) {
-  return guarded(device->plugin->host, [&] {
-    device->loss.check();
-    try {
-      body();
-    } catch (const Failure& failure) {
-      device->loss.note(failure.error());
-      throw;
-    }
-  });
+void on_device(ltc_device* device, Body&& body) {
+  device->loss.check();
+  try {
+    body();
+  } catch (const Failure& failure) {
+    device->loss.note(failure.error());
+    throw;
+  }
 }
 
 const Platform& platform_of(ltc_plugin* plugin) {
@@ -44,7 +44,7 @@ ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
     info->why_no_device = borrowed(platform.why_no_device());
     info->device_count = static_cast<uint32_t>(platform.device_count());
     info->sanitizers = 0;
-    info->licence = abi::literal("Apache-2.0");
+    info->licence = plugin::literal("Apache-2.0");
     plugin->options.list(*info);
   });
 }
@@ -68,16 +68,12 @@ ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_dev
   });
 }
 
-void device_close(ltc_device* device) { delete device; }
-
-ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
-  return on_device(device, [&] { *buffer = create_buffer(device, type_of(*args->type)); });
+void buffer_create(ltc_device* device, const ltc_buffer_args& args, ltc_buffer*& buffer) {
+  on_device(device, [&] { buffer = create_buffer(device, type_of(*args.type)); });
 }
 
-void buffer_destroy(ltc_buffer* buffer) { destroy_buffer(buffer); }
-
-ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
-  return on_device(device, [&] { transfer(device, *args, done); });
+void transfer_bytes(ltc_device* device, const ltc_transfer_args& args, ltc_event** done) {
+  on_device(device, [&] { transfer(device, args, done); });
 }
 
 // Bits of flags and kinds that are not known are never ignored.
@@ -86,16 +82,14 @@ bool knows(const ltc_graph& graph) {
                      [](const ltc_param* param) { return (param->flags & ~uint32_t{LTC_PARAM_SCALAR}) == 0; });
 }
 
-ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
-  return guarded(device->plugin->host, [&] {
-    const ltc_graph& graph = *args->graph;
-    const auto scalars = kernels::scalar_params(graph);
-    const bool known = knows(graph);
-    const kernels::Extras& extras = device->driver->lowering().options.extras;
-    for (size_t i = 0; i < graph.node_count; ++i) {
-      cluster[i] = known && kernels::can_compute(graph, scalars, *graph.nodes[i], extras);
-    }
-  });
+void claims(ltc_device* device, const ltc_claims_args& args, uint32_t* cluster) {
+  const ltc_graph& graph = *args.graph;
+  const auto scalars = kernels::scalar_params(graph);
+  const bool known = knows(graph);
+  const kernels::Extras& extras = device->driver->lowering().options.extras;
+  for (size_t i = 0; i < graph.node_count; ++i) {
+    cluster[i] = known && kernels::can_compute(graph, scalars, *graph.nodes[i], extras);
+  }
 }
 
 // How products may round; nothing where the host does not say.
@@ -104,31 +98,27 @@ uint32_t allowed_by(const ltc_extension* ext) {
   return precision ? precision->allowed : 0;
 }
 
-ltc_status* lower(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
-  return guarded(device->plugin->host, [&] {
-    const ltc_graph& graph = *args->graph;
-    const auto scalars = kernels::scalar_params(graph);
-    const Lowering& lowering = device->driver->lowering();
-    for (size_t i = 0; i < graph.node_count; ++i) {
-      if (knows(graph) && kernels::can_compute(graph, scalars, *graph.nodes[i], lowering.options.extras)) continue;
-      const ltc_string& name = graph.nodes[i]->name;
-      throw Failure(LTC_UNSUPPORTED, "not in the table of ops in this form: " + std::string(name.data, name.size),
-                    static_cast<uint32_t>(i));
-    }
-    if (!knows(graph)) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
-    kernels::Options options = lowering.options;
-    const uint32_t allowed = allowed_by(args->ext);
-    options.rounding = {.products_in_tf32 = (allowed & LTC_PRODUCTS_IN_TF32) != 0,
-                        .convolutions_in_tf32 = (allowed & LTC_CONVOLUTIONS_IN_TF32) != 0,
-                        .sums_in_f16 = (allowed & LTC_PARTIAL_SUMS_IN_F16) != 0,
-                        .sums_in_bf16 = (allowed & LTC_PARTIAL_SUMS_IN_BF16) != 0};
-    const kernels::Plan plan = kernels::make_plan(graph, options);
-    auto compiled_plan = std::make_shared<const CompiledPlan>(compile_plan(plan, lowering));
-    *program = new ltc_program{device, compiled_plan, plan.fusion.text(plan.graph) + compiled_plan->text()};
-  });
+void lower(ltc_device* device, const ltc_lower_args& args, ltc_program*& program) {
+  const ltc_graph& graph = *args.graph;
+  const auto scalars = kernels::scalar_params(graph);
+  const Lowering& lowering = device->driver->lowering();
+  for (size_t i = 0; i < graph.node_count; ++i) {
+    if (knows(graph) && kernels::can_compute(graph, scalars, *graph.nodes[i], lowering.options.extras)) continue;
+    const ltc_string& name = graph.nodes[i]->name;
+    throw Failure(LTC_UNSUPPORTED, "not in the table of ops in this form: " + std::string(name.data, name.size),
+                  static_cast<uint32_t>(i));
+  }
+  if (!knows(graph)) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
+  kernels::Options options = lowering.options;
+  const uint32_t allowed = allowed_by(args.ext);
+  options.rounding = {.products_in_tf32 = (allowed & LTC_PRODUCTS_IN_TF32) != 0,
+                      .convolutions_in_tf32 = (allowed & LTC_CONVOLUTIONS_IN_TF32) != 0,
+                      .sums_in_f16 = (allowed & LTC_PARTIAL_SUMS_IN_F16) != 0,
+                      .sums_in_bf16 = (allowed & LTC_PARTIAL_SUMS_IN_BF16) != 0};
+  const kernels::Plan plan = kernels::make_plan(graph, options);
+  auto compiled_plan = std::make_shared<const CompiledPlan>(compile_plan(plan, lowering));
+  program = new ltc_program{device, compiled_plan, plan.fusion.text(plan.graph) + compiled_plan->text()};
 }
-
-void program_destroy(ltc_program* program) { delete program; }
 
 ltc_executable* make_executable(ltc_device* device, std::shared_ptr<const CompiledPlan> compiled_plan,
                                 std::span<const std::string> binaries) {
@@ -143,76 +133,66 @@ ltc_executable* make_executable(ltc_device* device, std::shared_ptr<const Compil
   return made.release();
 }
 
-ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
-  return on_device(device, [&] { *executable = make_executable(device, args->program->compiled_plan, {}); });
+void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& executable) {
+  on_device(device, [&] { executable = make_executable(device, args.program->compiled_plan, {}); });
 }
 
-void executable_destroy(ltc_executable* executable) { delete executable; }
-
-ltc_status* run(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
-  return on_device(device, [&] { execute(device, *args, outputs, done); });
+void run(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done) {
+  on_device(device, [&] { execute(device, args, outputs, done); });
 }
 
-ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
-  return on_device(event->device, [&] { wait(*event, timeout_ns, *finished); });
+void event_wait(ltc_event* event, uint64_t timeout_ns, bool& finished) {
+  on_device(event->device, [&] { wait(*event, timeout_ns, finished); });
 }
-
-void event_destroy(ltc_event* event) { delete event; }
-
-void plugin_close(ltc_plugin* plugin) { delete plugin; }
 
 // A sink that wants no more is no error.
-ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
-  return guarded(program->device->plugin->host, [&] { sink->write(sink->context, program->text.data(), program->text.size()); });
+void program_text(const ltc_program* program, const ltc_sink& sink) {
+  sink.write(sink.context, program->text.data(), program->text.size());
 }
 
-ltc_status* executable_save(const ltc_executable* executable, const ltc_sink* sink) {
-  const ltc_device& device = *executable->device;
-  return guarded(device.plugin->host, [&] {
-    const std::string bytes =
-        write_compiled_plan(*executable->compiled_plan, executable->loaded_plan->binaries(), device.driver->facts().fingerprint);
-    sink->write(sink->context, bytes.data(), bytes.size());
-  });
+void executable_save(const ltc_executable* executable, const ltc_sink& sink) {
+  const std::string& fingerprint = executable->device->driver->facts().fingerprint;
+  const std::string bytes = write_compiled_plan(*executable->compiled_plan, executable->loaded_plan->binaries(), fingerprint);
+  sink.write(sink.context, bytes.data(), bytes.size());
 }
 
-ltc_status* executable_load(ltc_device* device, const ltc_load_args* args, ltc_executable** executable) {
-  return on_device(device, [&] {
+void executable_load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable) {
+  on_device(device, [&] {
     std::vector<std::string> binaries;
-    const std::span bytes(static_cast<const char*>(args->data), args->size);
+    const std::span bytes(static_cast<const char*>(args.data), args.size);
     CompiledPlan compiled_plan = read_compiled_plan(bytes, binaries, device->driver->facts().fingerprint);
-    *executable = make_executable(device, std::make_shared<const CompiledPlan>(std::move(compiled_plan)), binaries);
+    executable = make_executable(device, std::make_shared<const CompiledPlan>(std::move(compiled_plan)), binaries);
   });
 }
 
-ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
+void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
   const auto [in_use, peak, cached] = device->pool.statistics();
-  stats->in_use_bytes = in_use;
-  stats->peak_bytes = peak;
-  stats->limit_bytes = device->driver->facts().memory_bytes;
-  return nullptr;
+  stats.in_use_bytes = in_use;
+  stats.peak_bytes = peak;
+  stats.limit_bytes = device->driver->facts().memory_bytes;
 }
 
 const ltc_plugin_api kApi = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
     .describe = describe,
     .device_open = device_open,
-    .device_close = device_close,
-    .buffer_create = buffer_create,
-    .buffer_destroy = buffer_destroy,
-    .transfer = transfer_bytes,
-    .claims = claims,
-    .lower = lower,
-    .program_destroy = program_destroy,
-    .compile = compile,
-    .executable_destroy = executable_destroy,
-    .execute = run,
-    .event_wait = event_wait,
-    .event_destroy = event_destroy,
-    .plugin_close = plugin_close,
-    .program_text = program_text,
-    .executable_save = executable_save,
-    .executable_load = executable_load,
-    .memory_stats = memory_stats,
+    .device_close = destroy<ltc_device>,
+    .buffer_create = slot<buffer_create>,
+    .buffer_destroy = destroy_buffer,
+    .transfer = slot<transfer_bytes>,
+    .claims = slot<claims>,
+    .lower = slot<lower>,
+    .program_destroy = destroy<ltc_program>,
+    .compile = slot<compile>,
+    .executable_destroy = destroy<ltc_executable>,
+    .execute = slot<run>,
+    .event_wait = slot<event_wait>,
+    .event_destroy = destroy<ltc_event>,
+    .plugin_close = destroy<ltc_plugin>,
+    .program_text = slot<program_text>,
+    .executable_save = slot<executable_save>,
+    .executable_load = slot<executable_load>,
+    .memory_stats = slot<memory_stats>,
 };
 
 const ltc_extension kPrecision{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, nullptr};

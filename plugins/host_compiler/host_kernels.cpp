@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-#include "abi/failure.h"
+#include "ltc/plugin.hpp"
 
 namespace ltc::host_compiler {
 
@@ -35,11 +35,11 @@ fs::path own_folder() {
 // Throws what is wrong with it.
 Library load_library(const fs::path& path) {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: kernels are in it
-  if (!handle) throw abi::Failure(LTC_INTERNAL, dlerror());
+  if (!handle) throw plugin::Failure(LTC_INTERNAL, dlerror());
   Library library;
 #define X(name)                                                                              \
   library.name = reinterpret_cast<decltype(&ltc_hc_##name)>(dlsym(handle, "ltc_hc_" #name)); \
-  if (!library.name) throw abi::Failure(LTC_INTERNAL, path.string() + " has no ltc_hc_" #name);
+  if (!library.name) throw plugin::Failure(LTC_INTERNAL, path.string() + " has no ltc_hc_" #name);
   LTC_HC_FUNCTIONS(X)
 #undef X
   return library;
@@ -52,12 +52,10 @@ const Library& library() {
     for (const fs::path& path : {folder / kFile, folder.parent_path() / kFile}) {
       if (fs::exists(path)) return load_library(path);
     }
-    throw abi::Failure(LTC_NOT_FOUND, std::string("there is no ") + kFile + " in " + folder.string() + " or above");
+    throw plugin::Failure(LTC_NOT_FOUND, std::string("there is no ") + kFile + " in " + folder.string() + " or above");
   }();
   return opened;
 }
-
-ltc_string view(const std::string& text) { return {text.data(), text.size()}; }
 
 ltc_hc_sink sink_to(std::string& text) {
   return {&text, [](void* context, const char* data, size_t size) { static_cast<std::string*>(context)->assign(data, size); }};
@@ -110,7 +108,7 @@ void HostKernels::request(std::span<const std::shared_ptr<HostModule>> modules) 
   if (mode_ != CompileMode::kSync) return;
   changed_.wait(lock, [&] { return are(State::kDone); });
   for (const auto& module : modules) {
-    if (!module->error_.empty()) throw abi::Failure(LTC_INTERNAL, module->error_);
+    if (!module->error_.empty()) throw plugin::Failure(LTC_INTERNAL, module->error_);
   }
 }
 
@@ -129,7 +127,7 @@ void HostKernels::add_thread() {
   } catch (const std::system_error& error) {
     if (!threads_.empty()) return;
     const std::string message = std::string("there is no thread to compile kernels: ") + error.what();
-    if (mode_ == CompileMode::kSync) throw abi::Failure(LTC_RESOURCE_EXHAUSTED, message);
+    if (mode_ == CompileMode::kSync) throw plugin::Failure(LTC_RESOURCE_EXHAUSTED, message);
     log(LTC_LOG_WARN, message);
   }
 }
@@ -164,7 +162,7 @@ void HostKernels::open() {
     library_ = &library();
     library_->describe(cpu_.c_str(), sink_to(target_));
   } catch (...) {
-    log(LTC_LOG_INFO, "fused kernels are interpreted, not compiled: " + abi::current_error().message);
+    log(LTC_LOG_INFO, "fused kernels are interpreted, not compiled: " + plugin::current_error().message);
   }
 }
 
@@ -175,39 +173,33 @@ void HostKernels::make(HostModule& module) noexcept {
     std::string why;
     module.library_ = library_;
     module.module_ = library_->load(object.data(), object.size(), sink_to(why));
-    if (!module.module_) throw abi::Failure(LTC_INTERNAL, "compiled kernels cannot be loaded: " + why);
+    if (!module.module_) throw plugin::Failure(LTC_INTERNAL, "compiled kernels cannot be loaded: " + why);
     for (size_t i = 0; i < module.functions_.size(); ++i) module.functions_[i] = find(module, i);
     module.is_ready_.store(true, std::memory_order_release);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - module.requested_at_;
     log(LTC_LOG_DEBUG, "host kernels, " + std::to_string(module.functions_.size()) + " of them, are ready after " +
                            std::to_string(took.count()) + " ms");
   } catch (...) {
-    module.error_ = abi::current_error().message;
+    module.error_ = plugin::current_error().message;
   }
 }
 
 HostModule::Function HostKernels::find(const HostModule& module, size_t kernel) const {
   const std::string name = "ltc_kernel_" + std::to_string(kernel);
   void* const function = library_->find(module.module_, name.c_str());
-  if (!function) throw abi::Failure(LTC_INTERNAL, "compiled kernels have no function " + name + ", or lack what they call");
+  if (!function) throw plugin::Failure(LTC_INTERNAL, "compiled kernels have no function " + name + ", or lack what they call");
   return reinterpret_cast<HostModule::Function>(function);
 }
 
 std::string HostKernels::object_of(const std::string& source) {
-  const std::string key = target_ + "\n" + source, about = "host kernels, " + std::to_string(source.size()) + " bytes of source";
-  std::string object, why;
-  const ltc_sink found{&object, [](void* context, const void* data, size_t size) {
-                         static_cast<std::string*>(context)->append(static_cast<const char*>(data), size);
-                         return true;
-                       }};
-  const ltc_string name = view(key);
-  if (host_->cache_find(host_->host, &name, &found)) return object;
-  if (!library_->compile(source.c_str(), cpu_.c_str(), sink_to(object), sink_to(why))) {
-    throw abi::Failure(LTC_INTERNAL, "kernels do not compile: " + why + "\n" + source);
-  }
-  const ltc_string line = view(about), bytes = view(object);
-  host_->cache_insert(host_->host, &name, &line, &bytes);
-  return object;
+  const std::string about = "host kernels, " + std::to_string(source.size()) + " bytes of source";
+  return plugin::find_or_make(host_, target_ + "\n" + source, about, [&] {
+    std::string object, why;
+    if (!library_->compile(source.c_str(), cpu_.c_str(), sink_to(object), sink_to(why))) {
+      throw plugin::Failure(LTC_INTERNAL, "kernels do not compile: " + why + "\n" + source);
+    }
+    return object;
+  });
 }
 
 }  // namespace ltc::host_compiler

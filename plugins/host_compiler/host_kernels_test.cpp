@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "abi/failure.h"
 #include "core/testing/refused_threads.h"
+#include "ltc/plugin.hpp"
 
 namespace ltc::host_compiler {
 namespace {
@@ -110,14 +110,14 @@ TEST(HostKernels, a_foreign_object_is_an_error_and_no_crash) {
   };
   run();
   for (auto& [key, value] : host.cache) value = "no object";
-  EXPECT_THROW(run(), abi::Failure);
+  EXPECT_THROW(run(), plugin::Failure);
 }
 
 TEST(HostKernels, what_does_not_compile_is_said_with_the_line) {
   Host host;
   HostKernels kernels(&host.api, "native", CompileMode::kSync);
   const auto module = kernels.module("extern \"C\" void ltc_kernel_0(void* const*, long, long) { no_such_thing(); }", 1);
-  EXPECT_THROW(request(kernels, module), abi::Failure);
+  EXPECT_THROW(request(kernels, module), plugin::Failure);
   EXPECT_EQ(module->function(0), nullptr);
   ASSERT_EQ(host.errors.size(), 1u);
   EXPECT_NE(host.errors[0].find("no_such_thing"), std::string::npos) << host.errors[0];
@@ -138,7 +138,7 @@ TEST(HostKernels, kernels_of_one_source_are_ready_together) {
   module->function(1)(args, 0, 2);
   EXPECT_EQ(x, (std::vector<float>{0.5, 2, 6}));
   EXPECT_EQ(host.cache.size(), 1u);
-  EXPECT_THROW(request(kernels, kernels.module(kDoubles, 2)), abi::Failure);
+  EXPECT_THROW(request(kernels, kernels.module(kDoubles, 2)), plugin::Failure);
 }
 
 // A function that is called often is not copied to each place; what it does is the same.
@@ -178,7 +178,7 @@ TEST(HostKernels, one_of_several_that_does_not_compile_does_not_keep_the_others)
   Host host;
   HostKernels kernels(&host.api, "native", CompileMode::kSync);
   const std::shared_ptr<HostModule> modules[] = {kernels.module("no source", 1), kernels.module(kDoubles, 1)};
-  EXPECT_THROW(kernels.request(modules), abi::Failure);
+  EXPECT_THROW(kernels.request(modules), plugin::Failure);
   EXPECT_EQ(run(*modules[1]), (std::vector<float>{1, 4, 6}));
 }
 
@@ -188,8 +188,8 @@ TEST(HostKernels, without_a_thread_nobody_waits_for_ever) {
   HostKernels waiting(&host.api, "native", CompileMode::kSync), background(&host.api, "native", CompileMode::kAsync);
   const auto module = waiting.module(kDoubles, 1), later = background.module(kDoubles, 1);
   threads_left = 0;
-  EXPECT_THROW(request(waiting, module), abi::Failure);
-  EXPECT_THROW(request(waiting, module), abi::Failure);
+  EXPECT_THROW(request(waiting, module), plugin::Failure);
+  EXPECT_THROW(request(waiting, module), plugin::Failure);
   request(background, later);  // is interpreted meanwhile
   threads_left = testing::kAnyThreads;
   request(waiting, module);

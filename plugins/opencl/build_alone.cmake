@@ -4,7 +4,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/../../sdk/tests/run.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 run(${CMAKE_COMMAND} --install ${BUILD} --component sdk --prefix ${WORK}/sdk)
-file(COPY ${PLUGINS}/abi ${PLUGINS}/kernels ${PLUGINS}/device ${PLUGINS}/opencl DESTINATION ${WORK}/source)
+file(COPY ${PLUGINS}/build.cmake ${PLUGINS}/kernels ${PLUGINS}/device ${PLUGINS}/opencl DESTINATION ${WORK}/source)
 set(ENV{CMAKE_CXX_COMPILER_LAUNCHER} "${LAUNCHER}")  # a list, which an argument would take apart
 run(${CMAKE_COMMAND} -S ${WORK}/source/opencl -B ${WORK}/build -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${WORK}/sdk)
 run(${CMAKE_COMMAND} --build ${WORK}/build --parallel 2)

@@ -4,11 +4,11 @@
 
 #include <string>
 
-#include "abi/failure.h"
+#include "ltc/plugin.hpp"
 
 namespace ltc::opencl {
 
-using abi::Failure;
+using plugin::Failure;
 
 // "CL_OUT_OF_RESOURCES".
 std::string error_name(cl_int error);

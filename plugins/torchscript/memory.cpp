@@ -24,7 +24,7 @@ const at::Tensor& contents(const ltc_buffer* buffer, const char* role) {
 }
 
 void check_range(const char* role, const at::Tensor& tensor, const ltc_transfer_args& args, uint64_t offset) {
-  abi::check_range(role, offset, args.size_bytes, tensor.nbytes());
+  plugin::check_range(role, offset, args.size_bytes, tensor.nbytes());
 }
 
 struct Bytes {
@@ -106,7 +106,7 @@ ltc_buffer* create_buffer(ltc_device* device, const ltc_buffer_args& args) {
 }
 
 void transfer(ltc_device* device, const ltc_transfer_args& args) {
-  abi::check_transfer(args);
+  plugin::check_transfer(args);
   c10::InferenceMode inference;
   const OnQueue on(device->queue);
   switch (args.direction) {

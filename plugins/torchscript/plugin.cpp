@@ -101,7 +101,8 @@ void deliver(ltc_device* device, std::optional<Error> error, ltc_event** done) {
 
 namespace {
 
-using abi::literal;
+using plugin::destroy;
+using plugin::literal;
 
 // libtorch can ask and wait, but not wait for some time only.
 bool is_over_within(const c10::Event& fence, uint64_t timeout_ns) {
@@ -157,77 +158,57 @@ void device_close(ltc_device* device) {
   delete device;
 }
 
-ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
-  return guarded(device->plugin->host, [&] { *buffer = create_buffer(device, *args); });
+void buffer_create(ltc_device* device, const ltc_buffer_args& args, ltc_buffer*& buffer) { buffer = create_buffer(device, args); }
+
+void transfer_bytes(ltc_device* device, const ltc_transfer_args& args, ltc_event** done) {
+  transfer(device, args);
+  deliver(device, std::nullopt, done);
 }
 
-void buffer_destroy(ltc_buffer* buffer) { delete buffer; }
+void claims(ltc_device* device, const ltc_claims_args& args, uint32_t* cluster) {
+  claim(*args.graph, device->queue.device(), cluster);
+}
 
-ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
-  return guarded(device->plugin->host, [&] {
-    transfer(device, *args);
-    deliver(device, std::nullopt, done);
+// What libtorch refuses is unsupported, such as a tensor of more dims than a jit graph has.
+template <typename Body>
+void or_unsupported(const Body& body) {
+  try {
+    body();
+  } catch (const c10::Error& refusal) {
+    throw Failure(LTC_UNSUPPORTED, refusal.what_without_backtrace());
+  }
+}
+
+void lower_graph(ltc_device* device, const ltc_lower_args& args, ltc_program*& program) {
+  or_unsupported([&] { program = new ltc_program(device->plugin->host, lower(*args.graph, device->queue.device())); });
+}
+
+void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& executable) {
+  or_unsupported([&] {
+    executable = args.program->with(args.effort > 0,
+                                    [&](const Program& program) { return new ltc_executable(program, device->plugin->kernels); });
   });
 }
 
-ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
-  return guarded(device->plugin->host, [&] { claim(*args->graph, device->queue.device(), cluster); });
+void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done) {
+  deliver(device, submit(device, args.executable->executable, args, outputs), done);
 }
 
-ltc_status* lower_graph(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
-  return guarded(device->plugin->host, [&] {
-    try {
-      *program = new ltc_program(device->plugin->host, lower(*args->graph, device->queue.device()));
-    } catch (const c10::Error& refusal) {  // such as a tensor of more dims than a jit graph has
-      throw Failure(LTC_UNSUPPORTED, refusal.what_without_backtrace());
-    }
-  });
+void event_wait(ltc_event* event, uint64_t timeout_ns, bool& finished) {
+  finished = true;  // as it is with an error too
+  if (event->fence && !(finished = is_over_within(*event->fence, timeout_ns))) return;
+  if (event->error) throw Failure(*event->error);
 }
-
-void program_destroy(ltc_program* program) { delete program; }
-
-ltc_status* compile(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
-  return guarded(device->plugin->host, [&] {
-    try {
-      *executable = args->program->with(
-          args->effort > 0, [&](const Program& program) { return new ltc_executable(program, device->plugin->kernels); });
-    } catch (const c10::Error& refusal) {  // such as a tensor of more dims than a jit graph has
-      throw Failure(LTC_UNSUPPORTED, refusal.what_without_backtrace());
-    }
-  });
-}
-
-void executable_destroy(ltc_executable* executable) { delete executable; }
-
-ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
-  return guarded(device->plugin->host,
-                 [&] { deliver(device, submit(device, args->executable->executable, *args, outputs), done); });
-}
-
-ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
-  *finished = true;  // as it is with an error too
-  return guarded(event->host, [&] {
-    if (event->fence && !(*finished = is_over_within(*event->fence, timeout_ns))) return;
-    if (event->error) throw Failure(*event->error);
-  });
-}
-
-void event_destroy(ltc_event* event) { delete event; }
-
-void plugin_close(ltc_plugin* plugin) { delete plugin; }
 
 // A sink that wants no more is no error.
-ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
-  return guarded(program->host, [&] {
-    const std::string printed = program->with(true, [](const Program& it) { return it.graph->toString() + clusters_text(it); });
-    sink->write(sink->context, printed.data(), printed.size());
-  });
+void program_text(const ltc_program* program, const ltc_sink& sink) {
+  const std::string printed = program->with(true, [](const Program& it) { return it.graph->toString() + clusters_text(it); });
+  sink.write(sink.context, printed.data(), printed.size());
 }
 
-ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
-  stats->in_use_bytes = device->memory.in_use();
-  stats->peak_bytes = device->memory.peak();
-  return nullptr;
+void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
+  stats.in_use_bytes = device->memory.in_use();
+  stats.peak_bytes = device->memory.peak();
 }
 
 const ltc_plugin_api kApi = {
@@ -235,20 +216,20 @@ const ltc_plugin_api kApi = {
     .describe = describe,
     .device_open = device_open,
     .device_close = device_close,
-    .buffer_create = buffer_create,
-    .buffer_destroy = buffer_destroy,
-    .transfer = transfer_bytes,
-    .claims = claims,
-    .lower = lower_graph,
-    .program_destroy = program_destroy,
-    .compile = compile,
-    .executable_destroy = executable_destroy,
-    .execute = execute,
-    .event_wait = event_wait,
-    .event_destroy = event_destroy,
-    .plugin_close = plugin_close,
-    .program_text = program_text,
-    .memory_stats = memory_stats,
+    .buffer_create = slot<buffer_create>,
+    .buffer_destroy = destroy<ltc_buffer>,
+    .transfer = slot<transfer_bytes>,
+    .claims = slot<claims>,
+    .lower = slot<lower_graph>,
+    .program_destroy = destroy<ltc_program>,
+    .compile = slot<compile>,
+    .executable_destroy = destroy<ltc_executable>,
+    .execute = slot<execute>,
+    .event_wait = slot<event_wait>,
+    .event_destroy = destroy<ltc_event>,
+    .plugin_close = destroy<ltc_plugin>,
+    .program_text = slot<program_text>,
+    .memory_stats = slot<memory_stats>,
 };
 
 bool enter(ltc_entry_args* args) {

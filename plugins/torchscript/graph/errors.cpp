@@ -28,7 +28,7 @@ Error translate_current() {
   } catch (const c10::Error& error) {
     return {code_of_plain_error(error.what_without_backtrace()), LTC_NONE, error.what_without_backtrace()};
   } catch (...) {
-    return abi::current_error();
+    return plugin::current_error();
   }
 }
 

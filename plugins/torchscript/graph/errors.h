@@ -2,22 +2,25 @@
 #pragma once
 #include <utility>
 
-#include "abi/boundary.h"
+#include "ltc/plugin.hpp"
 
 namespace ltc::torchscript {
 
-using abi::check_count;
-using abi::Error;
-using abi::Failure;
-using abi::make_status;
+using plugin::check_count;
+using plugin::Error;
+using plugin::Failure;
+using plugin::make_status;
 
-// As abi::current_error, and it knows the exceptions of c10.
+// As plugin::current_error, and it knows the exceptions of c10.
 Error current_error() noexcept;
 
-// Runs the body of a C function: nothing escapes, NULL is success.
+// As those of ltc/plugin.hpp, with these exceptions.
 template <typename Body>
 ltc_status* guarded(const ltc_host_api* host, Body&& body) noexcept {
-  return abi::guarded(host, std::forward<Body>(body), current_error);
+  return plugin::guarded(host, std::forward<Body>(body), current_error);
 }
+
+template <auto function>
+inline constexpr auto slot = plugin::slot<function, current_error>;
 
 }  // namespace ltc::torchscript
