@@ -92,7 +92,7 @@ void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outp
   const auto run = [plan, scalars, memory] { plan->run(memory); };
   const std::span donated(args.donate, args.donate ? args.input_count : 0);
   if (std::ranges::count(donated, 1) > 0) {
-    device->queue.wait_for(run);  // one that fails consumes nothing
+    device->queue.run(run);  // one that fails consumes nothing
   } else {
     done = device->queue.submit(run);
   }

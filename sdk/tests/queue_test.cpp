@@ -93,11 +93,11 @@ TEST_F(Queue, work_of_nobody_logs_its_error) {
   EXPECT_EQ(host.errors, std::vector<std::string>{"lost"});
 }
 
-TEST_F(Queue, wait_for_throws_the_error) {
+TEST_F(Queue, a_run_throws_its_error) {
   bool ran = false;
-  queue.wait_for([&] { ran = true; });
+  queue.run([&] { ran = true; });
   EXPECT_TRUE(ran);
-  EXPECT_THROW(queue.wait_for([] { throw Failure(LTC_OUT_OF_RANGE, "index"); }), Failure);
+  EXPECT_THROW(queue.run([] { throw Failure(LTC_OUT_OF_RANGE, "index"); }), Failure);
   EXPECT_TRUE(host.errors.empty());
 }
 

@@ -117,7 +117,7 @@ struct OpRow {
   const char* operands = nullptr;        // of an op without id, for ltc_node_matches
 };
 
-// The ops that a plugin computes.
+// The ops that a plugin computes, one row per name.
 template <typename Handler>
 class OpTable {
  public:

@@ -23,7 +23,7 @@ class WorkQueue {
   using Work = std::function<void()>;
 
   explicit WorkQueue(const ltc_host_api* host, Translate translate = current_error)
-      : host_(host), translate_(translate), thread_([this] { run(); }) {}
+      : host_(host), translate_(translate), thread_([this] { work_off(); }) {}
   // Runs all that is left.
   ~WorkQueue() {
     {
@@ -46,7 +46,7 @@ class WorkQueue {
   }
   // Runs the work behind all that was submitted before, and throws what it throws. A run with donated inputs that may fail
   // had better come here: it then answers with an error before anything is consumed.
-  void wait_for(Work work) {
+  void run(Work work) {
     const auto entry = std::make_shared<Entry>(Entry{std::move(work)});
     push(entry);
     (void)wait(*entry, LTC_FOREVER);
@@ -82,7 +82,7 @@ class WorkQueue {
     changed_.notify_all();
   }
 
-  // Whether it is done within the time. The first look at the clock is behind the first look at the entry.
+  // Whether it is done within the time.
   bool wait(const Entry& entry, uint64_t timeout_ns) {
     const auto is_done = [&] { return entry.is_done; };
     constexpr uint64_t kYear = 365ull * 24 * 3600 * 1'000'000'000;  // no clock overflows, and nobody notices
@@ -90,7 +90,7 @@ class WorkQueue {
     return changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns < kYear ? timeout_ns : kYear), is_done);
   }
 
-  void run() {
+  void work_off() {
     std::unique_lock lock(mutex_);
     while (true) {
       changed_.wait(lock, [this] { return stopping_ || !entries_.empty(); });
@@ -98,7 +98,7 @@ class WorkQueue {
       const EntryRef entry = std::move(entries_.front());
       entries_.pop_front();
       lock.unlock();
-      std::optional<Error> error = run(*entry);
+      std::optional<Error> error = perform(*entry);
       lock.lock();
       entry->error = std::move(error);
       entry->is_done = true;
@@ -106,7 +106,7 @@ class WorkQueue {
     }
   }
   // What the work holds ends with it.
-  std::optional<Error> run(Entry& entry) noexcept {
+  std::optional<Error> perform(Entry& entry) noexcept {
     std::optional<Error> error;
     try {
       std::exchange(entry.work, nullptr)();
