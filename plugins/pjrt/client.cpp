@@ -1,0 +1,85 @@
+// What a library says of itself and of its devices.
+#include <unistd.h>
+#include <filesystem>
+#include <fstream>
+
+#include "pjrt/objects.h"
+
+namespace ltc::pjrt {
+namespace {
+
+// The instructions that this processor has. Programs for the host's processor are compiled for them.
+std::string host_processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("flags") || line.starts_with("Features")) return std::to_string(std::hash<std::string>()(line));
+  }
+  return "unknown";
+}
+
+// The file, told apart from others of its name.
+std::string identity(const std::string& path) {
+  std::error_code ignored;
+  return path + " " + std::to_string(std::filesystem::file_size(path, ignored)) + " " +
+         std::to_string(std::filesystem::last_write_time(path, ignored).time_since_epoch().count());
+}
+
+uint64_t memory_of(const Library& library, PJRT_Device* device, bool is_host) {
+  auto args = PJRT_ARGS(Device_MemoryStats);
+  args.device = device;
+  PJRT_Error* error = library.api().PJRT_Device_MemoryStats(&args);
+  if (error) (void)library.take(error);
+  if (!error && args.bytes_limit_is_set && args.bytes_limit > 0) return static_cast<uint64_t>(args.bytes_limit);
+  return is_host ? static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)) : 0;
+}
+
+}  // namespace
+
+Client::Client(std::string path) : library(std::move(path)) {
+  auto create = PJRT_ARGS(Client_Create);
+  PJRT_CALL(library, Client_Create, create);
+  client = create.client;
+  auto platform = PJRT_ARGS(Client_PlatformName);
+  auto version = PJRT_ARGS(Client_PlatformVersion);
+  auto list = PJRT_ARGS(Client_AddressableDevices);
+  platform.client = version.client = list.client = client;
+  PJRT_CALL(library, Client_PlatformName, platform);
+  PJRT_CALL(library, Client_PlatformVersion, version);
+  PJRT_CALL(library, Client_AddressableDevices, list);
+  const std::string platform_name(platform.platform_name, platform.platform_name_size);
+  const bool is_host = platform_name == "cpu";
+  const std::string common = "pjrt 1 " + library.version() + " " + identity(library.path()) + " " + platform_name + " " +
+                             std::string(version.platform_version, version.platform_version_size) + " " +
+                             (is_host ? host_processor() : "");
+  for (size_t i = 0; i < list.num_addressable_devices; ++i) {
+    auto get = PJRT_ARGS(Device_GetDescription);
+    get.device = list.addressable_devices[i];
+    PJRT_CALL(library, Device_GetDescription, get);
+    auto kind = PJRT_ARGS(DeviceDescription_Kind);
+    auto id = PJRT_ARGS(DeviceDescription_Id);
+    kind.device_description = id.device_description = get.device_description;
+    PJRT_CALL(library, DeviceDescription_Kind, kind);
+    PJRT_CALL(library, DeviceDescription_Id, id);
+    const std::string name(kind.device_kind, kind.device_kind_size);
+    devices.push_back({get.device, id.id, "PJRT " + name, common + " " + name + " " + std::to_string(id.id),
+                       memory_of(library, get.device, is_host), is_host});
+  }
+}
+
+Client::~Client() {
+  auto args = PJRT_ARGS(Client_Destroy);
+  args.client = client;
+  if (PJRT_Error* error = library.api().PJRT_Client_Destroy(&args)) (void)library.take(error);
+}
+
+void await(const Library& library, PJRT_Event* event) {
+  if (!event) return;
+  auto wait = PJRT_ARGS(Event_Await);
+  auto destroy = PJRT_ARGS(Event_Destroy);
+  wait.event = destroy.event = event;
+  PJRT_Error* error = library.api().PJRT_Event_Await(&wait);
+  PJRT_CALL(library, Event_Destroy, destroy);
+  library.check(error);
+}
+
+}  // namespace ltc::pjrt

@@ -1,0 +1,109 @@
+// The ABI's objects, and the functions behind its slots.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "abi/boundary.h"
+#include "pjrt/queue.h"
+#include "pjrt/stablehlo/lower.h"
+
+namespace ltc::pjrt {
+
+using abi::Failure;
+
+// A device of a client, as PJRT describes it.
+struct Facts {
+  PJRT_Device* device;
+  int64_t id;
+  std::string name, fingerprint;
+  uint64_t memory_bytes;  // 0: unknown
+  bool is_host;           // its memory is the host's
+};
+
+// What is open of a library.
+class Client {
+ public:
+  explicit Client(std::string path);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  const Library library;
+  PJRT_Client* client = nullptr;
+  std::vector<Facts> devices;
+};
+
+using BufferRef = std::shared_ptr<PJRT_Buffer>;
+using ExecutableRef = std::shared_ptr<PJRT_LoadedExecutable>;
+
+// Waits for the event, which may be NULL, ends it, and throws its error.
+void await(const Library& library, PJRT_Event* event);
+
+}  // namespace ltc::pjrt
+
+struct ltc_plugin {
+  const ltc_host_api* host;
+  std::mutex mutex;
+  std::map<std::string, std::unique_ptr<ltc::pjrt::Client>> clients;  // by path
+  std::string why_no_device;
+};
+
+struct ltc_device {
+  ltc_plugin* plugin;
+  const ltc::pjrt::Client& client;
+  const ltc::pjrt::Facts& facts;
+  std::shared_ptr<ltc::pjrt::Queue> queue;
+
+  const ltc::pjrt::Library& library() const { return client.library; }
+};
+
+// PJRT's buffers never change, so a write makes a new one, and copies share one.
+struct ltc_buffer {
+  ltc_device* device;
+  ltc::pjrt::Type type;
+  uint64_t bytes;
+  ltc::pjrt::BufferRef data;  // null until something is written
+};
+
+struct ltc_program {
+  ltc_device* device;
+  ltc::pjrt::Lowered lowered;
+};
+
+struct ltc_executable {
+  ltc_device* device;
+  ltc::pjrt::Signature signature;
+  ltc::pjrt::ExecutableRef loaded;
+};
+
+struct ltc_event {
+  ltc_device* device;
+  std::shared_ptr<ltc::pjrt::Queue> queue;
+  ltc::pjrt::Ticket ticket;
+};
+
+namespace ltc::pjrt {
+
+// ---- buffers.cpp
+ltc_buffer* create_buffer(ltc_device* device, Type type);
+uint64_t bytes_of(const ltc_device& device, const Type& type);  // throws where no device has as many
+BufferRef own(const ltc_device& device, PJRT_Buffer* buffer);
+// The contents; made now if nothing was written yet.
+const BufferRef& contents(ltc_buffer& buffer);
+// From dense host memory, which is read before this returns.
+BufferRef upload(const ltc_device& device, const Type& type, const void* data);
+// To dense host memory of the whole buffer; what it returns is over then.
+PJRT_Event* download(const ltc_device& device, const ltc_buffer& buffer, void* data, uint64_t bytes);
+void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** done);
+// Hands out an event, unless all is over and went well.
+void deliver(ltc_device* device, const Ticket& ticket, ltc_event** done);
+
+// ---- executables.cpp
+ltc_executable* compile(ltc_device* device, const Lowered& lowered);
+std::string save(const ltc_executable& executable);
+ltc_executable* load(ltc_device* device, std::string_view bytes);
+
+// ---- execute.cpp
+void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done);
+
+}  // namespace ltc::pjrt

@@ -1,0 +1,211 @@
+// The function table.
+#include <algorithm>
+
+#include "pjrt/objects.h"
+
+namespace ltc::pjrt {
+namespace {
+
+using abi::borrowed;
+using abi::guarded;
+using abi::literal;
+
+template <typename Body>
+ltc_status* on(const ltc_device* device, Body&& body) {
+  return guarded(device->plugin->host, body);
+}
+
+// The client of a setting, opened at its first use.
+Client& client_of(ltc_plugin* plugin, const std::string& setting) {
+  const std::string path = find_library(setting);
+  const std::lock_guard lock(plugin->mutex);
+  std::unique_ptr<Client>& client = plugin->clients[path];
+  if (!client) client = std::make_unique<Client>(path);
+  return *client;
+}
+
+ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
+  return guarded(plugin->host, [&] {
+    size_t count = 0;
+    std::string why_not;
+    try {
+      count = client_of(plugin, library_setting()).devices.size();
+      if (count == 0) why_not = "the library of PJRT finds no device";
+    } catch (const Failure& failure) {
+      why_not = failure.error().message;
+    }
+    const std::lock_guard lock(plugin->mutex);
+    if (plugin->why_no_device.empty()) plugin->why_no_device = why_not;
+    info->name = literal("pjrt");
+    info->version = info->build_id = literal("1.0");
+    info->device_count = static_cast<uint32_t>(count);
+    if (count == 0) info->why_no_device = borrowed(plugin->why_no_device);
+  });
+}
+
+// The setting of a device: the option "library", or that of all.
+std::string library_of(const ltc_device_args& args) {
+  std::string setting = library_setting();
+  for (size_t i = 0; i < args.option_count; ++i) {
+    const std::string_view name = abi::view(args.options[i]->name);
+    if (name != "library") {
+      throw Failure(LTC_INVALID_ARGUMENT, "unknown option '" + std::string(name) + "'; there is: library");
+    }
+    setting = abi::view(args.options[i]->value);
+  }
+  return setting;
+}
+
+ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
+  return guarded(plugin->host, [&] {
+    abi::check_extensions(args->ext);
+    const Client& client = client_of(plugin, library_of(*args));
+    if (args->ordinal >= client.devices.size()) {
+      throw Failure(LTC_NOT_FOUND,
+                    "no device " + std::to_string(args->ordinal) + ", there are " + std::to_string(client.devices.size()));
+    }
+    const Facts& facts = client.devices[args->ordinal];
+    *device = new ltc_device{plugin, client, facts, std::make_shared<Queue>()};
+    info->name = borrowed(facts.name);
+    info->fingerprint = borrowed(facts.fingerprint);
+    for (ltc_dtype dtype = 1; dtype < 64; ++dtype) info->dtypes |= uint64_t{element_text(dtype) != nullptr} << dtype;
+    info->memory_bytes = facts.memory_bytes;
+    info->flags = facts.is_host ? LTC_DEVICE_HOST_VISIBLE : 0;
+  });
+}
+
+void device_close(ltc_device* device) {
+  device->queue->drain();
+  delete device;
+}
+
+ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
+  return on(device, [&] {
+    abi::check_extensions(args->ext);
+    *buffer = create_buffer(device, {args->type->dtype, {args->type->sizes, args->type->sizes + args->type->rank}});
+  });
+}
+
+// PJRT frees memory behind its last use.
+void buffer_destroy(ltc_buffer* buffer) { delete buffer; }
+
+ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
+  return on(device, [&] { transfer(device, *args, done); });
+}
+
+ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
+  return on(device, [&] {
+    abi::check_extensions(args->ext);
+    const std::vector<bool> claimed = find_claims(*args->graph);
+    std::copy(claimed.begin(), claimed.end(), cluster);
+  });
+}
+
+ltc_status* lower_graph(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
+  return on(device, [&] {
+    abi::check_extensions(args->ext);
+    abi::check_extensions(args->graph->ext);
+    *program = new ltc_program{device, lower(*args->graph)};
+  });
+}
+
+void program_destroy(ltc_program* program) { delete program; }
+
+ltc_status* compile_program(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
+  return on(device, [&] {
+    abi::check_extensions(args->ext);
+    abi::refuse_options(args->option_count, args->options);
+    *executable = compile(device, args->program->lowered);
+  });
+}
+
+void executable_destroy(ltc_executable* executable) { delete executable; }
+
+ltc_status* run(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
+  return on(device, [&] { execute(device, *args, outputs, done); });
+}
+
+ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
+  return on(event->device, [&] {
+    *finished = event->queue->wait(event->ticket, timeout_ns);
+    const std::optional<abi::Error> error = *finished ? event->queue->error(event->ticket) : std::nullopt;
+    if (error) throw Failure(*error);
+  });
+}
+
+void event_destroy(ltc_event* event) { delete event; }
+
+void plugin_close(ltc_plugin* plugin) { delete plugin; }
+
+ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
+  const std::string& text = program->lowered.text;
+  return on(program->device, [&] { sink->write(sink->context, text.data(), text.size()); });
+}
+
+ltc_status* executable_save(const ltc_executable* executable, const ltc_sink* sink) {
+  return on(executable->device, [&] {
+    const std::string bytes = save(*executable);
+    sink->write(sink->context, bytes.data(), bytes.size());
+  });
+}
+
+ltc_status* executable_load(ltc_device* device, const ltc_load_args* args, ltc_executable** executable) {
+  return on(device, [&] {
+    abi::check_extensions(args->ext);
+    *executable = load(device, {static_cast<const char*>(args->data), args->size});
+  });
+}
+
+ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
+  return on(device, [&] {
+    auto args = PJRT_ARGS(Device_MemoryStats);
+    args.device = device->facts.device;
+    PJRT_Error* error = device->library().api().PJRT_Device_MemoryStats(&args);
+    if (error) {  // a library that does not count
+      (void)device->library().take(error);
+      return;
+    }
+    stats->in_use_bytes = static_cast<uint64_t>(args.bytes_in_use);
+    if (args.peak_bytes_in_use_is_set) stats->peak_bytes = static_cast<uint64_t>(args.peak_bytes_in_use);
+    if (args.bytes_limit_is_set) stats->limit_bytes = static_cast<uint64_t>(args.bytes_limit);
+    if (args.largest_free_block_bytes_is_set) stats->largest_free_bytes = static_cast<uint64_t>(args.largest_free_block_bytes);
+  });
+}
+
+constexpr ltc_plugin_api kApi = {
+    .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .describe = describe,
+    .device_open = device_open,
+    .device_close = device_close,
+    .buffer_create = buffer_create,
+    .buffer_destroy = buffer_destroy,
+    .transfer = transfer_bytes,
+    .claims = claims,
+    .lower = lower_graph,
+    .program_destroy = program_destroy,
+    .compile = compile_program,
+    .executable_destroy = executable_destroy,
+    .execute = run,
+    .event_wait = event_wait,
+    .event_destroy = event_destroy,
+    .plugin_close = plugin_close,
+    .program_text = program_text,
+    .executable_save = executable_save,
+    .executable_load = executable_load,
+    .memory_stats = memory_stats,
+};
+
+}  // namespace
+}  // namespace ltc::pjrt
+
+bool ltc_plugin_entry(ltc_entry_args* args) {
+  try {
+    if (!ltc::abi::agree(args, "pjrt")) return false;
+    args->plugin = new ltc_plugin{.host = args->host};
+    args->api = &ltc::pjrt::kApi;
+    return true;
+  } catch (...) {
+    args->reason = "out of host memory";
+    return false;
+  }
+}
