@@ -21,13 +21,18 @@ std::string message_field(uint64_t id, const std::string& message) {
   return varint(id << 3 | 2) + varint(message.size()) + message;
 }
 
-// XLA's CompileOptionsProto: one replica on this device. Rounding between types is kept, as the op set wants.
-std::string compile_options(int64_t device) {
-  const std::string id = varint(static_cast<uint64_t>(device));
+// XLA's CompileOptionsProto: one replica on this device, and no flag that departs from the op set: rounding to a narrow type is
+// not skipped, and a NaN is not lost.
+std::string compile_options(const Facts& facts) {
+  const std::string id = varint(static_cast<uint64_t>(facts.id));
   const std::string assignment = number_field(1, 1) + number_field(2, 1) + message_field(3, message_field(1, id));
-  const std::string build = number_field(4, 1) + number_field(5, 1) + message_field(9, assignment);
-  const std::string no = number_field(2, 0);
-  return message_field(3, build) + message_field(7, message_field(1, "xla_allow_excess_precision") + message_field(2, no));
+  std::string options = message_field(3, number_field(4, 1) + number_field(5, 1) + message_field(9, assignment));
+  const auto switch_off = [&](const char* flag) {
+    options += message_field(7, message_field(1, flag) + message_field(2, number_field(2, 0)));
+  };
+  switch_off("xla_allow_excess_precision");
+  if (facts.is_host) switch_off("xla_cpu_enable_fast_min_max");
+  return options;
 }
 
 // The node of which a message speaks; see Module::set_node.
@@ -115,7 +120,7 @@ ltc_executable* compile(ltc_device* device, const Lowered& lowered) {
   program.code_size = lowered.text.size();
   program.format = "mlir";
   program.format_size = 4;
-  const std::string options = compile_options(device->facts.id);
+  const std::string options = compile_options(device->facts);
   auto args = PJRT_ARGS(Client_Compile);
   args.client = device->client.client;
   args.program = &program;

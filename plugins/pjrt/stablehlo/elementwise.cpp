@@ -32,7 +32,12 @@ Values trunc(Call& call) {
   return {m.select(m.compare(x, m.like(x, 0), "LT"), m.op("ceil", {x}), m.op("floor", {x}))};
 }
 
-Values atan(Call& call) { return {call.module.op("atan2", {call.inputs[0], call.module.like(call.inputs[0], 1)})}; }
+// The second operand is 1, but no constant: XLA of 2026 makes wrong code for one with vectors of 512 bits.
+Values atan(Call& call) {
+  Module& m = call.module;
+  const Value& x = call.inputs[0];
+  return {m.op("atan2", {x, m.select(m.compare(x, x, "EQ"), m.like(x, 1), x)})};
+}
 
 // ---- two operands
 
@@ -169,7 +174,8 @@ Value cast(Module& m, const Value& value, ltc_dtype dtype) {
   if (value.type.dtype == dtype) return value;
   if (dtype == LTC_BOOL) return m.compare(value, m.like(value, 0), "NE");
   const bool is_half = dtype == LTC_F16 || dtype == LTC_BF16;
-  return m.convert(is_half ? m.convert(value, LTC_F32) : value, dtype);
+  const bool wraps = is_unsigned(dtype) && is_float(value.type.dtype);  // StableHLO would saturate
+  return m.convert(is_half ? m.convert(value, LTC_F32) : wraps ? m.convert(value, LTC_I64) : value, dtype);
 }
 
 }  // namespace ltc::pjrt
