@@ -1,5 +1,6 @@
 // What a library says of itself and of its devices.
 #include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -8,7 +9,7 @@
 namespace ltc::pjrt {
 namespace {
 
-// The instructions that this processor has. Programs for the host's processor are compiled for them.
+// The instructions of this processor, for which programs are compiled that run on it.
 std::string host_processor() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -27,9 +28,8 @@ std::string identity(const std::string& path) {
 uint64_t memory_of(const Library& library, PJRT_Device* device, bool is_host) {
   auto args = PJRT_ARGS(Device_MemoryStats);
   args.device = device;
-  PJRT_Error* error = library.api().PJRT_Device_MemoryStats(&args);
-  if (error) (void)library.take(error);
-  if (!error && args.bytes_limit_is_set && args.bytes_limit > 0) return static_cast<uint64_t>(args.bytes_limit);
+  const bool is_known = PJRT_TRY(library, Device_MemoryStats, args) && args.bytes_limit_is_set && args.bytes_limit > 0;
+  if (is_known) return static_cast<uint64_t>(args.bytes_limit);
   return is_host ? static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)) : 0;
 }
 
@@ -48,9 +48,10 @@ Client::Client(std::string path) : library(std::move(path)) {
   PJRT_CALL(library, Client_AddressableDevices, list);
   const std::string platform_name(platform.platform_name, platform.platform_name_size);
   const bool is_host = platform_name == "cpu";
-  const std::string common = "pjrt 1 " + library.version() + " " + identity(library.path()) + " " + platform_name + " " +
-                             std::string(version.platform_version, version.platform_version_size) + " " +
-                             (is_host ? host_processor() : "");
+  const char* flags = std::getenv("XLA_FLAGS");
+  const std::string common = "pjrt 1, " + library.version() + ", " + identity(library.path()) + ", " +
+                             std::string(version.platform_version, version.platform_version_size) + ", " +
+                             (is_host ? host_processor() : platform_name) + ", " + (flags ? flags : "") + ", ";
   for (size_t i = 0; i < list.num_addressable_devices; ++i) {
     auto get = PJRT_ARGS(Device_GetDescription);
     get.device = list.addressable_devices[i];
@@ -61,7 +62,7 @@ Client::Client(std::string path) : library(std::move(path)) {
     PJRT_CALL(library, DeviceDescription_Kind, kind);
     PJRT_CALL(library, DeviceDescription_Id, id);
     const std::string name(kind.device_kind, kind.device_kind_size);
-    devices.push_back({get.device, id.id, "PJRT " + name, common + " " + name + " " + std::to_string(id.id),
+    devices.push_back({get.device, id.id, "PJRT " + name, common + name + " " + std::to_string(id.id),
                        memory_of(library, get.device, is_host), is_host});
   }
 }
@@ -69,17 +70,7 @@ Client::Client(std::string path) : library(std::move(path)) {
 Client::~Client() {
   auto args = PJRT_ARGS(Client_Destroy);
   args.client = client;
-  if (PJRT_Error* error = library.api().PJRT_Client_Destroy(&args)) (void)library.take(error);
-}
-
-void await(const Library& library, PJRT_Event* event) {
-  if (!event) return;
-  auto wait = PJRT_ARGS(Event_Await);
-  auto destroy = PJRT_ARGS(Event_Destroy);
-  wait.event = destroy.event = event;
-  PJRT_Error* error = library.api().PJRT_Event_Await(&wait);
-  PJRT_CALL(library, Event_Destroy, destroy);
-  library.check(error);
+  PJRT_TRY(library, Client_Destroy, args);
 }
 
 }  // namespace ltc::pjrt

@@ -1,7 +1,6 @@
 // Programs made ready to run, and their form on disk.
 #include <charconv>
 #include <cstring>
-#include <span>
 
 #include "pjrt/objects.h"
 
@@ -10,28 +9,23 @@ namespace {
 
 // ---- compiling
 
-// Fields of a protocol buffer, one behind the other.
+// Fields of a protocol buffer, to be put one behind the other.
 std::string varint(uint64_t value) {
   std::string bytes;
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
   return bytes += static_cast<char>(value);
 }
-std::string number_field(uint64_t id, uint64_t value) { return varint(id << 3) + varint(value); }
-std::string message_field(uint64_t id, const std::string& message) {
-  return varint(id << 3 | 2) + varint(message.size()) + message;
-}
+std::string field(uint64_t id, uint64_t value) { return varint(id << 3) + varint(value); }
+std::string field(uint64_t id, const std::string& message) { return varint(id << 3 | 2) + varint(message.size()) + message; }
 
 // XLA's CompileOptionsProto: one replica on this device, and no flag that departs from the op set: rounding to a narrow type is
-// not skipped, and a NaN is not lost.
+// not skipped, and no NaN is lost.
 std::string compile_options(const Facts& facts) {
-  const std::string id = varint(static_cast<uint64_t>(facts.id));
-  const std::string assignment = number_field(1, 1) + number_field(2, 1) + message_field(3, message_field(1, id));
-  std::string options = message_field(3, number_field(4, 1) + number_field(5, 1) + message_field(9, assignment));
-  const auto switch_off = [&](const char* flag) {
-    options += message_field(7, message_field(1, flag) + message_field(2, number_field(2, 0)));
-  };
-  switch_off("xla_allow_excess_precision");
-  if (facts.is_host) switch_off("xla_cpu_enable_fast_min_max");
+  const std::string computation = field(1, varint(static_cast<uint64_t>(facts.id)));
+  const std::string assignment = field(1, 1) + field(2, 1) + field(3, computation), off = field(2, 0);
+  std::string options = field(3, field(4, 1) + field(5, 1) + field(9, assignment));
+  options += field(7, field(1, "xla_allow_excess_precision") + field(2, off));
+  if (facts.is_host) options += field(7, field(1, "xla_cpu_enable_fast_min_max") + field(2, off));
   return options;
 }
 
@@ -45,18 +39,17 @@ uint32_t find_node(std::string_view message) {
 }
 
 ExecutableRef own(const ltc_device& device, PJRT_LoadedExecutable* executable) {
-  const Library& library = device.library();
-  return ExecutableRef(executable, [&library](PJRT_LoadedExecutable* ended) {
+  return ExecutableRef(executable, [&library = device.library()](PJRT_LoadedExecutable* ended) {
     auto args = PJRT_ARGS(LoadedExecutable_Destroy);
     args.executable = ended;
-    if (PJRT_Error* error = library.api().PJRT_LoadedExecutable_Destroy(&args)) (void)library.take(error);
+    PJRT_TRY(library, LoadedExecutable_Destroy, args);
   });
 }
 
 // ---- as bytes: a header, the signature as words, and what the library writes
 
 struct Header {
-  uint64_t magic, checksum, words;  // the sum of all that follows
+  uint64_t magic, checksum, words;  // the sum is that of all that follows
 };
 constexpr uint64_t kMagic = 0x31'74'72'6A'70'63'74'6C;  // "ltcpjrt1"
 
@@ -66,56 +59,47 @@ uint64_t checksum(std::string_view bytes) {
   return sum;
 }
 
-using Words = std::vector<int64_t>;
+// Writes values as words, or reads them back: the same walk serves both.
+class Words {
+ public:
+  Words() = default;
+  explicit Words(std::vector<int64_t> words) : words(std::move(words)), reads_(true) {}
 
-void put(Words& words, const std::vector<Type>& types) {
-  words.push_back(static_cast<int64_t>(types.size()));
-  for (const Type& type : types) {
-    words.insert(words.end(), {type.dtype, type.rank()});
-    words.insert(words.end(), type.sizes.begin(), type.sizes.end());
-  }
-}
-
-Words words_of(const Signature& signature) {
-  Words words{signature.scalar_count};
-  put(words, signature.inputs);
-  put(words, signature.outputs);
-  words.insert(words.end(), signature.becomes.begin(), signature.becomes.end());
-  for (const IndexCheck& check : signature.checks) words.insert(words.end(), {check.node, check.dim, check.size});
-  return words;
-}
-
-// The words were checked by their sum, so they are what words_of wrote.
-Signature signature_of(std::span<const int64_t> words) {
-  Signature signature;
-  const auto next = [&] {
-    if (words.empty()) throw Failure(LTC_DATA_CORRUPT, "a saved executable is too short");
-    const int64_t word = words[0];
-    words = words.subspan(1);
-    return word;
-  };
-  signature.scalar_count = static_cast<uint32_t>(next());
-  for (auto* types : {&signature.inputs, &signature.outputs}) {
-    for (int64_t i = next(); i > 0; --i) {
-      Type type{static_cast<ltc_dtype>(next()), {}};
-      for (int64_t rank = next(); rank > 0; --rank) type.sizes.push_back(next());
-      types->push_back(std::move(type));
+  template <typename T>
+  requires std::is_integral_v<T>
+  void walk(T& value) {
+    if (reads_) {
+      value = static_cast<T>(words.at(next_++));
+    } else {
+      words.push_back(static_cast<int64_t>(value));
     }
   }
-  for (size_t i = 0; i < signature.inputs.size(); ++i) signature.becomes.push_back(static_cast<uint32_t>(next()));
-  while (!words.empty()) {
-    const auto node = static_cast<uint32_t>(next());
-    const int64_t dim = next();
-    signature.checks.push_back({node, dim, next()});
+  template <typename T>
+  void walk(std::vector<T>& values) {
+    uint64_t size = values.size();
+    walk(size);
+    if (reads_ && size > words.size()) throw Failure(LTC_DATA_CORRUPT, "a saved executable is damaged");
+    values.resize(size);
+    for (T& value : values) walk(value);
   }
-  return signature;
-}
+  void walk(Type& type) { walk(type.dtype), walk(type.sizes); }
+  void walk(IndexCheck& check) { walk(check.node), walk(check.dim), walk(check.size); }
+  void walk(Signature& signature) {
+    walk(signature.inputs), walk(signature.becomes), walk(signature.scalar_count), walk(signature.outputs),
+        walk(signature.checks);
+  }
+
+  std::vector<int64_t> words;
+
+ private:
+  bool reads_ = false;
+  size_t next_ = 0;
+};
 
 }  // namespace
 
 ltc_executable* compile(ltc_device* device, const Lowered& lowered) {
-  PJRT_Program program{};
-  program.struct_size = PJRT_Program_STRUCT_SIZE;
+  auto program = PJRT_STRUCT(Program);
   program.code = const_cast<char*>(lowered.text.data());
   program.code_size = lowered.text.size();
   program.format = "mlir";
@@ -128,11 +112,10 @@ ltc_executable* compile(ltc_device* device, const Lowered& lowered) {
   args.compile_options_size = options.size();
   try {
     PJRT_CALL(device->library(), Client_Compile, args);
-  } catch (const Failure& failure) {  // what one version of XLA refuses another may take; the host goes on without it
-    abi::Error error = failure.error();
-    error.node = find_node(error.message);
-    if (error.code == LTC_INVALID_ARGUMENT) error.code = LTC_UNSUPPORTED;
-    throw Failure(error);
+  } catch (const Failure& failure) {  // what one version refuses another may take: the host goes on without it
+    const abi::Error& error = failure.error();
+    const ltc_code code = error.code == LTC_INVALID_ARGUMENT ? ltc_code{LTC_UNSUPPORTED} : error.code;
+    throw Failure(code, error.message, find_node(error.message));
   }
   return new ltc_executable{device, lowered.signature, own(*device, args.executable)};
 }
@@ -142,43 +125,42 @@ std::string save(const ltc_executable& executable) {
   auto get = PJRT_ARGS(LoadedExecutable_GetExecutable);
   get.loaded_executable = executable.loaded.get();
   PJRT_CALL(library, LoadedExecutable_GetExecutable, get);
-  const auto end = [&](PJRT_Executable* ended) {
+  const std::shared_ptr<PJRT_Executable> unloaded(get.executable, [&](PJRT_Executable* ended) {
     auto args = PJRT_ARGS(Executable_Destroy);
     args.executable = ended;
-    if (PJRT_Error* error = library.api().PJRT_Executable_Destroy(&args)) (void)library.take(error);
-  };
-  const std::unique_ptr<PJRT_Executable, decltype(end)> unloaded(get.executable, end);
+    PJRT_TRY(library, Executable_Destroy, args);
+  });
   auto args = PJRT_ARGS(Executable_Serialize);
   args.executable = unloaded.get();
   PJRT_CALL(library, Executable_Serialize, args);
-  const std::unique_ptr<PJRT_SerializedExecutable, decltype(args.serialized_executable_deleter)> bytes(
-      args.serialized_executable, args.serialized_executable_deleter);
-  const Words words = words_of(executable.signature);
-  std::string body(reinterpret_cast<const char*>(words.data()), words.size() * sizeof(int64_t));
+  const std::shared_ptr<PJRT_SerializedExecutable> bytes(args.serialized_executable, args.serialized_executable_deleter);
+  Signature signature = executable.signature;
+  Words words;
+  words.walk(signature);
+  std::string body(reinterpret_cast<const char*>(words.words.data()), words.words.size() * sizeof(int64_t));
   body.append(args.serialized_bytes, args.serialized_bytes_size);
-  const Header header{kMagic, checksum(body), words.size()};
+  const Header header{kMagic, checksum(body), words.words.size()};
   return std::string(reinterpret_cast<const char*>(&header), sizeof header) + body;
 }
 
 ltc_executable* load(ltc_device* device, std::string_view bytes) {
   Header header{};
-  if (bytes.size() < sizeof header) throw Failure(LTC_DATA_CORRUPT, "a saved executable is too short");
-  std::memcpy(&header, bytes.data(), sizeof header);
-  bytes.remove_prefix(sizeof header);
-  if (header.magic != kMagic) throw Failure(LTC_UNSUPPORTED, "a saved executable of another version");
-  if (header.checksum != checksum(bytes) || header.words > bytes.size() / sizeof(int64_t)) {
-    throw Failure(LTC_DATA_CORRUPT, "a saved executable is damaged");
+  std::memcpy(&header, bytes.data(), std::min(bytes.size(), sizeof header));
+  bytes.remove_prefix(std::min(bytes.size(), sizeof header));
+  if (header.magic != kMagic || header.checksum != checksum(bytes) || header.words > bytes.size() / sizeof(int64_t)) {
+    throw Failure(LTC_DATA_CORRUPT, "a saved executable is damaged, or of another version");
   }
-  Words words(header.words);
+  std::vector<int64_t> words(header.words);
   std::memcpy(words.data(), bytes.data(), words.size() * sizeof(int64_t));
   bytes.remove_prefix(words.size() * sizeof(int64_t));
+  Signature signature;
+  Words(std::move(words)).walk(signature);
   auto args = PJRT_ARGS(Executable_DeserializeAndLoad);
   args.client = device->client.client;
   args.serialized_executable = bytes.data();
   args.serialized_executable_size = bytes.size();
   PJRT_CALL(device->library(), Executable_DeserializeAndLoad, args);
-  ExecutableRef loaded = own(*device, args.loaded_executable);
-  return new ltc_executable{device, signature_of(words), std::move(loaded)};
+  return new ltc_executable{device, std::move(signature), own(*device, args.loaded_executable)};
 }
 
 }  // namespace ltc::pjrt

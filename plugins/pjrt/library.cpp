@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <mutex>
 #include <set>
-#include <vector>
 
 namespace ltc::pjrt {
 namespace {
@@ -25,11 +24,20 @@ constexpr Package kPackages[] = {
     {"jax-cuda13-pjrt", "jax_plugins/xla_cuda13/xla_cuda_plugin.so"},
     {"jax-cuda12-pjrt", "jax_plugins/xla_cuda12/xla_cuda_plugin.so"},
     {"jax-rocm7-pjrt", "jax_plugins/xla_rocm7/xla_rocm_plugin.so"},
-    {"jax-oneapi-pjrt", "jax_plugins/xla_oneapi/xla_oneapi_plugin.so"},
     {"lammps-jax-pjrt-cpu", "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so"},
     {"fastatomstruct-xla-cpu", "fastatomstruct_xla_cpu/libpjrt_cpu.so"},
     {"xla-cpu-pjrt", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"},
 };
+
+constexpr std::pair<PJRT_Error_Code, ltc_code> kCodes[] = {{PJRT_Error_Code_INVALID_ARGUMENT, LTC_INVALID_ARGUMENT},
+                                                           {PJRT_Error_Code_NOT_FOUND, LTC_NOT_FOUND},
+                                                           {PJRT_Error_Code_UNIMPLEMENTED, LTC_UNSUPPORTED},
+                                                           {PJRT_Error_Code_RESOURCE_EXHAUSTED, LTC_RESOURCE_EXHAUSTED},
+                                                           {PJRT_Error_Code_CANCELLED, LTC_CANCELLED},
+                                                           {PJRT_Error_Code_DEADLINE_EXCEEDED, LTC_TIMEOUT},
+                                                           {PJRT_Error_Code_DATA_LOSS, LTC_DATA_CORRUPT},
+                                                           {PJRT_Error_Code_OUT_OF_RANGE, LTC_OUT_OF_RANGE},
+                                                           {PJRT_Error_Code_UNAVAILABLE, LTC_DEVICE_LOST}};
 
 // Adds the folder of Python packages from which a library of this process comes.
 int add_folder(dl_phdr_info* info, size_t, void* folders) {
@@ -41,15 +49,14 @@ int add_folder(dl_phdr_info* info, size_t, void* folders) {
   return 0;
 }
 
-// Where Python packages lie: those of the running Python, known by the libraries that it has loaded, and of an environment.
+// Those of the running Python, known by the libraries that it has loaded, and of an environment.
 std::set<std::string> package_folders() {
   std::set<std::string> folders;
   dl_iterate_phdr(add_folder, &folders);
-  if (const char* environment = std::getenv("VIRTUAL_ENV")) {
-    std::error_code ignored;
-    for (const auto& python : std::filesystem::directory_iterator(std::string(environment) + "/lib", ignored)) {
-      folders.insert(python.path().string() + "/site-packages/");
-    }
+  const char* environment = std::getenv("VIRTUAL_ENV");
+  std::error_code ignored;
+  for (const auto& python : std::filesystem::directory_iterator(std::string(environment ? environment : "") + "/lib", ignored)) {
+    if (environment) folders.insert(python.path().string() + "/site-packages/");
   }
   return folders;
 }
@@ -68,23 +75,28 @@ std::string find_library(const std::string& setting) {
   const std::set<std::string> folders = package_folders();
   for (const Package& package : kPackages) {
     (names += names.empty() ? "" : ", ") += package.name;
-    if (!setting.empty() && setting != package.name) continue;
     for (const std::string& folder : folders) {
-      if (std::filesystem::exists(folder + package.file, ignored)) return folder + package.file;
+      const bool is_wanted = setting.empty() || setting == package.name;
+      if (is_wanted && std::filesystem::exists(folder + package.file, ignored)) return folder + package.file;
     }
   }
-  throw Failure(LTC_NOT_FOUND, (setting.empty() ? std::string("no library of PJRT is installed")
-                                                : "there is no library of PJRT called '" + setting + "'") +
-                                   "; set LTC_PJRT_LIBRARY to a path, or install one of these Python packages: " + names);
+  throw Failure(LTC_NOT_FOUND,
+                "no library of PJRT" + (setting.empty() ? "" : " called '" + setting + "'") +
+                    " is installed; set LTC_PJRT_LIBRARY to a path, or install one of these Python packages: " + names);
 }
 
+// Within a major version structs and the table only grow, so what both sides know is used.
 Library::Library(std::string path) : path_(std::move(path)) {
   void* handle = dlopen(path_.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays: threads of it may run until the process ends
   if (!handle) throw Failure(LTC_NOT_FOUND, std::string("cannot load the library of PJRT: ") + dlerror());
   const auto get = reinterpret_cast<const PJRT_Api* (*)()>(dlsym(handle, "GetPjrtApi"));
   const PJRT_Api* theirs = get ? get() : nullptr;
   if (!theirs) throw Failure(LTC_NOT_FOUND, path_ + " is no library of PJRT: it has no GetPjrtApi");
-  agree(*theirs);
+  std::memcpy(static_cast<void*>(&api_), theirs, std::min<size_t>(theirs->struct_size, PJRT_Api_STRUCT_SIZE));
+  if (api_.pjrt_api_version.major_version != PJRT_API_MAJOR || !api_.PJRT_Error_GetCode || !api_.PJRT_Event_OnReady) {
+    throw Failure(LTC_UNSUPPORTED, path_ + " speaks PJRT " + version() + ", this plugin " + std::to_string(PJRT_API_MAJOR) + "." +
+                                       std::to_string(PJRT_API_MINOR));
+  }
   static std::mutex mutex;
   static std::set<const PJRT_Api*> initialised;
   const std::lock_guard lock(mutex);
@@ -93,47 +105,18 @@ Library::Library(std::string path) : path_(std::move(path)) {
   PJRT_CALL(*this, Plugin_Initialize, args);
 }
 
-// Within a major version structs and the table only grow: what both know is used.
-void Library::agree(const PJRT_Api& theirs) {
-  if (theirs.struct_size < offsetof(PJRT_Api, PJRT_Error_Destroy))
-    throw Failure(LTC_UNSUPPORTED, path_ + ": the table of PJRT is too small");
-  std::memcpy(static_cast<void*>(&api_), &theirs, std::min<size_t>(theirs.struct_size, PJRT_Api_STRUCT_SIZE));
-  if (api_.pjrt_api_version.major_version != PJRT_API_MAJOR) {
-    throw Failure(LTC_UNSUPPORTED,
-                  path_ + " speaks PJRT " + version() + ", this plugin " + std::to_string(PJRT_API_MAJOR) + ".x");
-  }
-  if (!api_.PJRT_LoadedExecutable_Execute || !api_.PJRT_Event_OnReady) lacks("PJRT_LoadedExecutable_Execute");
-}
-
 std::string Library::version() const {
   return std::to_string(api_.pjrt_api_version.major_version) + "." + std::to_string(api_.pjrt_api_version.minor_version);
 }
 
-void Library::lacks(const char* name) const {
-  throw Failure(LTC_UNSUPPORTED, path_ + " speaks PJRT " + version() + ", which lacks " + name);
-}
-
 abi::Error Library::take(PJRT_Error* error) const noexcept {
-  static constexpr std::pair<PJRT_Error_Code, ltc_code> kCodes[] = {{PJRT_Error_Code_INVALID_ARGUMENT, LTC_INVALID_ARGUMENT},
-                                                                    {PJRT_Error_Code_NOT_FOUND, LTC_NOT_FOUND},
-                                                                    {PJRT_Error_Code_UNIMPLEMENTED, LTC_UNSUPPORTED},
-                                                                    {PJRT_Error_Code_RESOURCE_EXHAUSTED, LTC_RESOURCE_EXHAUSTED},
-                                                                    {PJRT_Error_Code_CANCELLED, LTC_CANCELLED},
-                                                                    {PJRT_Error_Code_DEADLINE_EXCEEDED, LTC_TIMEOUT},
-                                                                    {PJRT_Error_Code_DATA_LOSS, LTC_DATA_CORRUPT},
-                                                                    {PJRT_Error_Code_OUT_OF_RANGE, LTC_OUT_OF_RANGE},
-                                                                    {PJRT_Error_Code_UNAVAILABLE, LTC_DEVICE_LOST}};
   auto code = PJRT_ARGS(Error_GetCode);
   auto message = PJRT_ARGS(Error_Message);
   auto destroy = PJRT_ARGS(Error_Destroy);
   code.error = message.error = destroy.error = error;
-  if (PJRT_Error* failed = api_.PJRT_Error_GetCode(&code)) {
-    destroy.error = failed;
-    api_.PJRT_Error_Destroy(&destroy);
-    destroy.error = error;
-  }
+  (void)api_.PJRT_Error_GetCode(&code);
   api_.PJRT_Error_Message(&message);
-  abi::Error taken{LTC_INTERNAL, LTC_NONE, {}};
+  abi::Error taken;
   const auto known = std::ranges::find(kCodes, code.code, &std::pair<PJRT_Error_Code, ltc_code>::first);
   if (known != std::end(kCodes)) taken.code = known->second;
   try {

@@ -2,27 +2,29 @@
 #pragma once
 #include <pjrt_c_api.h>
 
-#include <memory>
 #include <string>
 
 #include "abi/failure.h"
 
 namespace ltc::pjrt {
 
-// What the user has set: a path, a name of the table in library.cpp, or nothing. From the environment.
+// What the user has set: a path, the name of a Python package, or nothing. From the environment.
 std::string library_setting();
-// The file of a setting; of an empty one that of the first package which is installed. Throws where there is none.
+// The file of a setting; of an empty one that of the first known package which is installed. Throws where there is none.
 std::string find_library(const std::string& setting);
 
-// The arguments of a function, zeroed: PJRT_ARGS(Client_Compile).
-#define PJRT_ARGS(Name)                                \
-  [] {                                                 \
-    PJRT_##Name##_Args args{};                         \
-    args.struct_size = PJRT_##Name##_Args_STRUCT_SIZE; \
-    return args;                                       \
+// The arguments of a function, zeroed: PJRT_ARGS(Client_Compile). All but struct_size of a plain struct: PJRT_STRUCT(Program).
+#define PJRT_STRUCT(Name)                         \
+  [] {                                            \
+    PJRT_##Name made{};                           \
+    made.struct_size = PJRT_##Name##_STRUCT_SIZE; \
+    return made;                                  \
   }()
+#define PJRT_ARGS(Name) PJRT_STRUCT(Name##_Args)
 // Calls it; throws its error.
 #define PJRT_CALL(library, Name, args) (library).call("PJRT_" #Name, (library).api().PJRT_##Name, args)
+// The same where an error can do no harm: of destructors, and of optional questions. Whether it went well.
+#define PJRT_TRY(library, Name, args) (library).attempt((library).api().PJRT_##Name, args)
 
 class Library {
  public:
@@ -31,16 +33,21 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
-  const PJRT_Api& api() const { return api_; }  // a slot that the library does not know is NULL
+  const PJRT_Api& api() const { return api_; }  // a slot that the library lacks is NULL
   const std::string& path() const { return path_; }
   std::string version() const;  // "0.115"
 
   template <typename Args>
   void call(const char* name, PJRT_Error* (*function)(Args*), Args& args) const {
-    if (!function) lacks(name);
+    if (!function) throw abi::Failure(LTC_UNSUPPORTED, path_ + " speaks PJRT " + version() + ", which lacks " + name);
     check(function(&args));
   }
-
+  template <typename Args>
+  bool attempt(PJRT_Error* (*function)(Args*), Args& args) const noexcept {
+    PJRT_Error* error = function ? function(&args) : nullptr;
+    if (error) (void)take(error);
+    return function && !error;
+  }
   // Throws an error, or does nothing for NULL.
   void check(PJRT_Error* error) const {
     if (error) throw abi::Failure(take(error));
@@ -48,9 +55,6 @@ class Library {
   abi::Error take(PJRT_Error* error) const noexcept;  // and frees it
 
  private:
-  [[noreturn]] void lacks(const char* name) const;
-  void agree(const PJRT_Api& theirs);
-
   std::string path_;
   PJRT_Api api_{};
 };

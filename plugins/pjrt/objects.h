@@ -17,7 +17,7 @@ struct Facts {
   int64_t id;
   std::string name, fingerprint;
   uint64_t memory_bytes;  // 0: unknown
-  bool is_host;           // its memory is the host's
+  bool is_host;           // it is the host's processor
 };
 
 // What is open of a library.
@@ -36,28 +36,25 @@ class Client {
 using BufferRef = std::shared_ptr<PJRT_Buffer>;
 using ExecutableRef = std::shared_ptr<PJRT_LoadedExecutable>;
 
-// Waits for the event, which may be NULL, ends it, and throws its error.
-void await(const Library& library, PJRT_Event* event);
-
 }  // namespace ltc::pjrt
 
 struct ltc_plugin {
   const ltc_host_api* host;
-  std::mutex mutex;
-  std::map<std::string, std::unique_ptr<ltc::pjrt::Client>> clients;  // by path
-  std::string why_no_device;
+  std::mutex mutex = {};
+  std::map<std::string, std::unique_ptr<ltc::pjrt::Client>> clients = {};  // by path
+  std::string why_no_device = {};
 };
 
 struct ltc_device {
   ltc_plugin* plugin;
   const ltc::pjrt::Client& client;
   const ltc::pjrt::Facts& facts;
-  std::shared_ptr<ltc::pjrt::Queue> queue;
+  std::shared_ptr<ltc::pjrt::Queue> queue = std::make_shared<ltc::pjrt::Queue>();
 
   const ltc::pjrt::Library& library() const { return client.library; }
 };
 
-// PJRT's buffers never change, so a write makes a new one, and copies share one.
+// PJRT's buffers never change: a write makes a new one, and copies share one.
 struct ltc_buffer {
   ltc_device* device;
   ltc::pjrt::Type type;
@@ -78,25 +75,20 @@ struct ltc_executable {
 
 struct ltc_event {
   ltc_device* device;
-  std::shared_ptr<ltc::pjrt::Queue> queue;
   ltc::pjrt::Ticket ticket;
 };
 
 namespace ltc::pjrt {
 
 // ---- buffers.cpp
-ltc_buffer* create_buffer(ltc_device* device, Type type);
-uint64_t bytes_of(const ltc_device& device, const Type& type);  // throws where no device has as many
+// Throws where the dtype, or so much memory, is not there.
+std::unique_ptr<ltc_buffer> make_buffer(ltc_device* device, Type type, BufferRef data = {});
 BufferRef own(const ltc_device& device, PJRT_Buffer* buffer);
-// The contents; made now if nothing was written yet.
-const BufferRef& contents(ltc_buffer& buffer);
-// From dense host memory, which is read before this returns.
-BufferRef upload(const ltc_device& device, const Type& type, const void* data);
-// To dense host memory of the whole buffer; what it returns is over then.
-PJRT_Event* download(const ltc_device& device, const ltc_buffer& buffer, void* data, uint64_t bytes);
+// From dense host memory. `read`, an event, may be null: then the memory is read before this returns.
+BufferRef upload(const ltc_device& device, const Type& type, const void* data, PJRT_Event** read);
+// To dense host memory of as many bytes.
+PJRT_Event* download(const ltc_buffer& buffer, void* data);
 void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** done);
-// Hands out an event, unless all is over and went well.
-void deliver(ltc_device* device, const Ticket& ticket, ltc_event** done);
 
 // ---- executables.cpp
 ltc_executable* compile(ltc_device* device, const Lowered& lowered);

@@ -1,6 +1,7 @@
 // The function table.
 #include <algorithm>
 
+#include "ltc/entry.h"
 #include "pjrt/objects.h"
 
 namespace ltc::pjrt {
@@ -16,7 +17,7 @@ ltc_status* on(const ltc_device* device, Body&& body) {
 }
 
 // The client of a setting, opened at its first use.
-Client& client_of(ltc_plugin* plugin, const std::string& setting) {
+const Client& client_of(ltc_plugin* plugin, const std::string& setting) {
   const std::string path = find_library(setting);
   const std::lock_guard lock(plugin->mutex);
   std::unique_ptr<Client>& client = plugin->clients[path];
@@ -26,31 +27,27 @@ Client& client_of(ltc_plugin* plugin, const std::string& setting) {
 
 ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   return guarded(plugin->host, [&] {
-    size_t count = 0;
-    std::string why_not;
+    std::string why_not = "the library of PJRT finds no device";
     try {
-      count = client_of(plugin, library_setting()).devices.size();
-      if (count == 0) why_not = "the library of PJRT finds no device";
+      info->device_count = static_cast<uint32_t>(client_of(plugin, library_setting()).devices.size());
     } catch (const Failure& failure) {
       why_not = failure.error().message;
     }
     const std::lock_guard lock(plugin->mutex);
     if (plugin->why_no_device.empty()) plugin->why_no_device = why_not;
+    if (info->device_count == 0) info->why_no_device = borrowed(plugin->why_no_device);
     info->name = literal("pjrt");
     info->version = info->build_id = literal("1.0");
-    info->device_count = static_cast<uint32_t>(count);
-    if (count == 0) info->why_no_device = borrowed(plugin->why_no_device);
+    info->licence = literal("Apache-2.0");
   });
 }
 
-// The setting of a device: the option "library", or that of all.
+// The option "library" of a device, else the setting of all.
 std::string library_of(const ltc_device_args& args) {
   std::string setting = library_setting();
   for (size_t i = 0; i < args.option_count; ++i) {
-    const std::string_view name = abi::view(args.options[i]->name);
-    if (name != "library") {
-      throw Failure(LTC_INVALID_ARGUMENT, "unknown option '" + std::string(name) + "'; there is: library");
-    }
+    const std::string name(abi::view(args.options[i]->name));
+    if (name != "library") throw Failure(LTC_INVALID_ARGUMENT, "unknown option '" + name + "'; there is: library");
     setting = abi::view(args.options[i]->value);
   }
   return setting;
@@ -58,19 +55,17 @@ std::string library_of(const ltc_device_args& args) {
 
 ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   return guarded(plugin->host, [&] {
-    abi::check_extensions(args->ext);
     const Client& client = client_of(plugin, library_of(*args));
+    const std::string count = std::to_string(client.devices.size());
     if (args->ordinal >= client.devices.size()) {
-      throw Failure(LTC_NOT_FOUND,
-                    "no device " + std::to_string(args->ordinal) + ", there are " + std::to_string(client.devices.size()));
+      throw Failure(LTC_NOT_FOUND, "no device " + std::to_string(args->ordinal) + ", there are " + count);
     }
     const Facts& facts = client.devices[args->ordinal];
-    *device = new ltc_device{plugin, client, facts, std::make_shared<Queue>()};
+    *device = new ltc_device{plugin, client, facts};
     info->name = borrowed(facts.name);
     info->fingerprint = borrowed(facts.fingerprint);
-    for (ltc_dtype dtype = 1; dtype < 64; ++dtype) info->dtypes |= uint64_t{element_text(dtype) != nullptr} << dtype;
+    for (ltc_dtype dtype = 1; dtype < 64; ++dtype) info->dtypes |= uint64_t{element(dtype).text != nullptr} << dtype;
     info->memory_bytes = facts.memory_bytes;
-    info->flags = facts.is_host ? LTC_DEVICE_HOST_VISIBLE : 0;
   });
 }
 
@@ -80,46 +75,32 @@ void device_close(ltc_device* device) {
 }
 
 ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
-  return on(device, [&] {
-    abi::check_extensions(args->ext);
-    *buffer = create_buffer(device, {args->type->dtype, {args->type->sizes, args->type->sizes + args->type->rank}});
-  });
+  const ltc_type& type = *args->type;
+  return on(device, [&] { *buffer = make_buffer(device, {type.dtype, {type.sizes, type.sizes + type.rank}}).release(); });
 }
 
-// PJRT frees memory behind its last use.
+// PJRT frees memory and programs behind their last use.
 void buffer_destroy(ltc_buffer* buffer) { delete buffer; }
+void executable_destroy(ltc_executable* executable) { delete executable; }
+void program_destroy(ltc_program* program) { delete program; }
+void event_destroy(ltc_event* event) { delete event; }
+void plugin_close(ltc_plugin* plugin) { delete plugin; }
 
 ltc_status* transfer_bytes(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
   return on(device, [&] { transfer(device, *args, done); });
 }
 
 ltc_status* claims(ltc_device* device, const ltc_claims_args* args, uint32_t* cluster) {
-  return on(device, [&] {
-    abi::check_extensions(args->ext);
-    const std::vector<bool> claimed = find_claims(*args->graph);
-    std::copy(claimed.begin(), claimed.end(), cluster);
-  });
+  return on(device, [&] { std::ranges::copy(find_claims(*args->graph), cluster); });
 }
 
 ltc_status* lower_graph(ltc_device* device, const ltc_lower_args* args, ltc_program** program) {
-  return on(device, [&] {
-    abi::check_extensions(args->ext);
-    abi::check_extensions(args->graph->ext);
-    *program = new ltc_program{device, lower(*args->graph)};
-  });
+  return on(device, [&] { *program = new ltc_program{device, lower(*args->graph)}; });
 }
-
-void program_destroy(ltc_program* program) { delete program; }
 
 ltc_status* compile_program(ltc_device* device, const ltc_compile_args* args, ltc_executable** executable) {
-  return on(device, [&] {
-    abi::check_extensions(args->ext);
-    abi::refuse_options(args->option_count, args->options);
-    *executable = compile(device, args->program->lowered);
-  });
+  return on(device, [&] { *executable = compile(device, args->program->lowered); });
 }
-
-void executable_destroy(ltc_executable* executable) { delete executable; }
 
 ltc_status* run(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done) {
   return on(device, [&] { execute(device, *args, outputs, done); });
@@ -127,16 +108,14 @@ ltc_status* run(ltc_device* device, const ltc_execute_args* args, ltc_buffer** o
 
 ltc_status* event_wait(ltc_event* event, uint64_t timeout_ns, bool* finished) {
   return on(event->device, [&] {
-    *finished = event->queue->wait(event->ticket, timeout_ns);
-    const std::optional<abi::Error> error = *finished ? event->queue->error(event->ticket) : std::nullopt;
+    Queue& queue = *event->device->queue;
+    *finished = queue.wait(event->ticket.end, timeout_ns);
+    const Outcome error = *finished ? queue.outcome(event->ticket) : Outcome();
     if (error) throw Failure(*error);
   });
 }
 
-void event_destroy(ltc_event* event) { delete event; }
-
-void plugin_close(ltc_plugin* plugin) { delete plugin; }
-
+// A sink that wants no more is no error.
 ltc_status* program_text(const ltc_program* program, const ltc_sink* sink) {
   const std::string& text = program->lowered.text;
   return on(program->device, [&] { sink->write(sink->context, text.data(), text.size()); });
@@ -150,26 +129,19 @@ ltc_status* executable_save(const ltc_executable* executable, const ltc_sink* si
 }
 
 ltc_status* executable_load(ltc_device* device, const ltc_load_args* args, ltc_executable** executable) {
-  return on(device, [&] {
-    abi::check_extensions(args->ext);
-    *executable = load(device, {static_cast<const char*>(args->data), args->size});
-  });
+  return on(device, [&] { *executable = load(device, {static_cast<const char*>(args->data), args->size}); });
 }
 
 ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
-  return on(device, [&] {
-    auto args = PJRT_ARGS(Device_MemoryStats);
-    args.device = device->facts.device;
-    PJRT_Error* error = device->library().api().PJRT_Device_MemoryStats(&args);
-    if (error) {  // a library that does not count
-      (void)device->library().take(error);
-      return;
-    }
-    stats->in_use_bytes = static_cast<uint64_t>(args.bytes_in_use);
-    if (args.peak_bytes_in_use_is_set) stats->peak_bytes = static_cast<uint64_t>(args.peak_bytes_in_use);
-    if (args.bytes_limit_is_set) stats->limit_bytes = static_cast<uint64_t>(args.bytes_limit);
-    if (args.largest_free_block_bytes_is_set) stats->largest_free_bytes = static_cast<uint64_t>(args.largest_free_block_bytes);
-  });
+  auto args = PJRT_ARGS(Device_MemoryStats);
+  args.device = device->facts.device;
+  if (!PJRT_TRY(device->library(), Device_MemoryStats, args)) return nullptr;  // a library that does not count
+  const auto set = [](uint64_t& to, int64_t from, bool is_set) { to = is_set ? static_cast<uint64_t>(from) : to; };
+  set(stats->in_use_bytes, args.bytes_in_use, true);
+  set(stats->peak_bytes, args.peak_bytes_in_use, args.peak_bytes_in_use_is_set);
+  set(stats->limit_bytes, args.bytes_limit, args.bytes_limit_is_set);
+  set(stats->largest_free_bytes, args.largest_free_block_bytes, args.largest_free_block_bytes_is_set);
+  return nullptr;
 }
 
 constexpr ltc_plugin_api kApi = {
@@ -199,13 +171,9 @@ constexpr ltc_plugin_api kApi = {
 }  // namespace ltc::pjrt
 
 bool ltc_plugin_entry(ltc_entry_args* args) {
-  try {
-    if (!ltc::abi::agree(args, "pjrt")) return false;
-    args->plugin = new ltc_plugin{.host = args->host};
-    args->api = &ltc::pjrt::kApi;
-    return true;
-  } catch (...) {
-    args->reason = "out of host memory";
-    return false;
-  }
+  if (!ltc_agree(args, {1, 0}, {1, 0})) return false;
+  args->plugin = new (std::nothrow) ltc_plugin{.host = args->host};
+  args->api = &ltc::pjrt::kApi;
+  if (!args->plugin) args->reason = "out of host memory";
+  return args->plugin;
 }

@@ -4,7 +4,7 @@
 
 namespace ltc::pjrt {
 
-// Keeps what a callback needs, which may come after the device was closed.
+// What a callback needs; it may come after the device was closed.
 struct Queue::Pending {
   std::shared_ptr<Queue> queue;
   const Library& library;
@@ -12,70 +12,66 @@ struct Queue::Pending {
   Ticket ticket;
   Verdict verdict;
 
-  ~Pending() {
-    auto args = PJRT_ARGS(Event_Destroy);
-    args.event = event;
-    if (PJRT_Error* error = library.api().PJRT_Event_Destroy(&args)) (void)library.take(error);
-  }
   static void on_ready(PJRT_Error* error, void* argument) {
     const std::unique_ptr<Pending> self(static_cast<Pending*>(argument));
-    std::optional<abi::Error> failure;
+    Outcome outcome;
     if (error) {
-      failure = self->library.take(error);
+      outcome = self->library.take(error);
     } else if (self->verdict) {
-      failure = self->verdict();
+      outcome = self->verdict();
     }
-    self->queue->finish(self->ticket, std::move(failure));
+    auto args = PJRT_ARGS(Event_Destroy);
+    args.event = self->event;
+    PJRT_TRY(self->library, Event_Destroy, args);
+    self->queue->finish(self->ticket, std::move(outcome));
   }
 };
 
 Ticket Queue::submit(const Library& library, PJRT_Event* event, Verdict verdict) {
-  Ticket ticket{0, std::make_shared<std::optional<abi::Error>>()};
-  {
-    const std::lock_guard lock(mutex_);
-    ticket.number = first_ + over_.size();
-    over_.push_back(false);
-  }
-  if (!event) {
-    finish(ticket, verdict ? verdict() : std::nullopt);
-    return ticket;
-  }
+  Ticket ticket{0, std::make_shared<Outcome>()};
   auto args = PJRT_ARGS(Event_OnReady);
   args.event = event;
   args.callback = Pending::on_ready;
-  args.user_arg = new Pending{shared_from_this(), library, event, ticket, std::move(verdict)};
+  if (event) args.user_arg = new Pending{shared_from_this(), library, event, ticket, std::move(verdict)};
+  {
+    const std::lock_guard lock(mutex_);
+    over_.push_back(false);
+    ticket.end = begin_ + over_.size();
+  }
+  if (!event) {
+    finish(ticket, {});
+    return ticket;
+  }
+  static_cast<Pending*>(args.user_arg)->ticket = ticket;
   if (PJRT_Error* error = library.api().PJRT_Event_OnReady(&args)) Pending::on_ready(error, args.user_arg);
   return ticket;
 }
 
-Ticket Queue::mark() {
+void Queue::finish(const Ticket& ticket, Outcome outcome) {
   const std::lock_guard lock(mutex_);
-  return {first_ + over_.size(), nullptr};
-}
-
-void Queue::finish(const Ticket& ticket, std::optional<abi::Error> error) {
-  const std::lock_guard lock(mutex_);
-  *ticket.error = std::move(error);
-  over_[ticket.number - first_] = true;
-  for (; !over_.empty() && over_.front(); ++first_) over_.pop_front();
+  *ticket.outcome = std::move(outcome);
+  over_[ticket.end - 1 - begin_] = true;
+  for (; !over_.empty() && over_.front(); ++begin_) over_.pop_front();
   changed_.notify_all();
 }
 
-bool Queue::wait(const Ticket& ticket, uint64_t timeout_ns) {
-  // A mark stands before the next number, other work behind its own.
-  const uint64_t wanted = ticket.number + (ticket.error ? 1 : 0);
-  const auto is_over = [&] { return first_ >= wanted; };
+bool Queue::wait(uint64_t end, uint64_t timeout_ns) {
+  constexpr uint64_t kLongest = uint64_t{1} << 60;  // that a clock can count
+  const auto is_over = [&] { return begin_ >= end; };
   std::unique_lock lock(mutex_);
-  if (timeout_ns == 0 || is_over()) return is_over();
-  constexpr uint64_t kLongest = 1'000'000'000ull * 3600 * 24 * 365;  // what a clock can count
   if (timeout_ns < kLongest) return changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), is_over);
   changed_.wait(lock, is_over);
   return true;
 }
 
-std::optional<abi::Error> Queue::error(const Ticket& ticket) {
+Outcome Queue::outcome(const Ticket& ticket) {
   const std::lock_guard lock(mutex_);
-  return ticket.error ? *ticket.error : std::nullopt;
+  return *ticket.outcome;
+}
+
+void Queue::drain() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return over_.empty(); });
 }
 
 }  // namespace ltc::pjrt

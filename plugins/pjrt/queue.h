@@ -1,4 +1,4 @@
-// The order of a device's work. PJRT orders work by the buffers that it uses and has no queue; here is what the host sees as one.
+// The order of a device's work. PJRT orders work by the buffers that it uses; the host sees one queue.
 #pragma once
 #include <condition_variable>
 #include <deque>
@@ -11,35 +11,35 @@
 
 namespace ltc::pjrt {
 
+using Outcome = std::optional<abi::Error>;  // nothing: it went well
+
 // Something that was submitted.
 struct Ticket {
-  uint64_t number = 0;
-  std::shared_ptr<std::optional<abi::Error>> error;  // null: it cannot fail
+  uint64_t end;  // it is over when as many tasks are
+  std::shared_ptr<Outcome> outcome;
 };
 
 class Queue : public std::enable_shared_from_this<Queue> {
  public:
-  using Verdict = std::function<std::optional<abi::Error>()>;
+  using Verdict = std::function<Outcome()>;
 
-  // Takes over the event, which may be NULL. `verdict` is asked once it is over without an error.
+  // Takes over the event, which may be NULL. `verdict` is asked once it is over and went well.
   Ticket submit(const Library& library, PJRT_Event* event, Verdict verdict = {});
-  // What is over when all is that was submitted so far.
-  Ticket mark();
 
   // Waits until all up to the ticket is over; false: the time is.
-  bool wait(const Ticket& ticket, uint64_t timeout_ns);
-  // Of one that is over.
-  std::optional<abi::Error> error(const Ticket& ticket);
-  void drain() { wait(mark(), LTC_FOREVER); }
+  bool wait(uint64_t end, uint64_t timeout_ns);
+  // Of a task that is over.
+  Outcome outcome(const Ticket& ticket);
+  void drain();
 
  private:
   struct Pending;
-  void finish(const Ticket& ticket, std::optional<abi::Error> error);
+  void finish(const Ticket& ticket, Outcome outcome);
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<bool> over_;  // from first_ on
-  uint64_t first_ = 0;     // all before it are over
+  std::deque<bool> over_;  // tasks from begin_ on
+  uint64_t begin_ = 0;     // all before it are over
 };
 
 }  // namespace ltc::pjrt

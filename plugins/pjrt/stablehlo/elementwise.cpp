@@ -4,178 +4,101 @@
 namespace ltc::pjrt {
 namespace {
 
-Value same_size(const Call& call, size_t i) { return call.module.broadcast(call.inputs[i], call.type().sizes); }
+Values to_copy(Call& call) { return {cast(call.m, call.in(0), call.type().dtype)}; }
 
-// ---- one op of StableHLO
-
-Values unary(Call& call) { return {call.module.op(call.row.op, call.inputs)}; }
-Values binary(Call& call) { return {call.module.op(call.row.op, {same_size(call, 0), same_size(call, 1)})}; }
-// `op`: the direction.
-Values comparison(Call& call) { return {call.module.compare(same_size(call, 0), same_size(call, 1), call.row.op)}; }
-Values where(Call& call) { return {call.module.select(same_size(call, 0), same_size(call, 1), same_size(call, 2))}; }
-
-// ---- one operand
-
-Values absolute(Call& call) { return is_unsigned(call.type().dtype) ? call.inputs : unary(call); }
-
-Values sign(Call& call) {
-  Module& m = call.module;
-  const Value &x = call.inputs[0], zero = m.like(x, 0);
-  const Value above = m.convert(m.compare(x, zero, "GT"), x.type.dtype);
-  if (is_unsigned(x.type.dtype)) return {above};
-  return {m.op("subtract", {above, m.convert(m.compare(x, zero, "LT"), x.type.dtype)})};
+// A complex number is 64 bits, with the real part in the lower ones.
+Values complex_as_bits(Call& call) {
+  Module& m = call.m;
+  const auto part = [&](const char* name) { return m.bitcast(m.op(name, call.inputs, {LTC_F32, call.type().sizes}), LTC_U32); };
+  return {m.bitcast(m.eval("or(ui64(x),shift_left(ui64(y),32))", {part("real"), part("imag")}), LTC_I64)};
 }
-
-Values trunc(Call& call) {
-  Module& m = call.module;
-  const Value& x = call.inputs[0];
-  return {m.select(m.compare(x, m.like(x, 0), "LT"), m.op("ceil", {x}), m.op("floor", {x}))};
-}
-
-// The second operand is 1, but no constant: XLA of 2026 makes wrong code for one with vectors of 512 bits.
-Values atan(Call& call) {
-  Module& m = call.module;
-  const Value& x = call.inputs[0];
-  return {m.op("atan2", {x, m.select(m.compare(x, x, "EQ"), m.like(x, 1), x)})};
-}
-
-// ---- two operands
-
-Value is_negative(Module& m, const Value& x) { return m.compare(x, m.like(x, 0), "LT"); }
-
-Values remainder(Call& call) {
-  Module& m = call.module;
-  const Value x = same_size(call, 0), y = same_size(call, 1), rest = m.op("remainder", {x, y});
-  if (is_unsigned(x.type.dtype)) return {rest};
-  const Value differ = m.compare(is_negative(m, rest), is_negative(m, y), "NE");
-  const Value wrong = m.op("and", {differ, m.compare(rest, m.like(rest, 0), "NE")});
-  return {m.select(wrong, m.op("add", {rest, y}), rest)};
-}
-
-// Negative powers of integers: 1 and -1 have one, of all others the whole part is 0.
-Values power(Call& call) {
-  Module& m = call.module;
-  const Value x = same_size(call, 0), y = same_size(call, 1);
-  if (is_float(x.type.dtype) || is_unsigned(x.type.dtype)) return {m.op("power", {x, y})};
-  const Value zero = m.like(x, 0), one = m.like(x, 1), minus_one = m.like(x, -1);
-  const Value is_odd = m.compare(m.op("and", {y, one}), zero, "NE");
-  const Value of_minus_one = m.select(m.compare(x, minus_one, "EQ"), m.select(is_odd, minus_one, one), zero);
-  const Value whole_part = m.select(m.compare(x, one, "EQ"), one, of_minus_one);
-  return {m.select(is_negative(m, y), whole_part, m.op("power", {x, m.op("maximum", {y, zero})}))};
-}
-
-// `op` is maximum or minimum; of BOOL or, and.
-Values extremum(Call& call) {
-  if (call.type().dtype != LTC_BOOL) return binary(call);
-  return {call.module.op(call.row.op == "maximum" ? "or" : "and", {same_size(call, 0), same_size(call, 1)})};
-}
-
-Values shift(Call& call) {
-  Module& m = call.module;
-  const Value x = same_size(call, 0), y = same_size(call, 1), zero = m.like(x, 0);
-  const int64_t bits = bits_of(x.type.dtype);
-  const Value too_far = m.op("or", {m.compare(y, zero, "LT"), m.compare(y, m.like(y, bits), "GE")});
-  const bool keeps_sign = call.row.op == "right" && !is_unsigned(x.type.dtype);
-  if (keeps_sign) return {m.op("shift_right_arithmetic", {x, m.select(too_far, m.like(y, bits - 1), y)})};
-  const char* name = call.row.op == "right" ? "shift_right_logical" : "shift_left";
-  return {m.select(too_far, zero, m.op(name, {x, m.select(too_far, zero, y)}))};
-}
-
-// ---- other types
-
-Values to_copy(Call& call) { return {cast(call.module, call.inputs[0], call.type().dtype)}; }
-
-// A complex number as 64 bits, the real part in the lower ones, and back.
-Value complex_as_bits(Module& m, const Value& x) {
-  const auto part = [&](const char* name) {
-    const Value bits = m.bitcast(m.op(name, {x}, {LTC_F32, x.type.sizes}), LTC_U32);
-    return m.convert(bits, LTC_U64);
-  };
-  const Value imaginary = part("imag"), high = m.op("shift_left", {imaginary, m.like(imaginary, 32)});
-  return m.bitcast(m.op("or", {high, part("real")}), LTC_I64);
-}
-Value bits_as_complex(Module& m, const Value& x) {
-  const Value bits = m.bitcast(x, LTC_U64), high = m.op("shift_right_logical", {bits, m.like(bits, 32)});
-  const auto part = [&](const Value& half) { return m.bitcast(m.convert(half, LTC_U32), LTC_F32); };
-  return m.op("complex", {part(bits), part(high)}, {LTC_C64, x.type.sizes});
+Values bits_as_complex(Call& call) {
+  Module& m = call.m;
+  const Value bits = m.bitcast(call.in(0), LTC_U64);
+  const auto part = [&](const char* formula) { return m.bitcast(m.eval(formula, {bits}), LTC_F32); };
+  return {m.op("complex", {part("ui32(x)"), part("ui32(shift_right_logical(x,32))")}, call.type())};
 }
 
 Values view_dtype(Call& call) {
-  Module& m = call.module;
-  Value x = call.inputs[0];
+  Module& m = call.m;
   const Type& type = call.type();
+  Value x = call.in(0);
   if (x.type.dtype == type.dtype) return {x};
-  if (x.type.dtype == LTC_C64) return {complex_as_bits(m, x)};
-  if (type.dtype == LTC_C64) return {bits_as_complex(m, x)};
   if (x.type.dtype == LTC_BOOL) x = m.convert(x, LTC_U8);
   Type bytes{type.dtype == LTC_BOOL ? ltc_dtype{LTC_U8} : type.dtype, type.sizes};
-  const int64_t from = bits_of(x.type.dtype), to = bits_of(bytes.dtype);
-  if (from < to) {  // several elements become one: they are a dim of their own
-    Sizes sizes = type.sizes;
-    sizes.push_back(to / from);
-    x = m.reshape(x, sizes);
-  } else if (from > to) {
-    bytes.sizes = x.type.sizes;
-    bytes.sizes.push_back(from / to);
-  }
-  x = x.type.dtype == bytes.dtype ? x : m.op("bitcast_convert", {x}, bytes);
-  x = m.reshape(x, type.sizes);
-  return {type.dtype == LTC_BOOL ? m.compare(x, m.like(x, 0), "NE") : x};
+  const int from = element(x.type.dtype).bits, to = element(bytes.dtype).bits;
+  Sizes split = from < to ? type.sizes : x.type.sizes;  // several narrow elements are one wide one: a dim of their own
+  if (from != to) split.push_back(from < to ? to / from : from / to);
+  if (from < to) x = m.reshape(x, split);
+  if (from > to) bytes.sizes = split;
+  x = m.reshape(x.type.dtype == bytes.dtype ? x : m.op("bitcast_convert", {x}, bytes), type.sizes);
+  return {type.dtype == LTC_BOOL ? m.eval("NE(x,0)", {x}) : x};
 }
 
 constexpr Row kRows[] = {
-    {"aten::neg", "T:T", "fi", "", unary, "negate"},
-    {"aten::abs", "T:T", "fi", "", absolute, "abs"},
-    {"aten::sign", "T:T", "fi", "", sign},
-    {"aten::floor", "T:T", "f", "", unary, "floor"},
-    {"aten::ceil", "T:T", "f", "", unary, "ceil"},
-    {"aten::trunc", "T:T", "f", "", trunc},
-    {"aten::round", "T:T", "f", "", unary, "round_nearest_even"},
-    {"aten::exp", "T:T", "f", "", unary, "exponential"},
-    {"aten::expm1", "T:T", "f", "", unary, "exponential_minus_one"},
-    {"aten::log", "T:T", "f", "", unary, "log"},
-    {"aten::log1p", "T:T", "f", "", unary, "log_plus_one"},
-    {"aten::sqrt", "T:T", "f", "", unary, "sqrt"},
-    {"aten::sin", "T:T", "f", "", unary, "sine"},
-    {"aten::cos", "T:T", "f", "", unary, "cosine"},
-    {"aten::tan", "T:T", "f", "", unary, "tan"},
-    {"aten::tanh", "T:T", "f", "", unary, "tanh"},
-    {"aten::atan", "T:T", "f", "", atan},
-    {"aten::erf", "T:T", "f", "", unary, "chlo.erf"},
-    {"aten::lgamma", "T:T", "f", "", unary, "chlo.lgamma"},
-    {"aten::bitwise_not", "T:T", "ib", "", unary, "not"},
-    {"aten::add.Tensor", "TT:T", "fi", "alpha:1?", binary, "add"},
-    {"aten::mul.Tensor", "TT:T", "fi", "", binary, "multiply"},
-    {"aten::div.Tensor", "TT:T", "f", "", binary, "divide"},
-    {"aten::remainder.Tensor", "TT:T", "fi", "", remainder},
-    {"aten::fmod.Tensor", "TT:T", "fi", "", binary, "remainder"},
-    {"aten::pow.Tensor_Tensor", "TT:T", "fi", "", power},
-    {"aten::maximum", "TT:T", "fib", "", extremum, "maximum"},
-    {"aten::minimum", "TT:T", "fib", "", extremum, "minimum"},
-    {"aten::atan2", "TT:T", "f", "", binary, "atan2"},
-    {"aten::bitwise_and.Tensor", "TT:T", "ib", "", binary, "and"},
-    {"aten::bitwise_or.Tensor", "TT:T", "ib", "", binary, "or"},
-    {"aten::bitwise_xor.Tensor", "TT:T", "ib", "", binary, "xor"},
-    {"aten::bitwise_left_shift.Tensor", "TT:T", "i", "", shift, "left"},
-    {"aten::bitwise_right_shift.Tensor", "TT:T", "i", "", shift, "right"},
-    {"aten::eq.Tensor", "TT:b", "fib", "", comparison, "EQ"},
-    {"aten::lt.Tensor", "TT:b", "fib", "", comparison, "LT"},
-    {"aten::le.Tensor", "TT:b", "fib", "", comparison, "LE"},
-    {"aten::where.self", "bTT:T", "fibh", "", where},
-    {"aten::_to_copy", "N:A", "fibh", "dtype:dn?", to_copy},
-    {"aten::view.dtype", "A:A", "fibhc", "dtype:d", view_dtype},
+    {"aten::neg", "T:T", "fi", "negate(x)"},
+    {"aten::abs", "T:T", "f", "abs(x)"},
+    {"aten::abs", "T:T", "i", "select(LT(x,0),negate(x),x)"},
+    {"aten::sign", "T:T", "fi", "subtract(T(GT(x,0)),T(LT(x,0)))"},
+    {"aten::floor", "T:T", "f", "floor(x)"},
+    {"aten::ceil", "T:T", "f", "ceil(x)"},
+    {"aten::trunc", "T:T", "f", "select(LT(x,0),ceil(x),floor(x))"},
+    {"aten::round", "T:T", "f", "round_nearest_even(x)"},
+    {"aten::exp", "T:T", "f", "exponential(x)"},
+    {"aten::expm1", "T:T", "f", "exponential_minus_one(x)"},
+    {"aten::log", "T:T", "f", "log(x)"},
+    {"aten::log1p", "T:T", "f", "log_plus_one(x)"},
+    {"aten::sqrt", "T:T", "f", "sqrt(x)"},
+    {"aten::sin", "T:T", "f", "sine(x)"},
+    {"aten::cos", "T:T", "f", "cosine(x)"},
+    {"aten::tan", "T:T", "f", "tan(x)"},
+    {"aten::tanh", "T:T", "f", "tanh(x)"},
+    // The second operand is 1, but no constant: XLA of 2026 makes wrong code for one with vectors of 512 bits.
+    {"aten::atan", "T:T", "f", "atan2(x,select(EQ(x,x),1,x))"},
+    {"aten::erf", "T:T", "f", "chlo.erf(x)"},
+    {"aten::lgamma", "T:T", "f", "chlo.lgamma(x)"},
+    {"aten::bitwise_not", "T:T", "ib", "not(x)"},
+    {"aten::add.Tensor", "TT:T", "fi", "add(x,y)"},
+    {"aten::mul.Tensor", "TT:T", "fi", "multiply(x,y)"},
+    {"aten::div.Tensor", "TT:T", "f", "divide(x,y)"},
+    {"aten::remainder.Tensor", "TT:T", "fi", "remainder(x,y);select(and(NE(LT(z,0),LT(y,0)),NE(z,0)),add(z,y),z)"},
+    {"aten::fmod.Tensor", "TT:T", "fi", "remainder(x,y)"},
+    {"aten::pow.Tensor_Tensor", "TT:T", "f", "power(x,y)"},
+    // Of negative powers only those of 1 and -1 have a whole part.
+    {"aten::pow.Tensor_Tensor", "TT:T", "i",
+     "select(EQ(x,-1),subtract(1,multiply(2,and(y,1))),0);select(LT(y,0),select(EQ(x,1),1,z),power(x,maximum(y,0)))"},
+    {"aten::maximum", "TT:T", "fi", "maximum(x,y)"},
+    {"aten::minimum", "TT:T", "fi", "minimum(x,y)"},
+    {"aten::maximum", "TT:T", "b", "or(x,y)"},
+    {"aten::minimum", "TT:T", "b", "and(x,y)"},
+    {"aten::atan2", "TT:T", "f", "atan2(x,y)"},
+    {"aten::bitwise_and.Tensor", "TT:T", "ib", "and(x,y)"},
+    {"aten::bitwise_or.Tensor", "TT:T", "ib", "or(x,y)"},
+    {"aten::bitwise_xor.Tensor", "TT:T", "ib", "xor(x,y)"},
+    {"aten::bitwise_left_shift.Tensor", "TT:T", "i", "or(LT(y,0),GT(y,top(y)));select(z,0,shift_left(x,select(z,0,y)))"},
+    {"aten::bitwise_right_shift.Tensor", "TT:T", "u",
+     "or(LT(y,0),GT(y,top(y)));select(z,0,shift_right_logical(x,select(z,0,y)))"},
+    {"aten::bitwise_right_shift.Tensor", "TT:T", "i", "or(LT(y,0),GT(y,top(y)));shift_right_arithmetic(x,select(z,top(y),y))"},
+    {"aten::eq.Tensor", "TT:b", "fib", "EQ(x,y)"},
+    {"aten::lt.Tensor", "TT:b", "fib", "LT(x,y)"},
+    {"aten::le.Tensor", "TT:b", "fib", "LE(x,y)"},
+    {"aten::where.self", "bTT:T", "fibh", "select(x,y,z)"},
+    {"aten::_to_copy", "N:A", "fibh", {}, to_copy},
+    {"aten::view.dtype", "A:A", "fibh", {}, view_dtype},
+    {"aten::view.dtype", "c:i", {}, {}, complex_as_bits},
+    {"aten::view.dtype", "i:c", {}, {}, bits_as_complex},
 };
 
 }  // namespace
 
 std::span<const Row> elementwise_ops() { return kRows; }
 
+// To halves by way of F32, and to unsigned integers modulo 2^bits, where StableHLO saturates.
 Value cast(Module& m, const Value& value, ltc_dtype dtype) {
   if (value.type.dtype == dtype) return value;
-  if (dtype == LTC_BOOL) return m.compare(value, m.like(value, 0), "NE");
-  const bool is_half = dtype == LTC_F16 || dtype == LTC_BF16;
-  const bool wraps = is_unsigned(dtype) && is_float(value.type.dtype);  // StableHLO would saturate
-  return m.convert(is_half ? m.convert(value, LTC_F32) : wraps ? m.convert(value, LTC_I64) : value, dtype);
+  if (dtype == LTC_BOOL) return m.eval("NE(x,0)", {value});
+  const bool wraps = element(dtype).kind == 'u' && element(value.type.dtype).kind == 'f';
+  return m.convert(element(dtype).kind == 'h' ? m.convert(value, LTC_F32) : wraps ? m.convert(value, LTC_I64) : value, dtype);
 }
 
 }  // namespace ltc::pjrt

@@ -4,19 +4,19 @@
 
 namespace ltc::pjrt {
 
-// An index tensor of a node, whose elements must lie in [0, size).
+// The elements of a node's index tensor must lie in [0, size).
 struct IndexCheck {
   uint32_t node;
   int64_t dim, size;
 };
 
-// What a run of a program takes and gives.
+// What a run takes and gives.
 struct Signature {
-  std::vector<Type> inputs;        // the params without scalars
-  std::vector<uint32_t> becomes;   // by input: the output that its memory may become, or LTC_NONE
-  uint32_t scalar_count = 0;       // passed as 64 bits each, behind the inputs, if there are any
-  std::vector<Type> outputs;       // behind them, if there are checks, I64[2]: which check failed, or -1; a bad index
-  std::vector<IndexCheck> checks;  // in the order of nodes
+  std::vector<Type> inputs;       // the params without scalars
+  std::vector<uint32_t> becomes;  // by input: the output that its memory may become, or LTC_NONE
+  uint32_t scalar_count = 0;      // all in one I64 array behind the inputs
+  std::vector<Type> outputs;      // with checks, I64[2] comes behind: the first that failed, or -1, and a bad index
+  std::vector<IndexCheck> checks;
 };
 
 struct Lowered {

@@ -1,65 +1,40 @@
 #include "pjrt/stablehlo/module.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstdio>
-#include <iterator>
+#include <charconv>
+#include <optional>
 
 namespace ltc::pjrt {
 namespace {
 
-struct Element {
-  ltc_dtype dtype;
-  const char* text;
-  int bits;
-  char kind;  // b, u, i, f (computed with), q (8 bits), c
-};
-constexpr Element kElements[] = {
-    {LTC_BOOL, "i1", 8, 'b'},
-    {LTC_U8, "ui8", 8, 'u'},
-    {LTC_I8, "i8", 8, 'i'},
-    {LTC_I16, "i16", 16, 'i'},
-    {LTC_I32, "i32", 32, 'i'},
-    {LTC_I64, "i64", 64, 'i'},
-    {LTC_F16, "f16", 16, 'f'},
-    {LTC_BF16, "bf16", 16, 'f'},
-    {LTC_F32, "f32", 32, 'f'},
-    {LTC_F64, "f64", 64, 'f'},
-    {LTC_C64, "complex<f32>", 64, 'c'},
-    {LTC_C128, "complex<f64>", 128, 'c'},
-    {LTC_U16, "ui16", 16, 'u'},
-    {LTC_U32, "ui32", 32, 'u'},
-    {LTC_U64, "ui64", 64, 'u'},
-    {LTC_F8_E4M3FN, "f8E4M3FN", 8, 'q'},
-    {LTC_F8_E5M2, "f8E5M2", 8, 'q'},
-    {LTC_F8_E4M3FNUZ, "f8E4M3FNUZ", 8, 'q'},
-    {LTC_F8_E5M2FNUZ, "f8E5M2FNUZ", 8, 'q'},
-    {LTC_F8_E8M0FNU, "f8E8M0FNU", 8, 'q'},
-};
+// By dtype. What PJRT lacks is only held, as integers of its size.
+constexpr Element kElements[] = {{},
+                                 {"i1", 8, 'b'},
+                                 {"ui8", 8, 'u'},
+                                 {"i8", 8, 'i'},
+                                 {"i16", 16, 'i'},
+                                 {"i32", 32, 'w'},
+                                 {"i64", 64, 'w'},
+                                 {"f16", 16, 'h'},
+                                 {"bf16", 16, 'h'},
+                                 {"f32", 32, 'f'},
+                                 {"f64", 64, 'f'},
+                                 {"complex<f32>", 64, 'c'},
+                                 {"complex<f64>", 128, 'z'},
+                                 {"ui16", 16, 'u'},
+                                 {"ui32", 32, 'u'},
+                                 {"ui64", 64, 'u'},
+                                 {"ui32", 32, '-'},
+                                 {"f8E4M3FN", 8, 'q'},
+                                 {"f8E5M2", 8, 'q'},
+                                 {"f8E4M3FNUZ", 8, 'q'},
+                                 {"f8E5M2FNUZ", 8, 'q'},
+                                 {"f8E8M0FNU", 8, 'q'},
+                                 {"ui8", 8, '-'},
+                                 {"ui8", 8, '-'},
+                                 {"ui8", 8, '-'}};
 
-const Element* find_element(ltc_dtype dtype) {
-  const auto found = std::ranges::find(kElements, dtype, &Element::dtype);
-  return found == std::end(kElements) ? nullptr : found;
-}
-bool is_kind(ltc_dtype dtype, char kind) {
-  const Element* element = find_element(dtype);
-  return element && element->kind == kind;
-}
-
-// The bits of a number as a literal of a float type.
-std::string hex(uint64_t bits) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llX", static_cast<unsigned long long>(bits));
-  return text;
-}
-
-std::string infinity(ltc_dtype dtype, bool negative) {
-  const uint64_t exponent = dtype == LTC_F64    ? 0x7FF0'0000'0000'0000
-                            : dtype == LTC_F32  ? 0x7F80'0000
-                            : dtype == LTC_BF16 ? 0x7F80
-                                                : 0x7C00;
-  return hex(exponent | uint64_t{negative} << (bits_of(dtype) - 1));
-}
+bool is_kind(ltc_dtype dtype, std::string_view kinds) { return kinds.find(element(dtype).kind) != kinds.npos; }
 
 template <typename Items, typename Text>
 std::string joined(const Items& items, Text text) {
@@ -70,6 +45,8 @@ std::string joined(const Items& items, Text text) {
 
 }  // namespace
 
+const Element& element(ltc_dtype dtype) { return kElements[dtype < std::size(kElements) ? dtype : 0]; }
+
 int64_t Type::count() const {
   int64_t count = 1;
   for (const int64_t size : sizes) count *= size;
@@ -79,80 +56,119 @@ int64_t Type::count() const {
 std::string Type::text() const {
   std::string text = "tensor<";
   for (const int64_t size : sizes) (text += std::to_string(size)) += 'x';
-  return (text += element_text(dtype)) += '>';
+  const char* name = element(dtype).text;
+  return (text += name ? name : "?") += '>';
 }
 
-const char* element_text(ltc_dtype dtype) {
-  const Element* element = find_element(dtype);
-  return element ? element->text : nullptr;
+std::string names(const Values& values) {
+  return joined(values, [](const Value& value) { return value.name; });
 }
-bool is_float(ltc_dtype dtype) { return is_kind(dtype, 'f'); }
-bool is_unsigned(ltc_dtype dtype) { return is_kind(dtype, 'u'); }
-int64_t bits_of(ltc_dtype dtype) {
-  const Element* element = find_element(dtype);
-  return element ? element->bits : 0;
+std::string types(const Values& values) {
+  return joined(values, [](const Value& value) { return value.type.text(); });
 }
-
-std::string list(const Sizes& numbers) {
-  return joined(numbers, [](int64_t number) { return std::to_string(number); });
+std::string array(const Sizes& numbers) {
+  const std::string list = joined(numbers, [](int64_t number) { return std::to_string(number); });
+  return list.empty() ? "array<i64>" : "array<i64: " + list + ">";
 }
-std::string array(const Sizes& numbers) { return numbers.empty() ? "array<i64>" : "array<i64: " + list(numbers) + ">"; }
+std::string axis(const char* name, int64_t dim) { return std::string(name) + " = " + std::to_string(dim) + " : i64"; }
 
 Values Module::emit(std::string_view name, const Values& operands, const std::vector<Type>& results, std::string_view attrs,
                     std::string_view region) {
-  const std::string result = "%" + std::to_string(next_++);
-  text_ += "    " + result;
-  if (results.size() > 1) text_ += ":" + std::to_string(results.size());
-  text_ += " = \"";
-  if (name.find('.') == name.npos) text_ += "stablehlo.";
-  text_ += name;
-  text_ += "\"(" + joined(operands, [](const Value& value) { return value.name; }) + ")";
-  if (!region.empty()) (text_ += " ") += region;
-  if (!attrs.empty()) ((text_ += " {") += attrs) += "}";
-  text_ += " : (" + joined(operands, [](const Value& value) { return value.type.text(); }) + ") -> ";
-  const std::string types = joined(results, [](const Type& type) { return type.text(); });
-  text_ += results.size() == 1 ? types : "(" + types + ")";
-  text_ += location_ + "\n";
+  const std::string result = new_name(), prefix = name.find('.') == name.npos ? "stablehlo." : "";
   Values values;
-  for (size_t i = 0; i < results.size(); ++i) {
-    values.push_back({results.size() == 1 ? result : result + "#" + std::to_string(i), results[i]});
-  }
+  for (const Type& type : results) values.push_back({result, type});
+  text_ += "    " + result + (results.size() > 1 ? ":" + std::to_string(results.size()) : "") + " = \"" + prefix;
+  ((text_ += name) += "\"(") += names(operands) + ") ";
+  if (!region.empty()) (text_ += region) += ' ';
+  if (!attrs.empty()) ((text_ += '{') += attrs) += "} ";
+  text_ += ": (" + types(operands) + ") -> (" + types(values) + ")" + location_ + "\n";
+  for (size_t i = 0; results.size() > 1 && i < results.size(); ++i) values[i].name += "#" + std::to_string(i);
   return values;
 }
 
-std::string Module::joining(std::string_view op, ltc_dtype dtype) {
-  const std::string prefix = new_prefix(), type = Type{dtype, {}}.text(), a = prefix + "a", b = prefix + "b", c = prefix + "c";
-  std::string text = "({ ^bb0(" + a + ": " + type + ", " + b + ": " + type + "): ";
-  if (!op.empty()) {
-    text += c + " = \"stablehlo." + std::string(op) + "\"(" + a + ", " + b + ") : (" + type + ", " + type + ") -> " + type + " ";
+// ---- formulas
+
+struct Module::Term {
+  std::optional<Value> value;  // nothing for a number
+  int64_t number = 0;
+};
+
+Module::Term Module::term(std::string_view& text, const Values& operands) {
+  int64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed == std::errc()) {
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    return {{}, number};
   }
-  return text + "\"stablehlo.return\"(" + (op.empty() ? b : c) + ") : (" + type + ") -> () })";
+  const size_t size = std::min(text.find_first_of("(),"), text.size());
+  const std::string_view name = text.substr(0, size);
+  text.remove_prefix(size);
+  if (!text.starts_with('(')) return {operands.at(std::string_view("xyzw").find(name)), 0};
+  std::vector<Term> terms;
+  while (!text.starts_with(')')) {
+    text.remove_prefix(1);
+    terms.push_back(term(text, operands));
+  }
+  text.remove_prefix(1);
+  const Value beside = std::find_if(terms.rbegin(), terms.rend(), [](const Term& term) { return term.value; })->value.value();
+  Values values;
+  for (const Term& term : terms) values.push_back(term.value ? *term.value : filled(beside.type, term.number));
+  const Type& first = values[0].type;
+  const auto to = std::ranges::find_if(kElements, [&](const Element& element) { return element.text && element.text == name; });
+  if (name == "top") return {{}, element(first.dtype).bits - 1};
+  if (name == "T") return {convert(values[0], operands[0].type.dtype), 0};
+  if (to != std::end(kElements)) return {convert(values[0], static_cast<ltc_dtype>(to - kElements)), 0};
+  if (name[0] >= 'A' && name[0] <= 'Z') {
+    return {op("compare", values, {LTC_BOOL, first.sizes},
+               "comparison_direction = #stablehlo<comparison_direction " + std::string(name) + ">"),
+            0};
+  }
+  return {op(name, values, name == "select" ? values[1].type : first), 0};
 }
 
-Value Module::constant(const Type& type, std::string_view element) {
-  return op("constant", {}, type, "value = dense<" + std::string(element) + "> : " + type.text());
+Value Module::eval(std::string_view formula, Values operands) {
+  while (true) {
+    const size_t end = formula.find(';');
+    std::string_view text = formula.substr(0, end);
+    operands.push_back(term(text, operands).value.value());
+    if (end == formula.npos) return operands.back();
+    formula.remove_prefix(end + 1);
+  }
+}
+
+std::string Module::region(const std::vector<ltc_dtype>& dtypes, std::string_view formula) {
+  Values arguments;
+  for (const ltc_dtype dtype : dtypes) arguments.push_back({new_name(), {dtype, {}}});
+  std::string outside = std::move(text_);
+  text_ = "({ ^bb0(" + joined(arguments, [](const Value& value) { return value.name + ": " + value.type.text(); }) + "):\n";
+  const Value result = eval(formula, arguments);
+  text_ += "    \"stablehlo.return\"(" + result.name + ") : (" + result.type.text() + ") -> () })";
+  outside.swap(text_);
+  return outside;
+}
+
+// ---- single ops
+
+Value Module::constant(const Type& type, std::string_view text) {
+  return op("constant", {}, type, "value = dense<" + std::string(text) + "> : " + type.text());
 }
 
 Value Module::number(ltc_dtype dtype, int64_t value) {
+  const int bits = element(dtype).bits;
+  if (is_kind(dtype, "u") && bits < 64) value &= (int64_t{1} << bits) - 1;
   std::string text = std::to_string(value);
   if (dtype == LTC_BOOL) text = value ? "true" : "false";
-  if (is_float(dtype) || is_kind(dtype, 'q')) text += ".0";
-  if (is_kind(dtype, 'c')) text = "(" + text + ".0, 0.0)";
+  if (is_kind(dtype, "fhq")) text += ".0";
+  if (is_kind(dtype, "cz")) text = "(" + text + ".0, 0.0)";
   return constant({dtype, {}}, text);
 }
 
-Value Module::real(double value) { return constant({LTC_F64, {}}, hex(std::bit_cast<uint64_t>(value))); }
-
-Value Module::least(ltc_dtype dtype) {
-  if (is_float(dtype)) return constant({dtype, {}}, infinity(dtype, true));
-  return number(dtype, is_kind(dtype, 'i') ? INT64_MIN >> (64 - bits_of(dtype)) : 0);
+Value Module::extreme(ltc_dtype dtype, bool least) {
+  if (dtype == LTC_F32) return constant({dtype, {}}, least ? "0xFF800000" : "0x7F800000");
+  if (dtype == LTC_F64) return constant({dtype, {}}, least ? "0xFFF0000000000000" : "0x7FF0000000000000");
+  if (is_kind(dtype, "bu")) return number(dtype, least ? 0 : -1);
+  return number(dtype, (least ? INT64_MIN : INT64_MAX) >> (64 - element(dtype).bits));
 }
-Value Module::greatest(ltc_dtype dtype) {
-  if (is_float(dtype)) return constant({dtype, {}}, infinity(dtype, false));
-  return number(dtype, dtype == LTC_BOOL ? 1 : INT64_MAX >> (64 - bits_of(dtype) - is_unsigned(dtype)));
-}
-
-Value Module::filled(const Type& type, int64_t value) { return broadcast(number(type.dtype, value), type.sizes); }
 
 Value Module::broadcast(const Value& value, const Sizes& sizes) {
   if (value.type.sizes == sizes) return value;
@@ -166,7 +182,7 @@ Value Module::reshape(const Value& value, const Sizes& sizes) {
 }
 
 Value Module::iota(ltc_dtype dtype, const Sizes& sizes, int64_t dim) {
-  return op("iota", {}, {dtype, sizes}, "iota_dimension = " + std::to_string(dim) + " : i64");
+  return op("iota", {}, {dtype, sizes}, axis("iota_dimension", dim));
 }
 
 Value Module::slice(const Value& value, const Sizes& start, const Sizes& limit, const Sizes& step) {
@@ -179,14 +195,9 @@ Value Module::slice(const Value& value, const Sizes& start, const Sizes& limit, 
 Value Module::pad(const Value& value, const Value& with, const Sizes& low, const Sizes& high) {
   Type type = value.type;
   for (size_t i = 0; i < low.size(); ++i) type.sizes[i] += low[i] + high[i];
+  const std::string none = array(Sizes(low.size(), 0));
   return op("pad", {value, with}, type,
-            "edge_padding_low = " + array(low) + ", edge_padding_high = " + array(high) +
-                ", interior_padding = " + array(Sizes(low.size(), 0)));
-}
-
-Value Module::compare(const Value& a, const Value& b, std::string_view direction) {
-  return op("compare", {a, b}, {LTC_BOOL, a.type.sizes},
-            "comparison_direction = #stablehlo<comparison_direction " + std::string(direction) + ">");
+            "edge_padding_low = " + array(low) + ", edge_padding_high = " + array(high) + ", interior_padding = " + none);
 }
 
 Value Module::convert(const Value& value, ltc_dtype dtype) {
@@ -197,12 +208,13 @@ Value Module::bitcast(const Value& value, ltc_dtype dtype) {
   return value.type.dtype == dtype ? value : op("bitcast_convert", {value}, {dtype, value.type.sizes});
 }
 
-Value Module::reduce(const Value& value, const Sizes& dims, std::string_view name, const Value& initial) {
+Value Module::reduce(const Value& value, const Sizes& dims, std::string_view formula, const Value& initial) {
   Type type{value.type.dtype, {}};
   for (int64_t dim = 0; dim < value.type.rank(); ++dim) {
     if (std::ranges::find(dims, dim) == dims.end()) type.sizes.push_back(value.type.sizes[static_cast<size_t>(dim)]);
   }
-  return op("reduce", {value, initial}, type, "dimensions = " + array(dims), joining(name, value.type.dtype));
+  const std::string joining = region({type.dtype, type.dtype}, formula);
+  return op("reduce", {value, initial}, type, "dimensions = " + array(dims), joining);
 }
 
 }  // namespace ltc::pjrt

@@ -1,6 +1,5 @@
 // A program of StableHLO as text, written op by op in MLIR's generic form, which every version reads.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +9,15 @@
 namespace ltc::pjrt {
 
 using Sizes = std::vector<int64_t>;
+
+// An element type. kind: b BOOL, u unsigned, i signed, w signed of 32 and 64 bits, f F32 and F64, h F16 and BF16, q 8-bit
+// floats, c C64, z C128, - what is only held.
+struct Element {
+  const char* text = nullptr;  // in StableHLO; null where it has none
+  int bits = 0;
+  char kind = '-';
+};
+const Element& element(ltc_dtype dtype);
 
 // The type of a dense array.
 struct Type {
@@ -22,67 +30,60 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
-// The name of an element type in StableHLO, null for one that it does not have.
-const char* element_text(ltc_dtype dtype);
-
-bool is_float(ltc_dtype dtype);  // F16, BF16, F32, F64
-bool is_unsigned(ltc_dtype dtype);
-int64_t bits_of(ltc_dtype dtype);  // 8 for BOOL
-
-// A value of the program: its name and type.
+// A value of the program.
 struct Value {
   std::string name;
   Type type;
 };
 using Values = std::vector<Value>;
 
-// "array<i64: 1, 2>"
-std::string array(const Sizes& numbers);
-// "1, 2"
-std::string list(const Sizes& numbers);
+std::string names(const Values& values);          // "%1, %2"
+std::string types(const Values& values);          // "tensor<2xf32>, tensor<i64>"
+std::string array(const Sizes& numbers);          // "array<i64: 1, 2>"
+std::string axis(const char* name, int64_t dim);  // "name = 1 : i64"
 
-// The body of the program's one function. Functions that take several values expect equal sizes, unless they say otherwise.
+// The body of the program's one function.
 class Module {
  public:
   // Ops that follow belong to this node. Messages of a compiler name it as "node 7".
   void set_node(size_t node) { location_ = " loc(\"node " + std::to_string(node) + "\")"; }
 
-  // Writes one op. name: without "stablehlo.", or whole, "chlo.erf". attrs: "axis = 0 : i64". region: its body, or nothing.
+  // Writes one op. name: without "stablehlo.", or whole, "chlo.erf". region: its body, or nothing.
   Values emit(std::string_view name, const Values& operands, const std::vector<Type>& results, std::string_view attrs = {},
               std::string_view region = {});
-  // The same with one result; without a type that of the first operand.
-  Value op(std::string_view name, const Values& operands, std::string_view attrs = {}) {
-    return op(name, operands, operands[0].type, attrs);
-  }
+  // The same with one result.
   Value op(std::string_view name, const Values& operands, const Type& result, std::string_view attrs = {},
            std::string_view region = {}) {
     return emit(name, operands, {result}, attrs, region)[0];
   }
 
-  // The body of a region that joins two elements by an op; without an op the second one remains.
-  std::string joining(std::string_view op, ltc_dtype dtype);
-  std::string new_prefix() { return "%r" + std::to_string(next_++); }  // of names that nothing else has
+  // Writes the ops of a formula over operands x, y, z, w of equal sizes: "select(LT(x,0),ceil(x),floor(x))". Two capital letters
+  // compare, i64(..) converts to a type, T(..) to that of x, top(..) is the number of the highest bit. A number has the type of
+  // the last operand beside it. The value of a formula before a semicolon is one operand more for the next.
+  Value eval(std::string_view formula, Values operands);
+  // A region whose arguments are of these dtypes, and which returns a formula of them.
+  std::string region(const std::vector<ltc_dtype>& dtypes, std::string_view formula);
 
-  Value constant(const Type& type, std::string_view element);
-  Value number(ltc_dtype dtype, int64_t value);             // rank 0
-  Value real(double value);                                 // rank 0, F64
-  Value least(ltc_dtype dtype), greatest(ltc_dtype dtype);  // rank 0; infinities of floats
-  Value filled(const Type& type, int64_t value);            // everywhere
-  Value like(const Value& value, int64_t number) { return filled(value.type, number); }
+  Value constant(const Type& type, std::string_view text);
+  Value number(ltc_dtype dtype, int64_t value);  // rank 0
+  Value extreme(ltc_dtype dtype, bool least);    // rank 0: the least or largest value, an infinity of floats
+  Value filled(const Type& type, int64_t value) { return broadcast(number(type.dtype, value), type.sizes); }
   Value broadcast(const Value& value, const Sizes& sizes);  // from the last dim on
   Value reshape(const Value& value, const Sizes& sizes);    // the same elements
   Value iota(ltc_dtype dtype, const Sizes& sizes, int64_t dim);
   Value slice(const Value& value, const Sizes& start, const Sizes& limit, const Sizes& step);
   Value pad(const Value& value, const Value& with, const Sizes& low, const Sizes& high);
-  Value compare(const Value& a, const Value& b, std::string_view direction);  // "LT"
-  Value select(const Value& condition, const Value& yes, const Value& no) { return op("select", {condition, yes, no}, yes.type); }
   Value convert(const Value& value, ltc_dtype dtype);  // as StableHLO does
   Value bitcast(const Value& value, ltc_dtype dtype);  // of as many bits
-  Value reduce(const Value& value, const Sizes& dims, std::string_view op, const Value& initial);
+  Value reduce(const Value& value, const Sizes& dims, std::string_view formula, const Value& initial);
 
   const std::string& text() const { return text_; }
 
  private:
+  struct Term;
+  Term term(std::string_view& text, const Values& operands);
+  std::string new_name() { return "%" + std::to_string(next_++); }
+
   std::string text_, location_;
   size_t next_ = 0;
 };

@@ -1,30 +1,27 @@
 // Ops that move elements and compute none.
-#include <algorithm>
-#include <numeric>
-
 #include "pjrt/stablehlo/ops.h"
 
 namespace ltc::pjrt {
 namespace {
 
-Values reshape(Call& call) { return {call.module.reshape(call.inputs[0], call.type().sizes)}; }
-Values expand(Call& call) { return {call.module.broadcast(call.inputs[0], call.type().sizes)}; }
+Values reshape(Call& call) { return {call.m.reshape(call.in(0), call.type().sizes)}; }
+Values expand(Call& call) { return {call.m.broadcast(call.in(0), call.type().sizes)}; }
 Values permute(Call& call) {
-  return {call.module.op("transpose", call.inputs, call.type(), "permutation = " + array(call.dims()))};
+  return {call.m.op("transpose", call.inputs, call.type(), "permutation = " + array(call.dims("dims")))};
 }
+Values cat(Call& call) { return {call.m.op("concatenate", call.inputs, call.type(), axis("dimension", call.dim()))}; }
 Values flip(Call& call) {
   if (call.integers("dims").empty()) return call.inputs;
-  return {call.module.op("reverse", call.inputs, "dimensions = " + array(call.dims()))};
+  return {call.m.op("reverse", call.inputs, call.type(), "dimensions = " + array(call.dims("dims")))};
 }
 
 Values slice(Call& call) {
-  const Type& type = call.inputs[0].type;
   const auto dim = static_cast<size_t>(call.dim());
-  Sizes start(type.sizes.size(), 0), limit = type.sizes, step(type.sizes.size(), 1);
+  Sizes limit = call.in(0).type.sizes, start(limit.size(), 0), step(limit.size(), 1);
   step.at(dim) = call.integer("step", 1);
   start[dim] = call.integer("start", 0);
   limit[dim] = start[dim] + (call.type().sizes[dim] - 1) * step[dim] + 1;
-  return {call.module.slice(call.inputs[0], start, limit, step)};
+  return {call.m.slice(call.in(0), start, limit, step)};
 }
 
 Values pad(Call& call) {
@@ -34,75 +31,46 @@ Values pad(Call& call) {
     low.at(low.size() - 1 - i / 2) = pairs[i];
     high.at(low.size() - 1 - i / 2) = pairs[i + 1];
   }
-  const Value value = cast(call.module, call.number("value"), call.type().dtype);
-  return {call.module.pad(call.inputs[0], value, low, high)};
+  return {call.m.pad(call.in(0), cast(call.m, call.number("value"), call.type().dtype), low, high)};
 }
-
-Values cat(Call& call) {
-  return {call.module.op("concatenate", call.inputs, call.type(), "dimension = " + std::to_string(call.dim()) + " : i64")};
-}
-
-// ---- by strides
-
-struct Strides {
-  Sizes strides;
-  int64_t offset;
-};
-
-Strides strides_of(const Call& call) { return {call.integers("stride"), call.integer("storage_offset", 0)}; }
 
 // Where each element of an array of these sizes lies.
-Value positions(Module& m, const Sizes& sizes, const Strides& strides) {
-  Value sum = m.filled({LTC_I64, sizes}, strides.offset);
+Value positions(Call& call, const Sizes& sizes) {
+  const Sizes strides = call.integers("stride");
+  Value sum = call.m.filled({LTC_I64, sizes}, call.integer("storage_offset", 0));
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] == 1 || strides.strides.at(i) == 0) continue;
-    const Value along = m.iota(LTC_I64, sizes, static_cast<int64_t>(i));
-    sum = m.op("add", {sum, m.op("multiply", {along, m.like(along, strides.strides[i])})});
+    const Value along = call.m.iota(LTC_I64, sizes, static_cast<int64_t>(i));
+    sum = call.m.eval("add(x,multiply(y," + std::to_string(strides.at(i)) + "))", {sum, along});
   }
   return sum;
 }
 
-Values as_strided(Call& call) {
-  return {take(call.module, call.inputs[0], positions(call.module, call.type().sizes, strides_of(call)))};
-}
+Values as_strided(Call& call) { return {take(call.m, call.in(0), positions(call, call.type().sizes))}; }
 
-// Each place takes the element whose number is the largest of those that meet there. An order of writing would not be kept
-// by devices that write in parallel.
+// Each place takes the element whose number is the largest of those that meet there: an order of writing would not be kept by
+// devices that write in parallel.
 Values as_strided_scatter(Call& call) {
-  Module& m = call.module;
-  const Value &x = call.inputs[0], &from = call.inputs[1];
-  const Value at = m.reshape(positions(m, from.type.sizes, strides_of(call)), {from.type.count()});
-  const Value numbers = m.iota(LTC_I64, at.type.sizes, 0);
-  const Value last = m.op("scatter", {m.filled({LTC_I64, {x.type.count()}}, -1), at, numbers}, {LTC_I64, {x.type.count()}},
-                          "scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], "
-                          "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>",
-                          m.joining("maximum", LTC_I64));
-  const Value number = m.reshape(last, x.type.sizes), zero = m.like(number, 0);
-  const Value taken = take(m, from, m.op("maximum", {number, zero}));
-  return {m.select(m.compare(number, zero, "GE"), taken, x)};
+  Module& m = call.m;
+  const Value &x = call.in(0), &from = call.in(1);
+  const Value numbers = m.iota(LTC_I64, {from.type.count()}, 0), none = m.filled({LTC_I64, {x.type.count()}}, -1);
+  const Value number = m.reshape(put(m, none, positions(call, from.type.sizes), numbers, "maximum(x,y)"), x.type.sizes);
+  return {m.eval("select(GE(x,0),y,z)", {number, take(m, from, m.eval("maximum(x,0)", {number})), x})};
 }
 
 constexpr Row kRows[] = {
-    {"aten::reshape", "T:T", "fibh", "shape:I?", reshape},
-    {"aten::expand", "T:T", "fibh", "size:I? implicit:b?", expand},
-    {"aten::permute", "T:T", "fibh", "dims:I", permute},
-    {"aten::flip", "T:T", "fibh", "dims:I", flip},
-    {"aten::slice.Tensor", "T:T", "fibh", "dim:i? start:in? end:in? step:i?", slice},
-    {"aten::constant_pad_nd", "Ts:T", "fibh", "pad:I value:s?", pad},
-    {"aten::cat", "+:T", "fibh", "tensors.count:i? dim:i?", cat},
-    {"aten::as_strided", "T:T", "fibh", "size:I? stride:I storage_offset:in?", as_strided},
-    {"aten::as_strided_scatter", "TT:T", "fibh", "size:I? stride:I storage_offset:in?", as_strided_scatter},
+    {"aten::reshape", "T:T", "fibh", {}, reshape},
+    {"aten::expand", "T:T", "fibh", {}, expand},
+    {"aten::permute", "T:T", "fibh", {}, permute},
+    {"aten::flip", "T:T", "fibh", {}, flip},
+    {"aten::slice.Tensor", "T:T", "fibh", {}, slice},
+    {"aten::constant_pad_nd", "Ts:T", "fibh", {}, pad},
+    {"aten::cat", "+:T", "fibh", {}, cat},
+    {"aten::as_strided", "T:T", "fibh", {}, as_strided},
+    {"aten::as_strided_scatter", "TT:T", "fibh", {}, as_strided_scatter},
 };
 
 }  // namespace
 
 std::span<const Row> movement_ops() { return kRows; }
-
-Value take(Module& m, const Value& from, const Value& positions) {
-  const Value flat = m.reshape(from, {from.type.count()});
-  return m.op("gather", {flat, positions}, {from.type.dtype, positions.type.sizes},
-              "dimension_numbers = #stablehlo.gather<collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = " +
-                  std::to_string(positions.type.rank()) + ">, slice_sizes = array<i64: 1>");
-}
 
 }  // namespace ltc::pjrt

@@ -4,100 +4,69 @@
 namespace ltc::pjrt {
 namespace {
 
-// The result with its dims of size 1, where it keeps them.
-Values with_kept_dims(Call& call, const Value& reduced) { return {call.module.reshape(reduced, call.type().sizes)}; }
-
-// `op` joins two elements.
+// The formula joins two elements.
 Values reduce(Call& call) {
-  Module& m = call.module;
-  const Value initial = m.number(call.type().dtype, call.row.op == "multiply" ? 1 : 0);
-  return with_kept_dims(call, m.reduce(call.inputs[0], call.dims(), call.row.op, initial));
+  const Value initial = call.m.number(call.type().dtype, call.formula.starts_with("multiply") ? 1 : 0);
+  return {call.m.reshape(call.m.reduce(call.in(0), call.dims(), call.formula, initial), call.type().sizes)};
 }
 
-Value maximum(Module& m, const Value& x, const Sizes& dims) {
-  const ltc_dtype dtype = x.type.dtype;
-  return m.reduce(x, dims, dtype == LTC_BOOL ? "or" : "maximum", m.least(dtype));
+Value maximum(Call& call, const Sizes& dims) {
+  const ltc_dtype dtype = call.in(0).type.dtype;
+  return call.m.reduce(call.in(0), dims, dtype == LTC_BOOL ? "or(x,y)" : "maximum(x,y)", call.m.extreme(dtype, true));
 }
 
-Values amax(Call& call) { return with_kept_dims(call, maximum(call.module, call.inputs[0], call.dims())); }
+Values amax(Call& call) { return {call.m.reshape(maximum(call, call.dims()), call.type().sizes)}; }
 
 // The least position of those with the maximum. If there is a NaN, the maximum is one, and only NaNs are candidates.
 Values argmax(Call& call) {
-  Module& m = call.module;
-  const Value& x = call.inputs[0];
+  Module& m = call.m;
+  const Value& x = call.in(0);
   if (x.type.rank() == 0) return {m.number(LTC_I64, 0)};
-  const Sizes dims = call.dims();
+  const int64_t dim = call.dim();
   Sizes kept = x.type.sizes;
-  kept[static_cast<size_t>(dims[0])] = 1;
-  const Value greatest = m.broadcast(m.reshape(maximum(m, x, dims), kept), x.type.sizes);
-  Value is_candidate = m.compare(x, greatest, "EQ");
-  if (is_float(x.type.dtype)) is_candidate = m.op("or", {is_candidate, m.compare(x, x, "NE")});
-  const Value position = m.iota(LTC_I64, x.type.sizes, dims[0]), none = m.greatest(LTC_I64);
-  const Value candidates = m.select(is_candidate, position, m.broadcast(none, x.type.sizes));
-  return with_kept_dims(call, m.reduce(candidates, dims, "minimum", none));
+  kept.at(static_cast<size_t>(dim)) = 1;
+  const Value greatest = m.broadcast(m.reshape(maximum(call, {dim}), kept), x.type.sizes);
+  const Value position = m.iota(LTC_I64, x.type.sizes, dim), none = m.extreme(LTC_I64, false);
+  const Value candidates = m.eval("select(or(EQ(x,y),NE(x,x)),z,w)", {x, greatest, position, m.broadcast(none, x.type.sizes)});
+  return {m.reshape(m.reduce(candidates, {dim}, "minimum(x,y)", none), call.type().sizes)};
 }
 
 // Each round adds what lies twice as far back, so the error is that of a sum in pairs.
 Values cumsum(Call& call) {
-  Module& m = call.module;
-  Value sum = call.inputs[0];
+  Module& m = call.m;
+  Value sum = call.in(0);
   if (sum.type.rank() == 0) return {sum};
-  const ltc_dtype dtype = sum.type.dtype;
-  if (dtype == LTC_F32) sum = m.convert(sum, LTC_F64);
+  if (sum.type.dtype == LTC_F32) sum = m.convert(sum, LTC_F64);
   const auto dim = static_cast<size_t>(call.dim());
   const Value zero = m.number(sum.type.dtype, 0);
+  const Sizes none(sum.type.sizes.size(), 0), ones(none.size(), 1);
   for (int64_t distance = 1; distance < sum.type.sizes.at(dim); distance *= 2) {
-    Sizes none(sum.type.sizes.size(), 0), limit = sum.type.sizes, low = none;
-    limit[dim] -= distance;
-    low[dim] = distance;
-    const Value earlier = m.slice(sum, none, limit, Sizes(none.size(), 1));
-    sum = m.op("add", {sum, m.pad(earlier, zero, low, none)});
+    Sizes limit = sum.type.sizes, low = none;
+    limit[dim] -= low[dim] = distance;
+    sum = m.eval("add(x,y)", {sum, m.pad(m.slice(sum, none, limit, ones), zero, low, none)});
   }
-  return {m.convert(sum, dtype)};
+  return {m.convert(sum, call.type().dtype)};
 }
 
-// The body of a sort of values with their positions: whether the first pair comes before the second.
-std::string order(Module& m, ltc_dtype dtype, bool descending) {
-  const std::string p = m.new_prefix(), element = Type{dtype, {}}.text(), flag = "tensor<i1>", index = "tensor<i64>";
-  const auto compare = [&](const std::string& result, const std::string& a, const std::string& b, const char* direction) {
-    return p + result + " = \"stablehlo.compare\"(" + p + a + ", " + p + b +
-           ") {comparison_direction = #stablehlo<comparison_direction " + direction + ">} : (" + element + ", " + element +
-           ") -> " + flag + " ";
-  };
-  const auto join = [&](const std::string& result, const char* op, const std::string& a, const std::string& b) {
-    return p + result + " = \"stablehlo." + op + "\"(" + p + a + ", " + p + b + ") : (" + flag + ", " + flag + ") -> " + flag +
-           " ";
-  };
-  std::string text = "({ ^bb0(" + p + "a: " + element + ", " + p + "b: " + element + ", " + p + "i: " + index + ", " + p +
-                     "j: " + index + "): " + compare("before", "a", "b", descending ? "GT" : "LT");
-  std::string result = "before";
-  if (is_float(dtype)) {  // NaN is larger than all else
-    const char *larger = descending ? "a" : "b", *other = descending ? "b" : "a";
-    text += compare("nan", larger, larger, "NE") + compare("number", other, other, "EQ") + join("both", "and", "nan", "number") +
-            join("any", "or", "before", "both");
-    result = "any";
-  }
-  return text + "\"stablehlo.return\"(" + p + result + ") : (" + flag + ") -> () })";
-}
-
+// Compares pairs of a value and its position. NaN is larger than all else.
 Values sort(Call& call) {
-  Module& m = call.module;
-  const Value& x = call.inputs[0];
+  Module& m = call.m;
+  const Value& x = call.in(0);
   if (x.type.rank() == 0) return {x, m.number(LTC_I64, 0)};
-  const Value positions = m.iota(LTC_I64, x.type.sizes, call.dim());
-  const ltc_attr* descending = call.find("descending");
-  return m.emit("sort", {x, positions}, {x.type, positions.type},
-                "dimension = " + std::to_string(call.dim()) + " : i64, is_stable = true",
-                order(m, x.type.dtype, descending && descending->value.ints[0]));
+  const Value positions = m.iota(LTC_I64, x.type.sizes, call.dim(-1));
+  const char* comes_before =
+      call.integer("descending", 0) ? "or(GT(x,y),and(NE(x,x),EQ(y,y)))" : "or(LT(x,y),and(EQ(x,x),NE(y,y)))";
+  const std::string order = m.region({x.type.dtype, x.type.dtype, LTC_I64, LTC_I64}, comes_before);
+  return m.emit("sort", {x, positions}, {x.type, positions.type}, axis("dimension", call.dim(-1)) + ", is_stable = true", order);
 }
 
 constexpr Row kRows[] = {
-    {"aten::sum.dim_IntList", "T:T", "fi", "dim:In? keepdim:b? dtype:dn?", reduce, "add"},
-    {"aten::prod.dim_int", "T:T", "fi", "dim:i keepdim:b? dtype:dn?", reduce, "multiply"},
-    {"aten::amax", "T:T", "fib", "dim:I? keepdim:b?", amax},
-    {"aten::argmax", "T:i", "fib", "dim:i keepdim:b?", argmax},
-    {"aten::cumsum", "T:T", "fi", "dim:i dtype:dn?", cumsum},
-    {"aten::sort.stable", "T:Ti", "fib", "stable:bn? dim:i? descending:b?", sort},
+    {"aten::sum.dim_IntList", "T:T", "fi", "add(x,y)", reduce},
+    {"aten::prod.dim_int", "T:T", "fi", "multiply(x,y)", reduce},
+    {"aten::amax", "T:T", "fib", {}, amax},
+    {"aten::argmax", "T:i", "fib", {}, argmax},
+    {"aten::cumsum", "T:T", "fi", {}, cumsum},
+    {"aten::sort.stable", "T:Ti", "fib", {}, sort},
 };
 
 }  // namespace
