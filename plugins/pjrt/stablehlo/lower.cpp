@@ -129,6 +129,9 @@ const Row* find_row(const ltc_graph& graph, const std::vector<bool>& is_scalar, 
 
 // ---- lowering
 
+// Elements of a value. XLA of 2026 ends the process while it compiles larger ones, which no device holds.
+constexpr int64_t kLargest = int64_t{1} << 40;
+
 Type type_of(const ltc_graph& graph, uint32_t value) {
   const ltc_type& type = *graph.types[value];
   return {type.dtype, {type.sizes, type.sizes + type.rank}};
@@ -200,6 +203,9 @@ class Lowering {
     bool is_empty = true;
     for (size_t k = 0; k < node.output_count; ++k) {
       call.outputs.push_back(node.outputs[k] == LTC_NONE ? Type{} : type_of(graph_, node.outputs[k]));
+      if (call.outputs[k].count() > kLargest) {
+        throw abi::Failure(LTC_RESOURCE_EXHAUSTED, "too large: " + call.outputs[k].text(), static_cast<uint32_t>(i));
+      }
       is_empty &= node.outputs[k] == LTC_NONE || call.outputs[k].count() == 0;
     }
     if (row->types.find('i') == 1) check_index(call, static_cast<uint32_t>(i));
