@@ -60,7 +60,8 @@ constexpr Row kRows[] = {
     {"aten::bitwise_not", "T:T", "ib", "not(x)"},
     {"aten::add.Tensor", "TT:T", "fi", "add(x,y)"},
     {"aten::mul.Tensor", "TT:T", "fi", "multiply(x,y)"},
-    {"aten::div.Tensor", "TT:T", "f", "divide(x,y)"},
+    // The divisor is no constant: XLA would multiply by its reciprocal, which rounds differently.
+    {"aten::div.Tensor", "TT:T", "f", "divide(x,select(EQ(x,x),y,x))"},
     {"aten::remainder.Tensor", "TT:T", "fi", "remainder(x,y);select(and(NE(LT(z,0),LT(y,0)),NE(z,0)),add(z,y),z)"},
     {"aten::fmod.Tensor", "TT:T", "fi", "remainder(x,y)"},
     {"aten::pow.Tensor_Tensor", "TT:T", "f", "power(x,y)"},
