@@ -1,6 +1,8 @@
 // What a library says of itself and of its devices.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -33,12 +35,28 @@ uint64_t memory_of(const Library& library, PJRT_Device* device, bool is_host) {
   return is_host ? static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)) : 0;
 }
 
+// A library for the CPU would make four devices of one processor. Others do not know the option, and may refuse it.
+PJRT_Client* create_client(const Library& library) {
+  constexpr std::string_view kName = "cpu_device_count";
+  const char* setting = std::getenv("LTC_PJRT_CPU_DEVICES");
+  auto count = PJRT_STRUCT(NamedValue);
+  count.name = kName.data();
+  count.name_size = kName.size();
+  count.type = PJRT_NamedValue_kInt64;
+  count.int64_value = setting ? std::max(std::atoi(setting), 1) : 1;
+  count.value_size = 1;
+  auto args = PJRT_ARGS(Client_Create);
+  args.create_options = &count;
+  args.num_options = 1;
+  if (PJRT_TRY(library, Client_Create, args)) return args.client;
+  args.num_options = 0;
+  PJRT_CALL(library, Client_Create, args);
+  return args.client;
+}
+
 }  // namespace
 
-Client::Client(std::string path) : library(std::move(path)) {
-  auto create = PJRT_ARGS(Client_Create);
-  PJRT_CALL(library, Client_Create, create);
-  client = create.client;
+Client::Client(std::string path) : library(std::move(path)), client(create_client(library)) {
   auto platform = PJRT_ARGS(Client_PlatformName);
   auto version = PJRT_ARGS(Client_PlatformVersion);
   auto list = PJRT_ARGS(Client_AddressableDevices);
