@@ -4,15 +4,6 @@
 namespace ltc::pjrt {
 namespace {
 
-// By dtype, as Element.
-#define TYPE(name) PJRT_Buffer_Type_##name
-constexpr PJRT_Buffer_Type kTypes[] = {TYPE(INVALID),    TYPE(PRED),      TYPE(U8),       TYPE(S8),     TYPE(S16),
-                                       TYPE(S32),        TYPE(S64),       TYPE(F16),      TYPE(BF16),   TYPE(F32),
-                                       TYPE(F64),        TYPE(C64),       TYPE(C128),     TYPE(U16),    TYPE(U32),
-                                       TYPE(U64),        TYPE(U32),       TYPE(F8E4M3FN), TYPE(F8E5M2), TYPE(F8E4M3FNUZ),
-                                       TYPE(F8E5M2FNUZ), TYPE(F8E8M0FNU), TYPE(U8),       TYPE(U8),     TYPE(U8)};
-#undef TYPE
-
 Ticket write(ltc_device* device, const ltc_transfer_args& args) {
   PJRT_Event* read = nullptr;
   args.buffer->data = upload(*device, args.buffer->type, args.from, &read);
@@ -57,7 +48,7 @@ BufferRef upload(const ltc_device& device, const Type& type, const void* data, P
   auto args = PJRT_ARGS(Client_BufferFromHostBuffer);
   args.client = device.client.client;
   args.data = data;
-  args.type = kTypes[type.dtype];
+  args.type = element(type.dtype).buffer;
   args.dims = type.sizes.data();
   args.num_dims = type.sizes.size();
   args.host_buffer_semantics =

@@ -35,28 +35,19 @@ uint64_t memory_of(const Library& library, PJRT_Device* device, bool is_host) {
   return is_host ? static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)) : 0;
 }
 
-// A library for the CPU would make four devices of one processor. Others do not know the option, and may refuse it.
-PJRT_Client* create_client(const Library& library) {
-  constexpr std::string_view kName = "cpu_device_count";
+// A library for the CPU makes several devices of one processor. One is offered, or as many as the user wants.
+size_t device_limit(bool is_host) {
   const char* setting = std::getenv("LTC_PJRT_CPU_DEVICES");
-  auto count = PJRT_STRUCT(NamedValue);
-  count.name = kName.data();
-  count.name_size = kName.size();
-  count.type = PJRT_NamedValue_kInt64;
-  count.int64_value = setting ? std::max(std::atoi(setting), 1) : 1;
-  count.value_size = 1;
-  auto args = PJRT_ARGS(Client_Create);
-  args.create_options = &count;
-  args.num_options = 1;
-  if (PJRT_TRY(library, Client_Create, args)) return args.client;
-  args.num_options = 0;
-  PJRT_CALL(library, Client_Create, args);
-  return args.client;
+  const int wanted = setting ? std::atoi(setting) : 1;
+  return is_host ? static_cast<size_t>(std::max(wanted, 1)) : SIZE_MAX;
 }
 
 }  // namespace
 
-Client::Client(std::string path) : library(std::move(path)), client(create_client(library)) {
+Client::Client(std::string path) : library(std::move(path)) {
+  auto create = PJRT_ARGS(Client_Create);
+  PJRT_CALL(library, Client_Create, create);
+  client = create.client;
   auto platform = PJRT_ARGS(Client_PlatformName);
   auto version = PJRT_ARGS(Client_PlatformVersion);
   auto list = PJRT_ARGS(Client_AddressableDevices);
@@ -70,7 +61,7 @@ Client::Client(std::string path) : library(std::move(path)), client(create_clien
   const std::string common = "pjrt 1, " + library.version() + ", " + identity(library.path()) + ", " +
                              std::string(version.platform_version, version.platform_version_size) + ", " +
                              (is_host ? host_processor() : platform_name) + ", " + (flags ? flags : "") + ", ";
-  for (size_t i = 0; i < list.num_addressable_devices; ++i) {
+  for (size_t i = 0; i < std::min(list.num_addressable_devices, device_limit(is_host)); ++i) {
     auto get = PJRT_ARGS(Device_GetDescription);
     get.device = list.addressable_devices[i];
     PJRT_CALL(library, Device_GetDescription, get);

@@ -1,6 +1,7 @@
 // Programs made ready to run, and their form on disk.
 #include <charconv>
 #include <cstring>
+#include <type_traits>
 
 #include "pjrt/objects.h"
 

@@ -29,7 +29,7 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   const Library library;
-  PJRT_Client* const client;
+  PJRT_Client* client = nullptr;
   std::vector<Facts> devices;
 };
 

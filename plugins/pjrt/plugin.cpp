@@ -132,20 +132,8 @@ ltc_status* executable_load(ltc_device* device, const ltc_load_args* args, ltc_e
   return on(device, [&] { *executable = load(device, {static_cast<const char*>(args->data), args->size}); });
 }
 
-ltc_status* memory_stats(ltc_device* device, ltc_memory_stats* stats) {
-  auto args = PJRT_ARGS(Device_MemoryStats);
-  args.device = device->facts.device;
-  if (!PJRT_TRY(device->library(), Device_MemoryStats, args)) return nullptr;  // a library that does not count
-  const auto set = [](uint64_t& to, int64_t from, bool is_set) { to = is_set ? static_cast<uint64_t>(from) : to; };
-  set(stats->in_use_bytes, args.bytes_in_use, true);
-  set(stats->peak_bytes, args.peak_bytes_in_use, args.peak_bytes_in_use_is_set);
-  set(stats->limit_bytes, args.bytes_limit, args.bytes_limit_is_set);
-  set(stats->largest_free_bytes, args.largest_free_block_bytes, args.largest_free_block_bytes_is_set);
-  return nullptr;
-}
-
 constexpr ltc_plugin_api kApi = {
-    .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .struct_size = LTC_SIZE_TO(ltc_plugin_api, executable_load),
     .describe = describe,
     .device_open = device_open,
     .device_close = device_close,
@@ -164,7 +152,6 @@ constexpr ltc_plugin_api kApi = {
     .program_text = program_text,
     .executable_save = executable_save,
     .executable_load = executable_load,
-    .memory_stats = memory_stats,
 };
 
 }  // namespace

@@ -15,11 +15,12 @@ struct Queue::Pending {
   static void on_ready(PJRT_Error* error, void* argument) {
     const std::unique_ptr<Pending> self(static_cast<Pending*>(argument));
     Outcome outcome;
-    if (error) {
-      outcome = self->library.take(error);
-    } else if (self->verdict) {
-      outcome = self->verdict();
+    try {
+      if (!error && self->verdict) outcome = self->verdict();
+    } catch (...) {
+      outcome = abi::current_error();
     }
+    if (error) outcome = self->library.take(error);
     auto args = PJRT_ARGS(Event_Destroy);
     args.event = self->event;
     PJRT_TRY(self->library, Event_Destroy, args);

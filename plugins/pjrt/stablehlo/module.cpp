@@ -8,31 +8,35 @@ namespace ltc::pjrt {
 namespace {
 
 // By dtype. What PJRT lacks is only held, as integers of its size.
-constexpr Element kElements[] = {{},
-                                 {"i1", 8, 'b'},
-                                 {"ui8", 8, 'u'},
-                                 {"i8", 8, 'i'},
-                                 {"i16", 16, 'i'},
-                                 {"i32", 32, 'w'},
-                                 {"i64", 64, 'w'},
-                                 {"f16", 16, 'h'},
-                                 {"bf16", 16, 'h'},
-                                 {"f32", 32, 'f'},
-                                 {"f64", 64, 'f'},
-                                 {"complex<f32>", 64, 'c'},
-                                 {"complex<f64>", 128, 'z'},
-                                 {"ui16", 16, 'u'},
-                                 {"ui32", 32, 'u'},
-                                 {"ui64", 64, 'u'},
-                                 {"ui32", 32, '-'},
-                                 {"f8E4M3FN", 8, 'q'},
-                                 {"f8E5M2", 8, 'q'},
-                                 {"f8E4M3FNUZ", 8, 'q'},
-                                 {"f8E5M2FNUZ", 8, 'q'},
-                                 {"f8E8M0FNU", 8, 'q'},
-                                 {"ui8", 8, '-'},
-                                 {"ui8", 8, '-'},
-                                 {"ui8", 8, '-'}};
+#define TYPE(name) PJRT_Buffer_Type_##name
+constexpr Element kElements[] = {
+    {},
+    {"i1", 8, 'b', TYPE(PRED)},
+    {"ui8", 8, 'u', TYPE(U8)},
+    {"i8", 8, 'i', TYPE(S8)},
+    {"i16", 16, 'i', TYPE(S16)},
+    {"i32", 32, 'w', TYPE(S32)},
+    {"i64", 64, 'w', TYPE(S64)},
+    {"f16", 16, 'h', TYPE(F16)},
+    {"bf16", 16, 'h', TYPE(BF16)},
+    {"f32", 32, 'f', TYPE(F32)},
+    {"f64", 64, 'f', TYPE(F64)},
+    {"complex<f32>", 64, 'c', TYPE(C64)},
+    {"complex<f64>", 128, 'z', TYPE(C128)},
+    {"ui16", 16, 'u', TYPE(U16)},
+    {"ui32", 32, 'u', TYPE(U32)},
+    {"ui64", 64, 'u', TYPE(U64)},
+    {"ui32", 32, '-', TYPE(U32)},
+    {"f8E4M3FN", 8, 'q', TYPE(F8E4M3FN)},
+    {"f8E5M2", 8, 'q', TYPE(F8E5M2)},
+    {"f8E4M3FNUZ", 8, 'q', TYPE(F8E4M3FNUZ)},
+    {"f8E5M2FNUZ", 8, 'q', TYPE(F8E5M2FNUZ)},
+    {"f8E8M0FNU", 8, 'q', TYPE(F8E8M0FNU)},
+    {"ui8", 8, '-', TYPE(U8)},
+    {"ui8", 8, '-', TYPE(U8)},
+    {"ui8", 8, '-', TYPE(U8)},
+};
+#undef TYPE
 
 bool is_kind(ltc_dtype dtype, std::string_view kinds) { return kinds.find(element(dtype).kind) != kinds.npos; }
 
@@ -49,8 +53,9 @@ const Element& element(ltc_dtype dtype) { return kElements[dtype < std::size(kEl
 
 int64_t Type::count() const {
   int64_t count = 1;
-  for (const int64_t size : sizes) count *= size;
-  return count;
+  bool overflows = false;
+  for (const int64_t size : sizes) overflows |= __builtin_mul_overflow(count, size, &count);
+  return overflows ? INT64_MAX : count;
 }
 
 std::string Type::text() const {

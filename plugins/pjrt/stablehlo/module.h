@@ -1,5 +1,7 @@
 // A program of StableHLO as text, written op by op in MLIR's generic form, which every version reads.
 #pragma once
+#include <pjrt_c_api.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,7 @@ struct Element {
   const char* text = nullptr;  // in StableHLO; null where it has none
   int bits = 0;
   char kind = '-';
+  PJRT_Buffer_Type buffer = PJRT_Buffer_Type_INVALID;
 };
 const Element& element(ltc_dtype dtype);
 
@@ -25,7 +28,7 @@ struct Type {
   Sizes sizes;
 
   int64_t rank() const { return static_cast<int64_t>(sizes.size()); }
-  int64_t count() const;     // of elements
+  int64_t count() const;     // of elements; INT64_MAX for more
   std::string text() const;  // "tensor<2x3xf32>"
   bool operator==(const Type&) const = default;
 };
