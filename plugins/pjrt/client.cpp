@@ -35,16 +35,9 @@ uint64_t memory_of(const Library& library, PJRT_Device* device, bool is_host) {
   return is_host ? static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)) : 0;
 }
 
-// A library for the CPU makes several devices of one processor. One is offered, or as many as the user wants.
-size_t device_limit(bool is_host) {
-  const char* setting = std::getenv("LTC_PJRT_CPU_DEVICES");
-  const int wanted = setting ? std::atoi(setting) : 1;
-  return is_host ? static_cast<size_t>(std::max(wanted, 1)) : SIZE_MAX;
-}
-
 }  // namespace
 
-Client::Client(std::string path) : library(std::move(path)) {
+Client::Client(std::string path, size_t cpu_devices) : library(std::move(path)) {
   auto create = PJRT_ARGS(Client_Create);
   PJRT_CALL(library, Client_Create, create);
   client = create.client;
@@ -61,7 +54,8 @@ Client::Client(std::string path) : library(std::move(path)) {
   const std::string common = "pjrt 1, " + library.version() + ", " + identity(library.path()) + ", " +
                              std::string(version.platform_version, version.platform_version_size) + ", " +
                              (is_host ? host_processor() : platform_name) + ", " + (flags ? flags : "") + ", ";
-  for (size_t i = 0; i < std::min(list.num_addressable_devices, device_limit(is_host)); ++i) {
+  const size_t count = std::min(list.num_addressable_devices, is_host ? cpu_devices : SIZE_MAX);
+  for (size_t i = 0; i < count; ++i) {
     auto get = PJRT_ARGS(Device_GetDescription);
     get.device = list.addressable_devices[i];
     PJRT_CALL(library, Device_GetDescription, get);

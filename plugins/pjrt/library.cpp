@@ -63,11 +63,6 @@ std::set<std::string> package_folders() {
 
 }  // namespace
 
-std::string library_setting() {
-  const char* value = std::getenv("LTC_PJRT_LIBRARY");
-  return value ? value : "";
-}
-
 std::string find_library(const std::string& setting) {
   if (setting.find('/') != setting.npos) return setting;
   std::string names;
@@ -82,7 +77,7 @@ std::string find_library(const std::string& setting) {
   }
   throw Failure(LTC_NOT_FOUND,
                 "no library of PJRT" + (setting.empty() ? "" : " called '" + setting + "'") +
-                    " is installed; set LTC_PJRT_LIBRARY to a path, or install one of these Python packages: " + names);
+                    " is installed; set the option library to a path, or install one of these Python packages: " + names);
 }
 
 // Within a major version structs and the table only grow, so what both sides know is used.

@@ -8,9 +8,8 @@
 
 namespace ltc::pjrt {
 
-// What the user has set: a path, the name of a Python package, or nothing. From the environment.
-std::string library_setting();
-// The file of a setting; of an empty one that of the first known package which is installed. Throws where there is none.
+// The file of a setting: a path, the name of a Python package, or nothing for the first known package which is installed. Throws
+// where there is none.
 std::string find_library(const std::string& setting);
 
 // The arguments of a function, zeroed: PJRT_ARGS(Client_Compile). All but struct_size of a plain struct: PJRT_STRUCT(Program).

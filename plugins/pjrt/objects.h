@@ -1,9 +1,9 @@
 // The ABI's objects, and the functions behind its slots.
 #pragma once
-#include <map>
 #include <vector>
 
 #include "abi/boundary.h"
+#include "ltc/options.hpp"
 #include "pjrt/queue.h"
 #include "pjrt/stablehlo/lower.h"
 
@@ -23,7 +23,8 @@ struct Facts {
 // What is open of a library.
 class Client {
  public:
-  explicit Client(std::string path);
+  // cpu_devices: how many at most, if they are made of the host's processor.
+  Client(std::string path, size_t cpu_devices);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -40,8 +41,9 @@ using ExecutableRef = std::shared_ptr<PJRT_LoadedExecutable>;
 
 struct ltc_plugin {
   const ltc_host_api* host;
+  const ltc::plugin::Options options;
   std::mutex mutex = {};
-  std::map<std::string, std::unique_ptr<ltc::pjrt::Client>> clients = {};  // by path
+  std::unique_ptr<ltc::pjrt::Client> client = {};
   std::string why_no_device = {};
 };
 

@@ -1,5 +1,7 @@
 // The function table.
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "ltc/entry.h"
 #include "pjrt/objects.h"
@@ -11,25 +13,30 @@ using abi::borrowed;
 using abi::guarded;
 using abi::literal;
 
+constexpr plugin::OptionRow kOptions[] = {
+    {"library", "", "", "the path of a library of PJRT, or the name of a Python package with one; the first that is installed"},
+    {"cpu_devices", "1", "1|2|3|4", "how many of the devices that XLA makes of the CPU are offered"}};
+
 template <typename Body>
 ltc_status* on(const ltc_device* device, Body&& body) {
   return guarded(device->plugin->host, body);
 }
 
-// The client of a setting, opened at its first use.
-const Client& client_of(ltc_plugin* plugin, const std::string& setting) {
-  const std::string path = find_library(setting);
+// Opened at its first use.
+const Client& client_of(ltc_plugin* plugin) {
   const std::lock_guard lock(plugin->mutex);
-  std::unique_ptr<Client>& client = plugin->clients[path];
-  if (!client) client = std::make_unique<Client>(path);
-  return *client;
+  if (!plugin->client) {
+    const size_t cpu_devices = std::stoul(plugin->options["cpu_devices"]);
+    plugin->client = std::make_unique<Client>(find_library(plugin->options["library"]), cpu_devices);
+  }
+  return *plugin->client;
 }
 
 ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
   return guarded(plugin->host, [&] {
     std::string why_not = "the library of PJRT finds no device";
     try {
-      info->device_count = static_cast<uint32_t>(client_of(plugin, library_setting()).devices.size());
+      info->device_count = static_cast<uint32_t>(client_of(plugin).devices.size());
     } catch (const Failure& failure) {
       why_not = failure.error().message;
     }
@@ -39,23 +46,13 @@ ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
     info->name = literal("pjrt");
     info->version = info->build_id = literal("1.0");
     info->licence = literal("Apache-2.0");
+    plugin->options.list(*info);
   });
-}
-
-// The option "library" of a device, else the setting of all.
-std::string library_of(const ltc_device_args& args) {
-  std::string setting = library_setting();
-  for (size_t i = 0; i < args.option_count; ++i) {
-    const std::string name(abi::view(args.options[i]->name));
-    if (name != "library") throw Failure(LTC_INVALID_ARGUMENT, "unknown option '" + name + "'; there is: library");
-    setting = abi::view(args.options[i]->value);
-  }
-  return setting;
 }
 
 ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   return guarded(plugin->host, [&] {
-    const Client& client = client_of(plugin, library_of(*args));
+    const Client& client = client_of(plugin);
     const std::string count = std::to_string(client.devices.size());
     if (args->ordinal >= client.devices.size()) {
       throw Failure(LTC_NOT_FOUND, "no device " + std::to_string(args->ordinal) + ", there are " + count);
@@ -158,9 +155,15 @@ constexpr ltc_plugin_api kApi = {
 }  // namespace ltc::pjrt
 
 bool ltc_plugin_entry(ltc_entry_args* args) {
-  if (!ltc_agree(args, {1, 0}, {1, 0})) return false;
-  args->plugin = new (std::nothrow) ltc_plugin{.host = args->host};
-  args->api = &ltc::pjrt::kApi;
-  if (!args->plugin) args->reason = "out of host memory";
-  return args->plugin;
+  try {
+    if (!ltc_agree(args, {1, 0}, {1, 0})) return false;
+    args->plugin = new ltc_plugin{.host = args->host, .options{ltc::pjrt::kOptions, *args}};
+    args->api = &ltc::pjrt::kApi;
+    return true;
+  } catch (const std::exception& error) {
+    static thread_local std::array<char, 512> reason;
+    std::snprintf(reason.data(), reason.size(), "%s", error.what());
+    args->reason = reason.data();
+    return false;
+  }
 }

@@ -10,22 +10,22 @@ Values reduce(Call& call) {
   return {call.m.reshape(call.m.reduce(call.in(0), call.dims(), call.formula, initial), call.type().sizes)};
 }
 
-Value maximum(Call& call, const Sizes& dims) {
-  const ltc_dtype dtype = call.in(0).type.dtype;
-  return call.m.reduce(call.in(0), dims, dtype == LTC_BOOL ? "or(x,y)" : "maximum(x,y)", call.m.extreme(dtype, true));
+Value maximum(Module& m, const Value& x, const Sizes& dims) {
+  return m.reduce(x, dims, x.type.dtype == LTC_BOOL ? "or(x,y)" : "maximum(x,y)", m.extreme(x.type.dtype, true));
 }
 
-Values amax(Call& call) { return {call.m.reshape(maximum(call, call.dims()), call.type().sizes)}; }
+Values amax(Call& call) { return {call.m.reshape(maximum(call.m, call.in(0), call.dims()), call.type().sizes)}; }
 
-// The least position of those with the maximum. If there is a NaN, the maximum is one, and only NaNs are candidates.
+// The least position of those with the maximum, along a dim or in the row-major contents. If there is a NaN, the maximum is one,
+// and only NaNs are candidates.
 Values argmax(Call& call) {
   Module& m = call.m;
-  const Value& x = call.in(0);
-  if (x.type.rank() == 0) return {m.number(LTC_I64, 0)};
-  const int64_t dim = call.dim();
+  const bool along_dim = call.find("dim") && call.in(0).type.rank() > 0;
+  const Value x = along_dim ? call.in(0) : m.reshape(call.in(0), {call.in(0).type.count()});
+  const int64_t dim = along_dim ? call.dim() : 0;
   Sizes kept = x.type.sizes;
   kept.at(static_cast<size_t>(dim)) = 1;
-  const Value greatest = m.broadcast(m.reshape(maximum(call, {dim}), kept), x.type.sizes);
+  const Value greatest = m.broadcast(m.reshape(maximum(m, x, {dim}), kept), x.type.sizes);
   const Value position = m.iota(LTC_I64, x.type.sizes, dim), none = m.extreme(LTC_I64, false);
   const Value candidates = m.eval("select(or(EQ(x,y),NE(x,x)),z,w)", {x, greatest, position, m.broadcast(none, x.type.sizes)});
   return {m.reshape(m.reduce(candidates, {dim}, "minimum(x,y)", none), call.type().sizes)};
