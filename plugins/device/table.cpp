@@ -1,6 +1,5 @@
 // The function table, and the little that is left once memory, plans and execution are elsewhere.
 #include <algorithm>
-#include <cstdio>
 
 #include "device/objects.h"
 #include "kernels/fuse/import.h"
@@ -13,7 +12,6 @@ namespace {
 
 using plugin::borrowed;
 using plugin::destroy;
-using plugin::guarded;
 using plugin::slot;
 
 // For what needs the device to work.
@@ -35,37 +33,33 @@ const Platform& platform_of(ltc_plugin* plugin) {
 
 ltc_string lasting(const char* text) { return {text, std::char_traits<char>::length(text)}; }
 
-ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
-  return guarded(plugin->host, [&] {
-    const Platform& platform = platform_of(plugin);
-    info->name = lasting(plugin->what.name);
-    info->version = lasting(plugin->what.version);
-    info->build_id = lasting(plugin->what.build_id);
-    info->why_no_device = borrowed(platform.why_no_device());
-    info->device_count = static_cast<uint32_t>(platform.device_count());
-    info->sanitizers = 0;
-    info->licence = plugin::literal("Apache-2.0");
-    plugin->options.list(*info);
-  });
+void describe(ltc_plugin* plugin, ltc_plugin_info& info) {
+  const Platform& platform = platform_of(plugin);
+  info.name = lasting(plugin->what.name);
+  info.version = lasting(plugin->what.version);
+  info.build_id = lasting(plugin->what.build_id);
+  info.why_no_device = borrowed(platform.why_no_device());
+  info.device_count = static_cast<uint32_t>(platform.device_count());
+  info.sanitizers = 0;
+  info.licence = plugin::literal("Apache-2.0");
+  plugin->options.list(info);
 }
 
-ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
-  return guarded(plugin->host, [&] {
-    const Platform& platform = platform_of(plugin);
-    if (args->ordinal >= platform.device_count()) {
-      throw Failure(LTC_NOT_FOUND, "no device " + std::to_string(args->ordinal) + ", there are " +
-                                       std::to_string(platform.device_count()) +
-                                       (platform.why_no_device().empty() ? "" : ": " + platform.why_no_device()));
-    }
-    auto opened = std::make_unique<ltc_device>(plugin, plugin->platform->open(args->ordinal));
-    const Facts& facts = opened->driver->facts();
-    info->name = borrowed(facts.name);
-    info->fingerprint = borrowed(facts.fingerprint);
-    info->dtypes = held_dtypes(facts);
-    info->memory_bytes = facts.memory_bytes;
-    info->flags = facts.peer_copies ? LTC_DEVICE_PEER_COPY : 0;
-    *device = opened.release();
-  });
+void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
+  const Platform& platform = platform_of(plugin);
+  if (args.ordinal >= platform.device_count()) {
+    throw Failure(LTC_NOT_FOUND, "no device " + std::to_string(args.ordinal) + ", there are " +
+                                     std::to_string(platform.device_count()) +
+                                     (platform.why_no_device().empty() ? "" : ": " + platform.why_no_device()));
+  }
+  auto opened = std::make_unique<ltc_device>(plugin, plugin->platform->open(args.ordinal));
+  const Facts& facts = opened->driver->facts();
+  info.name = borrowed(facts.name);
+  info.fingerprint = borrowed(facts.fingerprint);
+  info.dtypes = held_dtypes(facts);
+  info.memory_bytes = facts.memory_bytes;
+  info.flags = facts.peer_copies ? LTC_DEVICE_PEER_COPY : 0;
+  device = opened.release();
 }
 
 void buffer_create(ltc_device* device, const ltc_buffer_args& args, ltc_buffer*& buffer) {
@@ -174,8 +168,8 @@ void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
 
 const ltc_plugin_api kApi = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
-    .describe = describe,
-    .device_open = device_open,
+    .describe = slot<describe>,
+    .device_open = slot<device_open>,
     .device_close = destroy<ltc_device>,
     .buffer_create = slot<buffer_create>,
     .buffer_destroy = destroy_buffer,
@@ -205,17 +199,9 @@ const ltc_plugin_api kRoundingApi = [] {
 }  // namespace
 
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept {
-  try {
-    if (!ltc_agree(args, {1, 0}, {1, 0})) return false;
-    args->plugin = new ltc_plugin{.host = args->host, .what = plugin, .options{plugin.options, *args}};
-    args->api = plugin.rounds ? &kRoundingApi : &kApi;
-    return true;
-  } catch (const std::exception& error) {
-    static thread_local char reason[512];
-    std::snprintf(reason, sizeof reason, "%s", error.what());
-    args->reason = reason;
-    return false;
-  }
+  return plugin::enter(args, {1, 0}, {1, 0}, plugin.rounds ? kRoundingApi : kApi, [&] {
+    return new ltc_plugin{.host = args->host, .what = plugin, .options{plugin.options, *args}};
+  });
 }
 
 }  // namespace ltc::device

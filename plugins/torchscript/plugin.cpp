@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -121,33 +119,29 @@ bool is_over_within(const c10::Event& fence, uint64_t timeout_ns) {
 
 uint64_t host_memory() { return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
 
-ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
-  return guarded(plugin->host, [&] {
-    info->name = literal("torchscript");
-    info->version = literal("0.1.0");
-    info->build_id = literal("torchscript 0.1.0, torch " TORCH_VERSION);
-    info->why_no_device = {plugin->found().why_none.data(), plugin->found().why_none.size()};
-    info->device_count = plugin->found().count;
-    info->sanitizers = 0;
-    info->licence = literal("Apache-2.0");
-    plugin->options.list(*info);
-  });
+void describe(ltc_plugin* plugin, ltc_plugin_info& info) {
+  info.name = literal("torchscript");
+  info.version = literal("0.1.0");
+  info.build_id = literal("torchscript 0.1.0, torch " TORCH_VERSION);
+  info.why_no_device = {plugin->found().why_none.data(), plugin->found().why_none.size()};
+  info.device_count = plugin->found().count;
+  info.sanitizers = 0;
+  info.licence = literal("Apache-2.0");
+  plugin->options.list(info);
 }
 
-ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
-  return guarded(plugin->host, [&] {
-    if (args->ordinal >= plugin->found().count) {
-      throw Failure(LTC_NOT_FOUND, c10::str("[device_open] there is no device ", args->ordinal, " of ", plugin->found().count));
-    }
-    auto opened = std::make_unique<ltc_device>(plugin, args->ordinal);
-    const bool on_host = opened->queue.device().is_cpu();
-    info->name = on_host ? literal("libtorch CPU") : literal("libtorch CUDA");
-    info->fingerprint = on_host ? literal("cpu, torch " TORCH_VERSION) : literal("cuda, torch " TORCH_VERSION);
-    info->dtypes = supported_dtypes();
-    info->memory_bytes = on_host ? host_memory() : 0;
-    info->flags = on_host ? LTC_DEVICE_QUICK_COMPILE : 0;
-    *device = opened.release();
-  });
+void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
+  if (args.ordinal >= plugin->found().count) {
+    throw Failure(LTC_NOT_FOUND, c10::str("[device_open] there is no device ", args.ordinal, " of ", plugin->found().count));
+  }
+  auto opened = std::make_unique<ltc_device>(plugin, args.ordinal);
+  const bool on_host = opened->queue.device().is_cpu();
+  info.name = on_host ? literal("libtorch CPU") : literal("libtorch CUDA");
+  info.fingerprint = on_host ? literal("cpu, torch " TORCH_VERSION) : literal("cuda, torch " TORCH_VERSION);
+  info.dtypes = supported_dtypes();
+  info.memory_bytes = on_host ? host_memory() : 0;
+  info.flags = on_host ? LTC_DEVICE_QUICK_COMPILE : 0;
+  device = opened.release();
 }
 
 void device_close(ltc_device* device) {
@@ -213,8 +207,8 @@ void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
 
 const ltc_plugin_api kApi = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
-    .describe = describe,
-    .device_open = device_open,
+    .describe = slot<describe>,
+    .device_open = slot<device_open>,
     .device_close = device_close,
     .buffer_create = slot<buffer_create>,
     .buffer_destroy = destroy<ltc_buffer>,
@@ -232,30 +226,19 @@ const ltc_plugin_api kApi = {
     .memory_stats = slot<memory_stats>,
 };
 
-bool enter(ltc_entry_args* args) {
-  if (!ltc_agree(args, {1, 0}, {1, 0})) return false;
+ltc_plugin* start(const ltc_entry_args& args) {
   at::globalContext();  // kernels ask it, so its end comes after that of their device
   use_atens_instruction_set();
   register_operators();
   install_memory_pool();
-  args->plugin = new ltc_plugin(*args);
-  args->api = &kApi;
-  return true;
+  return new ltc_plugin(args);
+}
+
+bool enter(ltc_entry_args* args) {
+  return plugin::enter(args, {1, 0}, {1, 0}, kApi, [&] { return start(*args); });
 }
 
 }  // namespace
 }  // namespace ltc::torchscript
 
-bool ltc_plugin_entry(ltc_entry_args* args) {
-  try {
-    return ltc::torchscript::enter(args);
-  } catch (const std::exception& error) {
-    static thread_local char reason[512];
-    std::snprintf(reason, sizeof reason, "%s", error.what());
-    args->reason = reason;
-    return false;
-  } catch (...) {
-    args->reason = "torchscript cannot start";
-    return false;
-  }
-}
+bool ltc_plugin_entry(ltc_entry_args* args) { return ltc::torchscript::enter(args); }

@@ -103,6 +103,11 @@ TEST_F(Helper, the_entry_agrees_or_says_why_not) {
   offered();
   EXPECT_FALSE(enter(&args, {1, 0}, {1, 0}, api, []() -> ltc_plugin* { throw Failure(LTC_NOT_FOUND, "no driver"); }));
   EXPECT_STREQ(args.reason, "no driver");
+  args.struct_size = LTC_SIZE_TO(ltc_entry_args, options);
+  args.option_count = 1;
+  EXPECT_THROW(refuse_options(args), Failure);
+  args.option_count = 0;
+  EXPECT_NO_THROW(refuse_options(args));
 }
 
 TEST_F(Helper, bytes_of_a_value) {

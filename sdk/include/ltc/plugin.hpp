@@ -176,7 +176,7 @@ bool enter(ltc_entry_args* args, ltc_version oldest, ltc_version newest, const l
     args->api = &api;
     return true;
   } catch (...) {
-    static thread_local char reason[256];
+    static thread_local char reason[512];
     std::snprintf(reason, sizeof reason, "%s", current_error().message.c_str());
     args->reason = reason;
     return false;
@@ -221,10 +221,9 @@ inline uint64_t bytes_of(const ltc_type& type) {
   return bytes;
 }
 
-// There are no settings, so a name that arrives is a mistake that somebody wants to hear about.
-inline void refuse_options(size_t count, const ltc_option* const* options) {
-  if (count == 0) return;
-  throw Failure(LTC_INVALID_ARGUMENT, "unknown option '" + std::string(view(options[0]->name)) + "'; there are none");
+// For a plugin without options; ltc/options.hpp reads those of others.
+inline void refuse_options(ltc_entry_args& args) {
+  if (!ltc_has_no_options(&args)) throw Failure(LTC_INVALID_ARGUMENT, args.reason);
 }
 
 // Flags and direction of a transfer are known, its host memory is there.

@@ -28,7 +28,6 @@ void describe(ltc_plugin*, ltc_plugin_info& info) {
 
 void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
   if (args.ordinal != 0) throw Failure(LTC_NOT_FOUND, "there is device 0 only");
-  refuse_options(args.option_count, args.options);
   info.name = literal("host memory");
   info.fingerprint = literal("@NAME@-1");
   info.dtypes = dtypes_of_whole_bytes();
@@ -58,5 +57,8 @@ const ltc_plugin_api api = {
 }  // namespace
 
 bool ltc_plugin_entry(ltc_entry_args* args) {
-  return enter(args, {1, 0}, {1, 0}, api, [&] { return new ltc_plugin{args->host}; });
+  return enter(args, {1, 0}, {1, 0}, api, [&] {
+    refuse_options(*args);
+    return new ltc_plugin{args->host};
+  });
 }
