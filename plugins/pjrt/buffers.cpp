@@ -84,10 +84,10 @@ PJRT_Event* download(const ltc_buffer& buffer, void* data) {
 
 void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** done) {
   const bool on_device = args.direction == LTC_ON_DEVICE, is_read = args.direction == LTC_FROM_DEVICE;
-  abi::check_transfer(args);
-  abi::check_range(is_read ? "source" : "target", args.offset_bytes, args.size_bytes, args.buffer->bytes);
+  plugin::check_transfer(args);
+  plugin::check_range(is_read ? "source" : "target", args.offset_bytes, args.size_bytes, args.buffer->bytes);
   if (on_device && args.source->device != device) throw Failure(LTC_UNSUPPORTED, "[transfer] the source is on another device");
-  if (on_device) abi::check_range("source", args.source_offset_bytes, args.size_bytes, args.source->bytes);
+  if (on_device) plugin::check_range("source", args.source_offset_bytes, args.size_bytes, args.source->bytes);
   if (args.size_bytes == 0 && args.buffer->bytes > 0) return;
   if (args.size_bytes < args.buffer->bytes) throw Failure(LTC_UNSUPPORTED, "[transfer] PJRT copies whole buffers only");
   const Ticket ticket = on_device ? copy(device, args) : is_read ? read(device, args) : write(device, args);

@@ -114,7 +114,7 @@ ltc_executable* compile(ltc_device* device, const Lowered& lowered) {
   try {
     PJRT_CALL(device->library(), Client_Compile, args);
   } catch (const Failure& failure) {  // what one version refuses another may take: the host goes on without it
-    const abi::Error& error = failure.error();
+    const plugin::Error& error = failure.error();
     const ltc_code code = error.code == LTC_INVALID_ARGUMENT ? ltc_code{LTC_UNSUPPORTED} : error.code;
     throw Failure(code, error.message, find_node(error.message));
   }

@@ -10,9 +10,9 @@ namespace {
 bool is_donated(const ltc_execute_args& args, size_t input) { return args.donate && args.donate[input]; }
 
 void check_args(ltc_device* device, const Signature& signature, const ltc_execute_args& args) {
-  abi::check_count("inputs", args.input_count, signature.inputs.size());
-  abi::check_count("scalars", args.scalar_count, signature.scalar_count);
-  abi::check_count("outputs", args.output_count, signature.outputs.size());
+  plugin::check_count("inputs", args.input_count, signature.inputs.size());
+  plugin::check_count("scalars", args.scalar_count, signature.scalar_count);
+  plugin::check_count("outputs", args.output_count, signature.outputs.size());
   const auto check = [](bool holds, size_t input, const std::string& message) {
     if (!holds) throw Failure(LTC_INVALID_ARGUMENT, "[execute] input " + std::to_string(input) + message);
   };
@@ -81,9 +81,9 @@ Ticket await_verdict(ltc_device* device, const Signature& signature, BufferRef v
                                  const auto [which, index] = *answer;
                                  if (which < 0) return {};
                                  const IndexCheck& check = checks.at(static_cast<size_t>(which));
-                                 return abi::Error{LTC_OUT_OF_RANGE, check.node,
-                                                   "index " + std::to_string(index) + " is out of bounds for dimension " +
-                                                       std::to_string(check.dim) + " with size " + std::to_string(check.size)};
+                                 return plugin::Error{LTC_OUT_OF_RANGE, check.node,
+                                                      "index " + std::to_string(index) + " is out of bounds for dimension " +
+                                                          std::to_string(check.dim) + " with size " + std::to_string(check.size)};
                                });
 }
 

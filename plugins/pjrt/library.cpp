@@ -13,7 +13,7 @@
 namespace ltc::pjrt {
 namespace {
 
-using abi::Failure;
+using plugin::Failure;
 
 // Python packages with a library of PJRT, in the order in which they are looked for.
 struct Package {
@@ -104,14 +104,14 @@ std::string Library::version() const {
   return std::to_string(api_.pjrt_api_version.major_version) + "." + std::to_string(api_.pjrt_api_version.minor_version);
 }
 
-abi::Error Library::take(PJRT_Error* error) const noexcept {
+plugin::Error Library::take(PJRT_Error* error) const noexcept {
   auto code = PJRT_ARGS(Error_GetCode);
   auto message = PJRT_ARGS(Error_Message);
   auto destroy = PJRT_ARGS(Error_Destroy);
   code.error = message.error = destroy.error = error;
   (void)api_.PJRT_Error_GetCode(&code);
   api_.PJRT_Error_Message(&message);
-  abi::Error taken;
+  plugin::Error taken;
   const auto known = std::ranges::find(kCodes, code.code, &std::pair<PJRT_Error_Code, ltc_code>::first);
   if (known != std::end(kCodes)) taken.code = known->second;
   try {

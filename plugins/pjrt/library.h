@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "abi/failure.h"
+#include "ltc/plugin.hpp"
 
 namespace ltc::pjrt {
 
@@ -38,7 +38,7 @@ class Library {
 
   template <typename Args>
   void call(const char* name, PJRT_Error* (*function)(Args*), Args& args) const {
-    if (!function) throw abi::Failure(LTC_UNSUPPORTED, path_ + " speaks PJRT " + version() + ", which lacks " + name);
+    if (!function) throw plugin::Failure(LTC_UNSUPPORTED, path_ + " speaks PJRT " + version() + ", which lacks " + name);
     check(function(&args));
   }
   template <typename Args>
@@ -49,9 +49,9 @@ class Library {
   }
   // Throws an error, or does nothing for NULL.
   void check(PJRT_Error* error) const {
-    if (error) throw abi::Failure(take(error));
+    if (error) throw plugin::Failure(take(error));
   }
-  abi::Error take(PJRT_Error* error) const noexcept;  // and frees it
+  plugin::Error take(PJRT_Error* error) const noexcept;  // and frees it
 
  private:
   std::string path_;

@@ -2,14 +2,14 @@
 #pragma once
 #include <vector>
 
-#include "abi/boundary.h"
 #include "ltc/options.hpp"
+#include "ltc/plugin.hpp"
 #include "pjrt/queue.h"
 #include "pjrt/stablehlo/lower.h"
 
 namespace ltc::pjrt {
 
-using abi::Failure;
+using plugin::Failure;
 
 // A device of a client, as PJRT describes it.
 struct Facts {

@@ -9,9 +9,9 @@
 namespace ltc::pjrt {
 namespace {
 
-using abi::borrowed;
-using abi::guarded;
-using abi::literal;
+using plugin::borrowed;
+using plugin::guarded;
+using plugin::literal;
 
 constexpr plugin::OptionRow kOptions[] = {
     {"library", "", "", "the path of a library of PJRT, or the name of a Python package with one; the first that is installed"},

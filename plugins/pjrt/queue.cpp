@@ -18,7 +18,7 @@ struct Queue::Pending {
     try {
       if (!error && self->verdict) outcome = self->verdict();
     } catch (...) {
-      outcome = abi::current_error();
+      outcome = plugin::current_error();
     }
     if (error) outcome = self->library.take(error);
     auto args = PJRT_ARGS(Event_Destroy);

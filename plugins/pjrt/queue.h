@@ -11,7 +11,7 @@
 
 namespace ltc::pjrt {
 
-using Outcome = std::optional<abi::Error>;  // nothing: it went well
+using Outcome = std::optional<plugin::Error>;  // nothing: it went well
 
 // Something that was submitted.
 struct Ticket {

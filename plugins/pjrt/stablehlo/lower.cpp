@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <bit>
 
-#include "abi/boundary.h"
 #include "ltc/entry.h"
 #include "ltc/opset.h"
+#include "ltc/plugin.hpp"
 #include "pjrt/stablehlo/ops.h"
 
 namespace ltc::pjrt {
 
-using abi::view;
+using plugin::view;
 
 // ---- a node's arguments
 
@@ -160,7 +160,7 @@ class Lowering {
     std::vector<uint32_t> scalars;
     for (size_t i = 0; i < graph_.param_count; ++i) {
       const ltc_param& param = *graph_.params[i];
-      if (param.flags & ~uint32_t{LTC_PARAM_SCALAR}) throw abi::Failure(LTC_UNSUPPORTED, "a param has unknown flags");
+      if (param.flags & ~uint32_t{LTC_PARAM_SCALAR}) throw plugin::Failure(LTC_UNSUPPORTED, "a param has unknown flags");
       if (is_scalar_[param.value]) {
         scalars.push_back(param.value);
         continue;
@@ -190,8 +190,8 @@ class Lowering {
     const ltc_node& node = *graph_.nodes[i];
     const Row* row = find_row(graph_, is_scalar_, node);
     if (!row) {
-      throw abi::Failure(LTC_UNSUPPORTED, "not in the table of ops in this form: " + std::string(view(node.name)),
-                         static_cast<uint32_t>(i));
+      throw plugin::Failure(LTC_UNSUPPORTED, "not in the table of ops in this form: " + std::string(view(node.name)),
+                            static_cast<uint32_t>(i));
     }
     m_.set_node(i);
     Call call{m_, node, row->formula, {}, {}, {}};
@@ -204,7 +204,7 @@ class Lowering {
     for (size_t k = 0; k < node.output_count; ++k) {
       call.outputs.push_back(node.outputs[k] == LTC_NONE ? Type{} : type_of(graph_, node.outputs[k]));
       if (call.outputs[k].count() > kLargest) {
-        throw abi::Failure(LTC_RESOURCE_EXHAUSTED, "too large: " + call.outputs[k].text(), static_cast<uint32_t>(i));
+        throw plugin::Failure(LTC_RESOURCE_EXHAUSTED, "too large: " + call.outputs[k].text(), static_cast<uint32_t>(i));
       }
       is_empty &= node.outputs[k] == LTC_NONE || call.outputs[k].count() == 0;
     }

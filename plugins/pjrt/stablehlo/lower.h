@@ -27,7 +27,7 @@ struct Lowered {
 // By node: whether it can be lowered.
 std::vector<bool> find_claims(const ltc_graph& graph);
 
-// Throws abi::Failure, with the node where one cannot be lowered.
+// Throws plugin::Failure, with the node where one cannot be lowered.
 Lowered lower(const ltc_graph& graph);
 
 }  // namespace ltc::pjrt
