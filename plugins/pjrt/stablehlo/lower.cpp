@@ -235,9 +235,13 @@ class Lowering {
                 which = m_.number(LTC_I64, static_cast<int64_t>(signature_.checks.size()));
     const Value failed = m_.op("concatenate", {m_.reshape(which, {1}), bad}, {LTC_I64, {2}}, axis("dimension", 0));
     const Value is_bad = m_.broadcast(m_.eval("or(LT(x,0),GE(x,y))", {bad, m_.filled(bad.type, size)}), {2});
-    if (signature_.checks.empty()) verdict_ = m_.filled(failed.type, -1);
-    const Value has_failed = m_.broadcast(m_.eval("GE(x,0)", {m_.slice(verdict_, {0}, {1}, {1})}), {2});
-    verdict_ = m_.eval("select(and(x,not(y)),z,w)", {is_bad, has_failed, failed, verdict_});
+    const Value own = m_.eval("select(x,y,-1)", {is_bad, failed});
+    if (signature_.checks.empty()) {
+      verdict_ = own;
+    } else {
+      const Value has_failed = m_.broadcast(m_.eval("GE(x,0)", {m_.slice(verdict_, {0}, {1}, {1})}), {2});
+      verdict_ = m_.eval("select(x,y,z)", {has_failed, verdict_, own});
+    }
     signature_.checks.push_back({node, dim, size});
   }
 
