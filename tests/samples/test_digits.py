@@ -4,12 +4,12 @@ import gzip
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import torch
+
+from comparing import run_program
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "digits"
 DATA = SAMPLE / "data"
@@ -18,8 +18,13 @@ STEPS_PER_EPOCH = FEW // BATCH
 
 
 def train(*flags, device="cpu"):
-    command = [sys.executable, SAMPLE / "train.py", "--device", device, "--quiet", *map(str, flags)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+    arguments = [str(SAMPLE / "train.py"), "--device", device, "--quiet", *map(str, flags)]
+    return run_program(f"""
+        import runpy, sys
+        sys.argv = {arguments!r}
+        sys.path.insert(0, {str(SAMPLE)!r})
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    """)
 
 
 def trained(*flags, device="cpu"):
