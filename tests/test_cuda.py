@@ -127,7 +127,7 @@ print([row["op"] for row in ltc.metrics.fallbacks()])
 def test_scaled_products_are_the_librarys_on_devices_that_have_them(capability, fallbacks):
     if not COMPILE_ONLY.exists():
         pytest.skip("no unit tests in this build")
-    result = run(SCALED_PRODUCTS, LTC_BACKEND=str(COMPILE_ONLY), LTC_CACHE="0", LTC_LOG="debug", LTC_CUDA_CAPABILITY=capability)
+    result = run(SCALED_PRODUCTS, LTC_BACKEND=f"{COMPILE_ONLY}:capability={capability}", LTC_CACHE="0", LTC_LOG="debug")
     assert result.returncode == 0, result.stderr
     assert result.stdout == fallbacks + "\n"
     for what in ("scaled_mm: [1,32,48] by [1,48,32], by", "scaled_mm+bias: [1,32,48] by [1,48,32], in fast sums, by"):
@@ -152,8 +152,7 @@ def test_kernels_of_all_operators_compile(part, monkeypatch):
     from sweep import pool
 
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([conformance, os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setenv("LTC_BACKEND", str(COMPILE_ONLY))
-    monkeypatch.setenv("LTC_CUDA_CAPABILITY", "80")
+    monkeypatch.setenv("LTC_BACKEND", f"{COMPILE_ONLY}:capability=80")
     requests = [{"op": op.formatted_name, "modes": ["forward", "backward"], "dtypes": ["float32"], "samples": 1} for op in op_db[part::2]]
     counted, refused = 0, []
     for request, tallies, crash in pool.run_all(requests, shards=1, timeout_s=300):
