@@ -21,6 +21,7 @@ class Side:
 SIDES = [
     Side("eager", "PyTorch on the CPU, op by op: what all others are divided by unless --against names another", "cpu"),
     Side("ltc", "device ltc", "ltc"),
+    Side("pjrt", "device ltc on the plugin pjrt: XLA", "ltc", env={"LTC_BACKEND": "pjrt"}),
     Side("ltc_unpatched", "device ltc, PyTorch left as it is", "ltc", env={"LTC_PATCHES": "none"}),
     Side("ltc_compile", 'device ltc, the model through torch.compile(backend="ltc")', "ltc", {"backend": "ltc"}),
     Side("inductor", "the CPU, the model through torch.compile", "cpu", {}),
