@@ -17,7 +17,7 @@ namespace ltc::conformance {
 #define LTC_NOT_APPLICABLE(...) GTEST_SKIP() << "not applicable: " << ::ltc::cat(__VA_ARGS__)
 #define LTC_UNSUPPORTED_BY_PLUGIN(...) GTEST_SKIP() << "unsupported: " << ::ltc::cat(__VA_ARGS__)
 
-// What the contract leaves to the plugin.
+// The contract leaves these to the plugin.
 #define LTC_NEEDS_SECOND_OPEN() \
   if (!Device::opens_again(instance())) LTC_UNSUPPORTED_BY_PLUGIN("the device is one's alone: it is open once at a time")
 #define LTC_NEEDS_PARTS() \

@@ -19,7 +19,7 @@ log::Level level_of(int32_t level) {
 
 std::string_view view(const ltc_string* text) { return {text->data, text->size}; }
 
-// What this host reads, though no plugin has anything to send yet, and what it sends to who lists it.
+// This host reads these, though no plugin has anything to send yet, and sends them to who lists them.
 constexpr ltc_extension kSymbolic{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, nullptr};
 constexpr ltc_extension kExtensions{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, &kSymbolic};
 

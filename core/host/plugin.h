@@ -214,7 +214,7 @@ class PluginDevice {
   void destroy_program(ltc_program* program) noexcept { destroy_program(program, generation_); }
   void destroy_executable(ltc_executable* executable) noexcept { destroy_executable(executable, generation_); }
 
-  // Of a run whose error a wait gave, which of its outputs are good all the same; none where the plugin does not say.
+  // Says which outputs of a run are good although a wait gave its error; none where the plugin does not say.
   std::vector<uint8_t> good_outputs(ltc_event* event, size_t output_count, uint32_t generation);
 
   // All empty where the plugin does not say.
@@ -227,7 +227,7 @@ class PluginDevice {
   // Calls of slots: none runs while the device is opened again.
   template <typename Call>
   void ask(const char* slot, Call&& call);
-  // Of a handle of that opening.
+  // The same for a handle of that opening.
   template <typename Call>
   void ask(uint32_t generation, const char* slot, Call&& call);
   template <typename Handle>

@@ -98,7 +98,7 @@ auto DeviceExecutor::with_memory(Work work) {
   }
 }
 
-// What an error of no memory tells: who has it.
+// An error of no memory tells who has it.
 std::string DeviceExecutor::memory_text() {
   const MemoryStat held = memory_.memory().stats().bytes;
   std::string text = cat("the program's values hold ", size_text(held.current), " of the device");
