@@ -165,8 +165,7 @@ std::vector<std::string> available_backends(const std::vector<std::string>& fold
   std::vector<std::string> names;
   for (const auto& folder : folders) {
     for (const auto& path : plugin_files(folder)) {
-      const std::string stem = fs::path(path).stem().string();
-      names.push_back(stem.substr(kPrefix.size()));
+      names.push_back(plugin_name(path));
     }
   }
   std::sort(names.begin(), names.end());

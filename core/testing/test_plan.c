@@ -97,14 +97,6 @@ static enum op find_op(ltc_string name) {
   return (enum op)op;
 }
 
-static const ltc_attr* find_attr(const ltc_node* node, const char* name) {
-  for (size_t i = 0; i < node->attr_count; ++i) {
-    const ltc_attr* attr = node->attrs[i];
-    if (attr->name.size == strlen(name) && memcmp(attr->name.data, name, attr->name.size) == 0) return attr;
-  }
-  return NULL;
-}
-
 static bool is_scalar_param(const ltc_graph* graph, uint32_t value) {
   for (size_t i = 0; i < graph->param_count; ++i) {
     if (graph->params[i]->value == value) return (graph->params[i]->flags & LTC_PARAM_SCALAR) != 0;
@@ -123,7 +115,7 @@ static const char* refuse_value(const ltc_graph* graph, uint32_t value) {
 const char* test_plan_refuse(const ltc_graph* graph, const ltc_node* node) {
   const enum op op = find_op(node->name);
   if (op == OP_COUNT) return "not an op of this plugin";
-  const ltc_attr* alpha = find_attr(node, "alpha");
+  const ltc_attr* alpha = ltc_find_attr(node, "alpha", strlen("alpha"), "");
   if (!MATCHES(node, op)) return "inputs or attributes other than those of the op";
   if (node->output_count != 1 || node->outputs[0] == LTC_NONE) return "a wrong number of outputs";
   if (alpha && alpha->kind != LTC_ATTR_INT && alpha->kind != LTC_ATTR_FLOAT) return "alpha is no real number";
@@ -146,7 +138,7 @@ static struct value read_value(const ltc_type* type) {
 static struct step read_step(const ltc_node* node) {
   struct step step = {find_op(node->name), {LTC_NONE, LTC_NONE}, node->outputs[0], LTC_NONE, 1.0};
   for (size_t i = 0; i < ops[step.op].tensor_count; ++i) step.inputs[i] = node->inputs[i];
-  const ltc_attr* alpha = find_attr(node, "alpha");
+  const ltc_attr* alpha = ltc_find_attr(node, "alpha", strlen("alpha"), "");
   if (alpha) step.alpha = alpha->kind == LTC_ATTR_FLOAT ? alpha->value.floats[0] : (double)alpha->value.ints[0];
   if (!alpha && node->input_count == 3) step.alpha_value = node->inputs[2];
   return step;

@@ -1,4 +1,4 @@
-// What a library says of itself and of its devices.
+// The facts that a library states about itself and its devices.
 #include <unistd.h>
 
 #include <algorithm>

@@ -26,7 +26,7 @@ void check_args(ltc_device* device, const Signature& signature, const ltc_execut
   }
 }
 
-// What the program reads. A buffer that was never written gets contents now.
+// The inputs of the program. A buffer that was never written gets contents now.
 std::vector<BufferRef> read_by(const ltc_device& device, const ltc_execute_args& args) {
   std::vector<BufferRef> inputs;
   for (size_t i = 0; i < args.input_count; ++i) {

@@ -20,7 +20,7 @@ struct Facts {
   bool is_host;           // it is the host's processor
 };
 
-// What is open of a library.
+// The open parts of a library.
 class Client {
  public:
   // cpu_devices: how many at most, if they are made of the host's processor.

@@ -1,4 +1,4 @@
-// What the conformance suite cannot ask: how libraries are found and refused, and the text of programs.
+// Tests beyond the conformance suite: how libraries are found and refused, and the text of programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

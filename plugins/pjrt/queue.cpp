@@ -4,7 +4,7 @@
 
 namespace ltc::pjrt {
 
-// What a callback needs; it may come after the device was closed.
+// The state of a callback; it may come after the device was closed.
 struct Queue::Pending {
   std::shared_ptr<Queue> queue;
   const Library& library;

@@ -60,16 +60,9 @@ size_t plan_output_count(const struct plan* plan) { return plan->output_count; }
 const struct array* plan_param(const struct plan* plan, size_t param) { return &plan->values[plan->params[param]]; }
 const struct array* plan_output(const struct plan* plan, size_t output) { return &plan->values[plan->outputs[output]]; }
 
-static bool same(ltc_string text, const char* name, size_t size) {
-  return text.size == size && memcmp(text.data, name, size) == 0;
-}
-
 /* The attribute of a row's entry, "name" or "name=1"; NULL where the node has none. */
 static const ltc_attr* find_attr(const ltc_node* node, const char* entry) {
-  for (size_t i = 0; i < node->attr_count; ++i) {
-    if (same(node->attrs[i]->name, entry, strcspn(entry, "="))) return node->attrs[i];
-  }
-  return NULL;
+  return ltc_find_attr(node, entry, strcspn(entry, "="), "");
 }
 
 /* Whether each value is a number passed by value; NULL when out of memory. */
@@ -128,7 +121,7 @@ static kernel* match(const struct op* op, const ltc_graph* graph, const bool* is
 static const struct op* find_op(const ltc_graph* graph, const bool* is_number, const ltc_node* node, kernel** run) {
   for (size_t table = 0; table < sizeof tables / sizeof *tables; ++table) {
     for (const struct op* op = tables[table]; op->name; ++op) {
-      if (!same(node->name, op->name, strlen(op->name))) continue;
+      if (!ltc_is_name(node->name, op->name, strlen(op->name), "")) continue;
       *run = match(op, graph, is_number, node);
       return *run ? op : NULL;
     }

@@ -10,7 +10,7 @@ struct IndexCheck {
   int64_t dim, size;
 };
 
-// What a run takes and gives.
+// The inputs and outputs of a run.
 struct Signature {
   std::vector<Type> inputs;       // the params without scalars
   std::vector<uint32_t> becomes;  // by input: the output that its memory may become, or LTC_NONE
