@@ -151,5 +151,34 @@ TEST(Ops, a_row_is_found_or_its_node_is_to_blame) {
   }
 }
 
+// graph(%0) { %1 = a(%0) %2 = checked(%0) %3 = b(%2, none) %4, none = c(%1) return %1, %2, %3, %4, %0 }
+TEST(Outputs, that_do_not_depend_on_a_node_that_may_fail) {
+  const int64_t size = 2;
+  const ltc_type type{LTC_SIZE_TO(ltc_type, sizes), LTC_F32, 1, &size};
+  const ltc_type* const types[] = {&type, &type, &type, &type, &type};
+  const ltc_param param{LTC_SIZE_TO(ltc_param, alias_output), 0, 0, LTC_NONE};
+  const ltc_param* const params[] = {&param};
+  const uint32_t of_param[] = {0}, of_checked[] = {2, LTC_NONE}, of_first[] = {1};
+  const uint32_t first[] = {1}, checked[] = {2}, third[] = {3}, last[] = {4, LTC_NONE};
+  const auto node = [](std::span<const uint32_t> inputs, std::span<const uint32_t> outputs) {
+    return ltc_node{LTC_SIZE_TO(ltc_node, location),
+                    0,
+                    text("op"),
+                    inputs.size(),
+                    inputs.data(),
+                    outputs.size(),
+                    outputs.data(),
+                    0,
+                    nullptr,
+                    {}};
+  };
+  const ltc_node nodes[] = {node(of_param, first), node(of_param, checked), node(of_checked, third), node(of_first, last)};
+  const ltc_node* const pointers[] = {&nodes[0], &nodes[1], &nodes[2], &nodes[3]};
+  const uint32_t outputs[] = {1, 2, 3, 4, 0};
+  const ltc_graph graph{LTC_SIZE_TO(ltc_graph, outputs), nullptr, 5, types, 1, params, 4, pointers, 5, outputs};
+  EXPECT_EQ(unaffected_outputs(Graph(graph), {false, true, false, false}), (std::vector<uint8_t>{1, 0, 0, 1, 1}));
+  EXPECT_EQ(unaffected_outputs(Graph(graph), {false, false, false, false}), (std::vector<uint8_t>{1, 1, 1, 1, 1}));
+}
+
 }  // namespace
 }  // namespace ltc::plugin

@@ -1,5 +1,6 @@
 // Helper for plugins in C++20: readers of the graphs that the host sends, and the table of the ops that a plugin computes.
 #pragma once
+#include <algorithm>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -107,6 +108,22 @@ class Node {
 };
 
 inline Node Graph::node(size_t index) const { return Node(*this, index); }
+
+// For event_good_outputs: by output of the graph, 1 where it depends on none of the nodes that `may_fail` marks.
+inline std::vector<uint8_t> unaffected_outputs(const Graph& graph, const std::vector<bool>& may_fail) {
+  std::vector<uint8_t> good(graph.abi.value_count, 1);  // by value
+  for (size_t i = 0; i < graph.size(); ++i) {
+    const Node node = graph.node(i);
+    const auto is_bad = [&](uint32_t value) { return value != LTC_NONE && !good[value]; };
+    if (!may_fail[i] && std::none_of(node.inputs().begin(), node.inputs().end(), is_bad)) continue;
+    for (const uint32_t value : node.outputs()) {
+      if (value != LTC_NONE) good[value] = 0;
+    }
+  }
+  std::vector<uint8_t> outputs;
+  for (const uint32_t value : graph.outputs()) outputs.push_back(good[value]);
+  return outputs;
+}
 
 // A row of the table of ops.
 template <typename Handler>
