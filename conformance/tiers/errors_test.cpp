@@ -6,6 +6,7 @@
 #include "core/compile/lowering/abi_graph.h"
 #include "core/host/sized.h"
 #include "core/ir/text.h"
+#include "ltc/entry.h"
 
 namespace ltc::conformance {
 namespace {
@@ -235,7 +236,7 @@ TEST_F(ErrorsLate, the_outputs_of_a_failed_run_are_allocated) {
 }
 
 TEST_F(ErrorsLate, outputs_that_are_good_all_the_same_hold_their_values) {
-  if (!LTC_HAS(&api(), ltc_plugin_api, event_good_outputs) || !api().event_good_outputs)
+  if (!LTC_GET(&api(), ltc_plugin_api, event_good_outputs))
     LTC_NOT_APPLICABLE("the plugin does not say which outputs of a failed run are good");
   const Executable executable = device().build(
       "graph(%0: f32[4], %1: i64[4]) { %2: f32[4] = aten::neg(%0) %3: f32[4] = aten::gather(%0, %1) {dim=0, sparse_grad=false} "

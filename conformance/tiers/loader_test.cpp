@@ -10,6 +10,7 @@
 #include "core/host/host_api.h"
 #include "core/host/plugin.h"
 #include "core/host/sized.h"
+#include "ltc/entry.h"
 
 namespace ltc::conformance {
 namespace {
@@ -35,9 +36,8 @@ struct Entry {
     accepted = Instance::guarded("ltc_plugin_entry", [&] { return backend_entry()(args.get()); });
   }
   ~Entry() {
-    if (accepted && args->api && LTC_HAS(args->api, ltc_plugin_api, plugin_close) && args->api->plugin_close) {
-      args->api->plugin_close(args->plugin);
-    }
+    if (!accepted || !args->api) return;
+    if (const auto close = LTC_GET(args->api, ltc_plugin_api, plugin_close)) close(args->plugin);
   }
 };
 
@@ -194,7 +194,7 @@ TEST(Loader, entry_works_with_a_larger_host_table) {
   args.option_count = backend_options().size();
   args.options = backend_options().data();
   ASSERT_TRUE(backend_entry()(&args));
-  if (LTC_HAS(args.api, ltc_plugin_api, plugin_close) && args.api->plugin_close) args.api->plugin_close(args.plugin);
+  if (const auto close = LTC_GET(args.api, ltc_plugin_api, plugin_close)) close(args.plugin);
 }
 
 // ---- the table

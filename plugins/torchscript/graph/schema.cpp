@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "ltc/entry.h"
 #include "torchscript/graph/errors.h"
 #include "torchscript/graph/op_traits.h"
 #include "torchscript/graph/types.h"
@@ -67,19 +68,12 @@ bool returns_only_tensors(const c10::FunctionSchema& schema) {
          });
 }
 
-const ltc_attr* find_attr(const ltc_node& node, std::string_view name) {
-  for (size_t i = 0; i < node.attr_count; ++i) {
-    if (text(node.attrs[i]->name) == name) return node.attrs[i];
-  }
-  return nullptr;
-}
-
 // Attention and recurrent layers are tagged random for the sake of their dropout, which may be off.
 bool is_random(const c10::OperatorHandle& op, const ltc_node& node) {
   if (!op.hasTag(at::Tag::nondeterministic_seeded)) return false;
   const auto index = op.schema().argumentIndexWithName("dropout_p");
   if (!index) return true;
-  const ltc_attr* p = find_attr(node, "dropout_p");
+  const ltc_attr* p = ltc_find_attr(&node, "dropout_p", 9, "");
   if (p) return p->kind != LTC_ATTR_FLOAT || p->value.floats[0] != 0.0;
   const auto& fallback = op.schema().arguments()[*index].default_value();
   return !fallback || !fallback->isDouble() || fallback->toDouble() != 0.0;
@@ -191,7 +185,7 @@ class NodeBinder {
 
  private:
   const ltc_attr* find(std::string_view name) {
-    const ltc_attr* attr = find_attr(node_, name);
+    const ltc_attr* attr = ltc_find_attr(&node_, name.data(), name.size(), "");
     attrs_ += attr != nullptr;
     return attr;
   }
