@@ -135,6 +135,22 @@ def failed_step_before(device):
         yield copy_of(x)
 
 
+def unrelated_values(device):
+    """The step that fails writes nothing, and makes other values too."""
+    x, at = torch.arange(6.0, device=device), torch.tensor([9], device=device)
+    end_of_step(device)
+    good = (x * 2).relu() + 1
+    total = good.sum()
+    try:
+        bad = x[at] * 3
+        end_of_step(device)
+        bad.sum().item()
+    except (IndexError, RuntimeError):
+        yield "failed"
+    yield copy_of(good)
+    yield copy_of(total)
+
+
 def memory_at_the_end(device):
     """The value that is too large comes after writes, and looks at no index."""
     x, y = torch.ones(1000, device=device), torch.ones(1000, device=device)
@@ -173,7 +189,7 @@ CASES = {
     for what, fail in FAILURES.items()
     for barrier in (True, False)
 }
-CASES |= {case.__name__: case for case in (in_place_writes, accumulated_gradients, copied_state, failed_step_before, memory_at_the_end, many_cells)}
+CASES |= {case.__name__: case for case in (in_place_writes, accumulated_gradients, copied_state, failed_step_before, unrelated_values, memory_at_the_end, many_cells)}
 
 
 def agree(a, b):

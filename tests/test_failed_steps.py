@@ -13,13 +13,15 @@ import ltc
 
 PROGRAM = os.path.join(os.path.dirname(__file__), "failing_steps.py")
 
-# PoCL takes seconds for the kernels of a step.
+# For plugins that take seconds to compile a step.
+FEW = ["momentum, label, barrier", "AdamW, label, read", "AdamW, memory", "in_place", "accumulated", "copied", "failed_step", "unrelated",
+       "memory_at", "many"]  # fmt: skip
 CASES_OF = {
     "torchscript": [],
     "minimal": [],
     "minimal_async": [],
-    "opencl": ["momentum, label, barrier", "AdamW, label, read", "AdamW, memory", "in_place", "accumulated", "copied", "failed_step",
-               "memory_at", "many"],  # fmt: skip
+    "opencl": FEW,
+    "pjrt": FEW,
 }
 
 

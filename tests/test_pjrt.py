@@ -73,7 +73,3 @@ except IndexError as error:
     output = run(program)
     assert output.startswith("<string>:4: ")
     assert "index 7 is out of bounds for dimension 0 with size 4" in output
-
-
-def test_failed_steps():
-    assert run((Path(__file__).parent / "failing_steps.py").read_text()).splitlines()[-1].endswith(" cases, 0 wrong")

@@ -28,6 +28,7 @@ class Maker {
     }
     place_slots();
     for (const kernels::Step& step : plan_.steps) add_launch(step);
+    compiled_plan_.good_outputs.assign(compiled_plan_.outputs.size(), 0);
     return std::move(compiled_plan_);
   }
 

@@ -62,6 +62,7 @@ struct CompiledPlan {
   std::vector<LibraryWork> library;
   std::vector<Launch> launches;
   std::vector<kernels::Check> checks;
+  std::vector<uint8_t> good_outputs;  // by output: 1 where it is known to depend on no node that has a check
 
   std::string text() const;                   // the launches, for people
   size_t checked_launches() const;            // those up to the last one that has checks

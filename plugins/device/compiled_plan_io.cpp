@@ -10,7 +10,7 @@ namespace {
 
 using plugin::Failure;
 
-constexpr uint64_t kMagic = 0x36302d6c636f2d6c;  // changes with the format
+constexpr uint64_t kMagic = 0x37302d6c636f2d6c;  // changes with the format
 
 uint64_t checksum(std::span<const char> bytes) {
   uint64_t hash = 0xcbf29ce484222325u;
@@ -150,6 +150,7 @@ void compiled_plan(Archive& io, CompiledPlan& compiled_plan, std::vector<std::st
   io.list(binaries, [&](std::string& text) { io.text(text); });
   io.list(compiled_plan.launches, [&](Launch& value) { launch(io, value); });
   io.list(compiled_plan.checks, [&](kernels::Check& check) { io.number(check.source), io.number(check.size); });
+  io.list(compiled_plan.good_outputs, [&](uint8_t& flag) { io.number(flag); });
 }
 
 // Two operands and a result, and what scales and an epilogue need.
@@ -160,7 +161,9 @@ size_t buffer_count(const LibraryWork& work) {
 
 // Checks all that a damaged file could send outside of an array.
 void check(const CompiledPlan& compiled_plan, const std::vector<std::string>& binaries) {
-  bool good = binaries.size() == compiled_plan.sources.size() && compiled_plan.takes_over.size() == compiled_plan.outputs.size();
+  bool good = binaries.size() == compiled_plan.sources.size() &&
+              compiled_plan.takes_over.size() == compiled_plan.outputs.size() &&
+              compiled_plan.good_outputs.size() == compiled_plan.outputs.size();
   for (size_t i = 0; good && i < compiled_plan.outputs.size(); ++i) {
     const uint32_t input = compiled_plan.takes_over[i];
     good = input == LTC_NONE ||

@@ -38,7 +38,8 @@ class FaultEvent : public Event {
     const uint64_t number = *word_ - codes_;
     if (number >= compiled_plan_->checks.size()) return;
     const auto& [source, size] = compiled_plan_->checks[number];
-    throw Failure(LTC_OUT_OF_RANGE, "an element of the index is not in [0, " + std::to_string(size) + ")", source);
+    throw Failure({LTC_OUT_OF_RANGE, source, "an element of the index is not in [0, " + std::to_string(size) + ")",
+                   compiled_plan_->good_outputs});
   }
 
   FaultWords& words_;

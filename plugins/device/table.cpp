@@ -5,6 +5,7 @@
 #include "kernels/fuse/import.h"
 #include "kernels/plan/planner.h"
 #include "ltc/entry.h"
+#include "ltc/graph.hpp"
 #include "ltc/precision.h"
 
 namespace ltc::device {
@@ -70,16 +71,10 @@ void transfer_bytes(ltc_device* device, const ltc_transfer_args& args, ltc_event
   on_device(device, [&] { transfer(device, args, done); });
 }
 
-// Bits of flags and kinds that are not known are never ignored.
-bool knows(const ltc_graph& graph) {
-  return std::all_of(graph.params, graph.params + graph.param_count,
-                     [](const ltc_param* param) { return (param->flags & ~uint32_t{LTC_PARAM_SCALAR}) == 0; });
-}
-
 void claims(ltc_device* device, const ltc_claims_args& args, uint32_t* cluster) {
   const ltc_graph& graph = *args.graph;
   const auto scalars = kernels::scalar_params(graph);
-  const bool known = knows(graph);
+  const bool known = plugin::Graph(graph).knows_flags();
   const kernels::Extras& extras = device->driver->lowering().options.extras;
   for (size_t i = 0; i < graph.node_count; ++i) {
     cluster[i] = known && kernels::can_compute(graph, scalars, *graph.nodes[i], extras);
@@ -92,17 +87,22 @@ uint32_t allowed_by(const ltc_extension* ext) {
   return precision ? precision->allowed : 0;
 }
 
+std::vector<uint8_t> good_outputs(const plugin::Graph& graph, const std::vector<kernels::Check>& checks) {
+  std::vector<bool> may_fail(graph.size());
+  for (const kernels::Check& check : checks) may_fail[check.source] = true;
+  return plugin::unaffected_outputs(graph, may_fail);
+}
+
 void lower(ltc_device* device, const ltc_lower_args& args, ltc_program*& program) {
   const ltc_graph& graph = *args.graph;
+  const plugin::Graph reader(graph);
+  if (!reader.knows_flags()) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
   const auto scalars = kernels::scalar_params(graph);
   const Lowering& lowering = device->driver->lowering();
   for (size_t i = 0; i < graph.node_count; ++i) {
-    if (knows(graph) && kernels::can_compute(graph, scalars, *graph.nodes[i], lowering.options.extras)) continue;
-    const ltc_string& name = graph.nodes[i]->name;
-    throw Failure(LTC_UNSUPPORTED, "not in the table of ops in this form: " + std::string(name.data, name.size),
-                  static_cast<uint32_t>(i));
+    if (kernels::can_compute(graph, scalars, *graph.nodes[i], lowering.options.extras)) continue;
+    throw reader.node(i).failure("is not in the table of ops in this form");
   }
-  if (!knows(graph)) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
   kernels::Options options = lowering.options;
   const uint32_t allowed = allowed_by(args.ext);
   options.rounding = {.products_in_tf32 = (allowed & LTC_PRODUCTS_IN_TF32) != 0,
@@ -110,7 +110,8 @@ void lower(ltc_device* device, const ltc_lower_args& args, ltc_program*& program
                       .sums_in_f16 = (allowed & LTC_PARTIAL_SUMS_IN_F16) != 0,
                       .sums_in_bf16 = (allowed & LTC_PARTIAL_SUMS_IN_BF16) != 0};
   const kernels::Plan plan = kernels::make_plan(graph, options);
-  auto compiled_plan = std::make_shared<const CompiledPlan>(compile_plan(plan, lowering));
+  auto compiled_plan = std::make_shared<CompiledPlan>(compile_plan(plan, lowering));
+  compiled_plan->good_outputs = good_outputs(reader, compiled_plan->checks);
   program = new ltc_program{device, compiled_plan, plan.fusion.text(plan.graph) + compiled_plan->text()};
 }
 
@@ -137,6 +138,14 @@ void run(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs,
 
 void event_wait(ltc_event* event, uint64_t timeout_ns, bool& finished) {
   on_device(event->device, [&] { wait(*event, timeout_ns, finished); });
+}
+
+void event_good_outputs(ltc_event* event, size_t output_count, uint8_t* good) {
+  try {
+    (void)event->work->is_over();
+  } catch (const Failure& failure) {
+    failure.error().tell_good_outputs(output_count, good);
+  }
 }
 
 // A sink that wants no more is no error.
@@ -167,7 +176,7 @@ void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
 }
 
 const ltc_plugin_api kApi = {
-    .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .struct_size = LTC_SIZE_TO(ltc_plugin_api, event_good_outputs),
     .describe = slot<describe>,
     .device_open = slot<device_open>,
     .device_close = destroy<ltc_device>,
@@ -187,6 +196,7 @@ const ltc_plugin_api kApi = {
     .executable_save = slot<executable_save>,
     .executable_load = slot<executable_load>,
     .memory_stats = slot<memory_stats>,
+    .event_good_outputs = slot<event_good_outputs>,
 };
 
 const ltc_extension kPrecision{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, nullptr};

@@ -52,7 +52,7 @@ ExecutableRef own(const ltc_device& device, PJRT_LoadedExecutable* executable) {
 struct Header {
   uint64_t magic, checksum, words;  // the sum is that of all that follows
 };
-constexpr uint64_t kMagic = 0x31'74'72'6A'70'63'74'6C;  // "ltcpjrt1"
+constexpr uint64_t kMagic = 0x32'74'72'6A'70'63'74'6C;  // "ltcpjrt2"
 
 uint64_t checksum(std::string_view bytes) {
   uint64_t sum = 0xCBF29CE484222325;
@@ -87,7 +87,7 @@ class Words {
   void walk(IndexCheck& check) { walk(check.node), walk(check.dim), walk(check.size); }
   void walk(Signature& signature) {
     walk(signature.inputs), walk(signature.becomes), walk(signature.scalar_count), walk(signature.outputs),
-        walk(signature.checks);
+        walk(signature.checks), walk(signature.good_outputs);
   }
 
   std::vector<int64_t> words;

@@ -77,13 +77,14 @@ Ticket await_verdict(ltc_device* device, const Signature& signature, BufferRef v
   const auto answer = std::make_shared<std::array<int64_t, 2>>();
   const auto buffer = make_buffer(device, {LTC_I64, {2}}, std::move(verdict));
   return device->queue->submit(device->library(), download(*buffer, answer->data()),
-                               [answer, checks = signature.checks]() -> Outcome {
+                               [answer, checks = signature.checks, good = signature.good_outputs]() -> Outcome {
                                  const auto [which, index] = *answer;
                                  if (which < 0) return {};
                                  const IndexCheck& check = checks.at(static_cast<size_t>(which));
                                  return plugin::Error{LTC_OUT_OF_RANGE, check.node,
                                                       "index " + std::to_string(index) + " is out of bounds for dimension " +
-                                                          std::to_string(check.dim) + " with size " + std::to_string(check.size)};
+                                                          std::to_string(check.dim) + " with size " + std::to_string(check.size),
+                                                      good};
                                });
 }
 

@@ -83,6 +83,11 @@ void event_wait(ltc_event* event, uint64_t timeout_ns, bool& finished) {
   if (error) throw Failure(*error);
 }
 
+void event_good_outputs(ltc_event* event, size_t output_count, uint8_t* good) {
+  const Outcome error = event->device->queue->outcome(event->ticket);
+  if (error) error->tell_good_outputs(output_count, good);
+}
+
 // A sink that wants no more is no error.
 void program_text(const ltc_program* program, const ltc_sink& sink) {
   sink.write(sink.context, program->lowered.text.data(), program->lowered.text.size());
@@ -99,7 +104,7 @@ void executable_load(ltc_device* device, const ltc_load_args& args, ltc_executab
 
 // PJRT frees memory and programs behind their last use.
 constexpr ltc_plugin_api kApi = {
-    .struct_size = LTC_SIZE_TO(ltc_plugin_api, executable_load),
+    .struct_size = LTC_SIZE_TO(ltc_plugin_api, event_good_outputs),
     .describe = slot<describe>,
     .device_open = slot<device_open>,
     .device_close = slot<device_close>,
@@ -118,6 +123,7 @@ constexpr ltc_plugin_api kApi = {
     .program_text = slot<program_text>,
     .executable_save = slot<executable_save>,
     .executable_load = slot<executable_load>,
+    .event_good_outputs = slot<event_good_outputs>,
 };
 
 }  // namespace

@@ -49,6 +49,23 @@ TEST_F(Queue, an_event_has_the_error_of_its_work) {
   EXPECT_EQ(finish(later).code, 0u);
 }
 
+TEST_F(Queue, an_event_says_which_outputs_are_good) {
+  const auto good = [&](WorkQueue::Work work, size_t count) {
+    ltc_event* const event = queue.submit(std::move(work));
+    bool finished = false;
+    (void)taken(WorkQueue::event_wait(event, LTC_FOREVER, &finished));
+    std::vector<uint8_t> outputs(count);
+    EXPECT_EQ(WorkQueue::event_good_outputs(event, count, outputs.data()), nullptr);
+    WorkQueue::event_destroy(event);
+    return outputs;
+  };
+  const auto fail = [] { throw Failure({LTC_OUT_OF_RANGE, 0, "index 7", {0, 1, 1}}); };
+  EXPECT_EQ(good(fail, 3), (std::vector<uint8_t>{0, 1, 1}));
+  EXPECT_EQ(good(fail, 2), (std::vector<uint8_t>{0, 1}));
+  EXPECT_EQ(good([] { throw Failure(LTC_INTERNAL, "all is lost"); }, 2), (std::vector<uint8_t>{0, 0}));
+  EXPECT_EQ(good([] {}, 2), (std::vector<uint8_t>{0, 0}));
+}
+
 TEST_F(Queue, a_wait_ends_with_its_time) {
   std::promise<void> go;
   ltc_event* const event = queue.submit([&] { go.get_future().wait(); });

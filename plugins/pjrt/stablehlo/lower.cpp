@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "ltc/entry.h"
+#include "ltc/graph.hpp"
 #include "ltc/opset.h"
-#include "ltc/plugin.hpp"
 #include "pjrt/stablehlo/ops.h"
 
 namespace ltc::pjrt {
@@ -147,6 +147,9 @@ class Lowering {
     Values results;
     for (size_t i = 0; i < graph_.output_count; ++i) results.push_back(values_[graph_.outputs[i]]);
     for (const Value& value : results) signature_.outputs.push_back(value.type);
+    std::vector<bool> may_fail(graph_.node_count);
+    for (const IndexCheck& check : signature_.checks) may_fail[check.node] = true;
+    signature_.good_outputs = plugin::unaffected_outputs(plugin::Graph(graph_), may_fail);
     if (!signature_.checks.empty()) results.push_back(verdict_);
     return {"module @ltc {\n  func.func public @main(" + params + ") -> (" + types(results) + ") {\n" + m_.text() +
                 "    \"func.return\"(" + names(results) + ") : (" + types(results) + ") -> ()\n  }\n}\n",

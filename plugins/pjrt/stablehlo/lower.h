@@ -17,6 +17,7 @@ struct Signature {
   uint32_t scalar_count = 0;      // all in one I64 array behind the inputs
   std::vector<Type> outputs;      // with checks, I64[2] comes behind: the first that failed, or -1, and a bad index
   std::vector<IndexCheck> checks;
+  std::vector<uint8_t> good_outputs;  // by output: 1 where a bad index does it no harm
 };
 
 struct Lowered {

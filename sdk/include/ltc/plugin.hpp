@@ -5,6 +5,7 @@
 // A plugin defines the objects behind the handles, such as struct ltc_device. Each has a member `host`, a const ltc_host_api*, or
 // a pointer `plugin` or `device` to an object that has it.
 #pragma once
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <cstdio>
@@ -18,6 +19,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "ltc/entry.h"
 #include "ltc/plugin.h"
@@ -41,6 +43,12 @@ struct Error {
   ltc_code code = LTC_INTERNAL;
   uint32_t node = LTC_NONE;
   std::string message;
+  // Of a run, by output: 1 where it is good all the same, for the slot event_good_outputs. Empty: none is.
+  std::vector<uint8_t> good_outputs = {};
+
+  void tell_good_outputs(size_t output_count, uint8_t* good) const {
+    std::copy_n(good_outputs.begin(), std::min(output_count, good_outputs.size()), good);
+  }
 };
 
 // Thrown where the code, or the node to blame, is known.

@@ -17,7 +17,7 @@ namespace ltc::plugin {
 // The in-order queue of a device: one thread that runs what it is given. It makes a synchronous library asynchronous. What is
 // destroyed goes through the queue too, by post(): so it lives as long as earlier work needs it.
 //
-// Events are handles of the C ABI; the two slots for them are here. Any thread may call. The queue outlives its events.
+// Events are handles of the C ABI; the slots for them are here. Any thread may call. The queue outlives its events.
 class WorkQueue {
  public:
   using Work = std::function<void()>;
@@ -58,6 +58,13 @@ class WorkQueue {
     return guarded(event.queue->host_, [&] {
       *finished = event.queue->wait(*event.entry, timeout_ns);
       if (*finished && event.entry->error) throw Failure(*event.entry->error);
+    });
+  }
+  // What the error of the work says; see Error.
+  static ltc_status* LTC_CALL event_good_outputs(ltc_event* handle, size_t output_count, uint8_t* good) noexcept {
+    const Event& event = *reinterpret_cast<const Event*>(handle);
+    return guarded(event.queue->host_, [&] {
+      if (event.entry->error) event.entry->error->tell_good_outputs(output_count, good);
     });
   }
   static void LTC_CALL event_destroy(ltc_event* handle) noexcept { delete reinterpret_cast<Event*>(handle); }
