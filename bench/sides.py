@@ -22,6 +22,8 @@ SIDES = [
     Side("eager", "PyTorch on the CPU, op by op: what all others are divided by unless --against names another", "cpu"),
     Side("ltc", "device ltc", "ltc"),
     Side("pjrt", "device ltc on the plugin pjrt: XLA", "ltc", env={"LTC_BACKEND": "pjrt"}),
+    Side("pjrt_interim", "the same; the host computes steps while their program is compiled", "ltc",
+         env={"LTC_BACKEND": "pjrt", "LTC_BACKGROUND_COMPILE": "1"}),
     Side("ltc_unpatched", "device ltc, PyTorch left as it is", "ltc", env={"LTC_PATCHES": "none"}),
     Side("ltc_compile", 'device ltc, the model through torch.compile(backend="ltc")', "ltc", {"backend": "ltc"}),
     Side("inductor", "the CPU, the model through torch.compile", "cpu", {}),

@@ -60,6 +60,12 @@ def test_two_devices_of_one_library():
     assert run(TRAINING, LTC_PJRT_CPU_DEVICES="2").split()[:2] == ["2", "[]"]
 
 
+def test_the_host_computes_what_is_being_compiled():
+    program = TRAINING + 'print(ltc.metrics.counter_value("InterimRuns") > 0)'
+    devices, fallbacks, _, interim = run(program, LTC_BACKGROUND_COMPILE="1", LTC_CACHE="0").split()
+    assert (devices, fallbacks, interim) == ("1", "[]", "True")
+
+
 def test_a_bad_index_names_the_line():
     program = """
 import torch, ltc

@@ -27,18 +27,19 @@ inline constexpr Variable kBackend{"LTC_BACKEND", ""};         // name, path, or
 inline constexpr Variable kPluginPath{"LTC_PLUGIN_PATH", ""};  // folders to search for plugins, separated by ':'
 inline constexpr Variable kLog{"LTC_LOG", "warn", "trace|debug|info|warn|error|off"};  // in the order of log::Level
 inline constexpr Variable kFallback{"LTC_FALLBACK", "allow", "allow|warn|error"};
-inline constexpr Variable kClaims{"LTC_CLAIMS", "all", "all|minimal|random:SEED"};  // of what the plugin claims
-inline constexpr Variable kEffort{"LTC_EFFORT", "auto", "auto|0|1|2|3"};            // that compiling takes
-inline constexpr Variable kCacheDir{"LTC_CACHE_DIR", ""};                           // folder of the programs kept on disk
-inline constexpr Variable kCache{"LTC_CACHE", "1", kFlag};                          // 0: no programs are kept on disk
-inline constexpr Variable kUseBf16{"LTC_USE_BF16", "0", kFlag};                     // 1: float and double are computed as bf16
-inline constexpr Variable kEager{"LTC_EAGER", "0", kFlag};                          // 1: every op runs at once
-inline constexpr Variable kPatches{"LTC_PATCHES", "all"};                           // read by the Python package
-inline constexpr Variable kStacks{"LTC_STACKS", "0", kFlag};                        // 1: messages show whole Python stacks
-inline constexpr Variable kVerify{"LTC_VERIFY", "0", kFlag};                        // 1: graphs are checked while compiling
+inline constexpr Variable kClaims{"LTC_CLAIMS", "all", "all|minimal|random:SEED"};   // of what the plugin claims
+inline constexpr Variable kEffort{"LTC_EFFORT", "auto", "auto|0|1|2|3"};             // that compiling takes
+inline constexpr Variable kBackgroundCompile{"LTC_BACKGROUND_COMPILE", "0", kFlag};  // 1: the host computes steps meanwhile
+inline constexpr Variable kCacheDir{"LTC_CACHE_DIR", ""};                            // folder of the programs kept on disk
+inline constexpr Variable kCache{"LTC_CACHE", "1", kFlag};                           // 0: no programs are kept on disk
+inline constexpr Variable kUseBf16{"LTC_USE_BF16", "0", kFlag};                      // 1: float and double are computed as bf16
+inline constexpr Variable kEager{"LTC_EAGER", "0", kFlag};                           // 1: every op runs at once
+inline constexpr Variable kPatches{"LTC_PATCHES", "all"};                            // read by the Python package
+inline constexpr Variable kStacks{"LTC_STACKS", "0", kFlag};                         // 1: messages show whole Python stacks
+inline constexpr Variable kVerify{"LTC_VERIFY", "0", kFlag};                         // 1: graphs are checked while compiling
 
 inline constexpr Variable kVariables[] = {kBackend, kPluginPath, kLog,     kFallback, kClaims, kCacheDir, kCache,
-                                          kUseBf16, kEager,      kPatches, kStacks,   kVerify, kEffort};
+                                          kUseBf16, kEager,      kPatches, kStacks,   kVerify, kEffort,   kBackgroundCompile};
 
 // The variable's value. Throws Error(kInvalidArgument) that names the variable, the value and the legal ones.
 LTC_API std::string get(const Variable& variable);

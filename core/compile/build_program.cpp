@@ -47,11 +47,19 @@ void store(DiskCache& disk, const std::string& key, const Program& program, cons
               save_program(program, graph, target.device));
 }
 
+DiskCache* disk_for(const Graph& graph, Effort effort) {
+  return effort >= default_effort() && !graph.nodes.empty() ? DiskCache::instance() : nullptr;
+}
+
 }  // namespace
 
+std::shared_ptr<const Program> find_saved_program(const Graph& graph, const CompileTarget& target) {
+  DiskCache* disk = disk_for(graph, default_effort());
+  return disk ? load(*disk, program_key(graph, target), graph, target) : nullptr;
+}
+
 CompiledProgram build_program(Graph graph, const CompileTarget& target, Effort effort) {
-  const bool is_kept = effort >= default_effort() && !graph.nodes.empty();
-  DiskCache* disk = is_kept ? DiskCache::instance() : nullptr;
+  DiskCache* disk = disk_for(graph, effort);
   if (!disk) return with_source(compile(std::move(graph), target, effort));
   const std::string key = program_key(graph, target);
   if (auto program = load(*disk, key, graph, target)) return {std::move(program), CompiledProgram::kDisk};

@@ -19,8 +19,11 @@ struct CompiledProgram {
   };
 
   std::shared_ptr<const Program> program;
-  Source source;
+  Source source = kCompiled;
 };
+
+// The graph's program on the disk; null where none is kept.
+std::shared_ptr<const Program> find_saved_program(const Graph& graph, const CompileTarget& target);
 
 // Looks the graph up on the disk, compiles it where it is not there, and keeps what it compiled. Two kinds are not kept: a
 // program that serves many sizes is compiled once in a process, and one of less than the usual effort costs less than reading it.

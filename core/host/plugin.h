@@ -93,7 +93,8 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   ltc_version version() const { return agreed_; }    // of the ABI
   bool can_compute() const;                          // else the host computes and the device holds memory
   bool is_asynchronous() const;                      // else every event is null
-  bool understands(uint32_t extension) const;        // whether it lists that kind, in a version that this host sends
+  bool takes_one_call_at_a_time() const { return one_call_at_a_time_; }
+  bool understands(uint32_t extension) const;  // whether it lists that kind, in a version that this host sends
 
   // Asks each time: devices may come and go between calls. Errors: UNSUPPORTED for more than kMostDevices; the plugin's own.
   PluginInfo describe() const;

@@ -22,9 +22,12 @@ void reset();
 
 inline constexpr std::string_view kUncachedCompile = "UncachedCompile";  // traces that were compiled
 inline constexpr std::string_view kCachedCompile = "CachedCompile";      // traces whose program was in the cache
+inline constexpr std::string_view kDiskHits = "DiskCacheHits";           // traces whose program an earlier process has compiled
 inline constexpr std::string_view kQuickCompile = "QuickCompile";        // traces compiled with little effort, until they repeat
 inline constexpr std::string_view kSymbolicCompile = "SymbolicCompile";  // of those compiled: for further sizes too
 inline constexpr std::string_view kSymbolicReuse = "SymbolicReuse";      // traces of new sizes that needed no compile
+inline constexpr std::string_view kBackgroundCompile =
+    "BackgroundCompile";  // of those compiled: while the host computed the step (LTC_BACKGROUND_COMPILE)
 inline constexpr std::string_view kMarkStep = "MarkStep";                // barriers asked for by the program
 inline constexpr std::string_view kReadBarrier = "ReadBarrier";          // barriers because a value was read (item, print, cpu)
 inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barriers because an op could not be traced
@@ -39,6 +42,7 @@ inline constexpr std::string_view kInlinedBackwardNodes =
 inline constexpr std::string_view kOpsRecorded = "OpsRecorded";
 inline constexpr std::string_view kDryRuns = "DryRuns";  // calls tried on the CPU first, as what they write decides what they do
 inline constexpr std::string_view kRuns = "ProgramRuns";
+inline constexpr std::string_view kInterimRuns = "InterimRuns";      // of them: by the host, while the program was compiled
 inline constexpr std::string_view kRecoveries = "RecoveredRuns";     // that failed and were repeated op by op
 inline constexpr std::string_view kHostStepOps = "HostStepOps";      // nodes that the host ran inside programs
 inline constexpr std::string_view kFallbackBytes = "FallbackBytes";  // moved to the host and back for ops that it ran

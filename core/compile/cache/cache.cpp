@@ -23,7 +23,8 @@ uint64_t key_of(const Trace& trace, std::span<const Root> roots, uint32_t precis
 uint64_t program_bytes(const Program& program) {
   uint64_t bytes = sizeof program + graph_bytes(program.graph) + program.slots.size() * sizeof(TypeId);
   for (const Step& step : program.steps) {
-    bytes += sizeof step + graph_bytes(step.graph) + (step.on_device ? step.graph.nodes.size() * kExecutableBytes : 0);
+    bytes += sizeof step + graph_bytes(step.graph) +
+             (step.on_device || program.is_interim ? step.graph.nodes.size() * kExecutableBytes : 0);
   }
   return bytes;
 }

@@ -27,9 +27,12 @@ struct RecordedStep {
   std::vector<uint32_t> buffers = {}, scalars = {};  // which of the trace's params the program takes, in its order
 };
 
+struct BackgroundJob;  // run/device/background_compiler.h
+
 struct CachedProgram {
   std::shared_ptr<const Program> program;
   std::shared_ptr<const RecordedStep> step;
+  std::shared_ptr<BackgroundJob> awaited = {};  // of an interim program: the one that is to take its place
 };
 
 // The programs of a step's ops, by record: a step that failed may fail again.
@@ -38,7 +41,8 @@ struct OpPrograms {
   std::vector<std::shared_ptr<const Program>> by_record;
 };
 
-// An estimate of the memory that a program takes. The plugin's executables count as a share for each node.
+// An estimate of the memory that a program takes. The plugin's executables count as a share for each node, those that an
+// interim program waits for too.
 uint64_t program_bytes(const Program& program);
 
 class ProgramCache {

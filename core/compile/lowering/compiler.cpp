@@ -251,6 +251,19 @@ std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile
   return program;
 }
 
+std::shared_ptr<const Program> interim_program(Graph graph, const CompileTarget& compile_target) {
+  const Target target{compile_target, default_effort()};
+  auto program = std::make_shared<Program>();
+  program->generation = target.device.generation();
+  program->graph = std::move(graph);
+  program->is_interim = true;
+  run_passes(program->graph);
+  const size_t count = program->graph.nodes.size();
+  Claims claims{std::vector<uint32_t>(count, 0), std::vector<std::string>(count, "its program is being compiled")};
+  assemble(*program, partition_and_lower(program->graph, claims, target), claims, target);
+  return program;
+}
+
 std::string program_text(const Program& program, const CompileTarget& target) {
   std::string text;
   for (size_t i = 0; i < program.steps.size(); ++i) {

@@ -15,6 +15,9 @@ namespace ltc {
 // types in the program are not. Throws what the plugin throws, but for a refusal (LTC_UNSUPPORTED).
 std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& target, Effort effort = default_effort());
 
+// A program of one host step, whatever the plugin could do, for the time until that is compiled. Asks the plugin nothing.
+std::shared_ptr<const Program> interim_program(Graph graph, const CompileTarget& target);
+
 // The steps for people: the plugin's own text of each where it has one. Lowers them once more.
 std::string program_text(const Program& program, const CompileTarget& target);
 

@@ -37,6 +37,7 @@ struct Program {
   std::vector<Step> steps;        // in running order
   uint32_t generation = 0;        // of the device's opening for which it was compiled
   bool is_quick = false;          // compiled with less than the usual effort
+  bool is_interim = false;        // the host computes it until the plugin's program is compiled
   std::string saved_as;           // its key on the disk, if an earlier process has compiled it
 
   // How long a run takes its thread, kept by the queue. For an asynchronous plugin that is the time to submit. Follows shorter

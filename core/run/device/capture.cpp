@@ -251,7 +251,7 @@ std::shared_ptr<const Program> LazyDevice::program_of(const Captured& captured) 
   PendingStep step{captured.step->trace, captured.step->locations, captured.step->roots};
   step.precision = captured.precision;
   const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision);
-  return (known ? *known : compile(step, /*may_be_quick=*/false)).program;
+  return (known && !known->awaited ? *known : compile(step, /*may_be_replaced=*/false)).program;
 }
 
 void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars, std::span<LazyStorage* const> storages) {

@@ -83,12 +83,12 @@ void DeviceTable::for_each(void (*visit)(LazyDevice&)) {
 
 void DeviceTable::rest() {
   if (forked()) return;
-  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->queue().rest();
+  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->rest();
 }
 
 void DeviceTable::shut_down() {
   if (forked()) return;
-  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->queue().stop();
+  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->stop();
 }
 
 }  // namespace ltc

@@ -5,8 +5,10 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/build_program.h"
+#include "core/compile/lowering/compiler.h"
 #include "core/compile/lowering/precision.h"
 #include "core/ir/text.h"
+#include "core/report/compiles.h"
 #include "core/report/fallback_policy.h"
 #include "core/report/misses.h"
 #include "core/report/timeline.h"
@@ -26,16 +28,12 @@ constexpr uint32_t kQuickRuns = 8;  // of a program compiled with little effort,
 // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
 constexpr size_t kLongTrace = 1u << 15;
 
-constexpr std::string_view kDiskHits = "DiskCacheHits";  // traces whose program an earlier process has compiled
-
-void count_compile(CompiledProgram::Source source) {
-  switch (source) {
-    case CompiledProgram::kDisk: metrics::counter(kDiskHits) += 1; return;
-    case CompiledProgram::kQuick: metrics::counter(metrics::kQuickCompile) += 1; return;
-    case CompiledProgram::kReused: metrics::counter(metrics::kSymbolicReuse) += 1; return;
-    case CompiledProgram::kCompiledSymbolic: metrics::counter(metrics::kSymbolicCompile) += 1; [[fallthrough]];
-    case CompiledProgram::kCompiled: metrics::counter(metrics::kUncachedCompile) += 1;
-  }
+// While it compiles, the host computes the step and transfers its values. A refusal of LTC_FALLBACK would come too late, and what
+// is compiled for many sizes is for one thread at a time.
+bool compiles_in_background(const host::PluginDevice& device) {
+  const host::Plugin& plugin = device.plugin();
+  return env::is_set(env::kBackgroundCompile) && env::get(env::kFallback) != "error" && plugin.can_compute() &&
+         !plugin.takes_one_call_at_a_time() && !plugin.understands(LTC_EXTENSION_SYMBOLIC);
 }
 
 }  // namespace
@@ -44,6 +42,7 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
     : ordinal_(ordinal), is_eager_(env::is_set(env::kEager)), queue_(std::move(device), kRunWindow), cache_(kCachedPrograms) {
   trace_state_.limit = limit_after(0);
   if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic_.emplace(kSymbolicPrograms);
+  if (compiles_in_background(queue_.device())) background_.emplace();
 }
 
 void LazyDevice::sync(std::string_view reason) { run(reason, false); }
@@ -174,13 +173,23 @@ const CachedProgram& LazyDevice::look_up(PendingStep& step, bool is_kept) {
   reopen_if_lost();
   step.precision = precision_for(queue_.device());
   const CachedProgram* known = cache_.find(step.trace, step.roots, step.precision);
-  const bool is_due = known && known->program->is_quick && (is_kept || ++known->program->lookups == kQuickRuns);
-  if (known && !is_due) {
-    static metrics::Counter& hits = metrics::counter(metrics::kCachedCompile);
-    hits += 1;
-    return *known;
-  }
-  return compile(step, /*may_be_quick=*/!known && !is_kept);
+  if (!known) return compile(step, /*may_be_replaced=*/!is_kept);
+  const bool is_due = known->program->is_quick && (is_kept || ++known->program->lookups == kQuickRuns);
+  if (known->awaited) [[unlikely]]
+    known = replace_interim(*known, is_kept);
+  if (is_due || !known) return compile(step, /*may_be_replaced=*/false);
+  static metrics::Counter& hits = metrics::counter(metrics::kCachedCompile);
+  hits += 1;
+  return *known;
+}
+
+// The program that it awaits, or itself; null if that is to be compiled here, after a failure or for who cannot wait.
+const CachedProgram* LazyDevice::replace_interim(const CachedProgram& known, bool is_kept) {
+  auto [is_pending, program] = is_kept ? background_->wait(known.awaited) : background_->ask(known.awaited);
+  if (is_pending) return &known;
+  if (!program) return nullptr;
+  check_fallbacks(*program);
+  return cache_.insert({std::move(program), known.step});
 }
 
 // Where the device has no memory for it, once more when it is idle and has no other programs.
@@ -197,8 +206,17 @@ CompiledProgram LazyDevice::build(const Graph& graph, const CompileTarget& targe
   return build_program(graph, target, effort);
 }
 
+// One of the disk or of the host: the program itself is then awaited.
+CompiledProgram LazyDevice::build_interim(const Graph& graph, const CompileTarget& target,
+                                          std::shared_ptr<BackgroundJob>& awaited) {
+  if (auto saved = find_saved_program(graph, target)) return {std::move(saved), CompiledProgram::kDisk};
+  awaited = background_->job(graph, target);
+  background_->ask(awaited);
+  return {interim_program(graph, target), CompiledProgram::kCompiled};
+}
+
 // A program of a new size is not likely to come again where new sizes come again and again. It is optimized once it does.
-const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_quick) {
+const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced) {
   timeline::Span span("compile");
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
   ExplainedMiss miss = explain_miss(step.trace, step.roots, step.locations);
@@ -209,16 +227,20 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_quick) {
   const bool has_new_sizes = miss.miss && miss.miss->is_size && !repays_in_one_run(traced.graph);
   const bool compiles_quickly =
       !symbolic_ && default_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
-  const bool is_quick = may_be_quick && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
+  const bool is_quick = may_be_replaced && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
   const CompileTarget target{queue_.device(), queue_.demotion(), step.precision, symbolic_ ? &*symbolic_ : nullptr};
-  CompiledProgram compiled = build(traced.graph, target, is_quick ? Effort::kQuick : default_effort());
-  count_compile(compiled.source);
+  const bool is_interim = may_be_replaced && background_ && !is_quick && !traced.graph.nodes.empty();
+  std::shared_ptr<BackgroundJob> awaited;
+  CompiledProgram compiled = is_interim ? build_interim(traced.graph, target, awaited)
+                                        : build(traced.graph, target, is_quick ? Effort::kQuick : default_effort());
+  if (!awaited) count_compile(compiled.source);
   if (miss.miss) note_varying_offsets(miss.miss->offsets);
   note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);
-  check_fallbacks(*compiled.program);
+  if (!awaited) check_fallbacks(*compiled.program);
   return *cache_.insert({std::move(compiled.program),
                          std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations,
-                                                                     std::move(traced.buffers), std::move(traced.scalars)})});
+                                                                     std::move(traced.buffers), std::move(traced.scalars)}),
+                         std::move(awaited)});
 }
 
 void LazyDevice::enqueue(const CachedProgram& program, PendingStep& step, bool is_awaited) {
@@ -280,6 +302,16 @@ void LazyDevice::describe(std::span<LazyStorage* const> storages, std::vector<St
 void LazyDevice::wait() {
   LongCall call;
   queue_.drain();
+}
+
+void LazyDevice::rest() {
+  if (background_) background_->rest();
+  queue_.rest();
+}
+
+void LazyDevice::stop() {
+  if (background_) background_->stop();
+  queue_.stop();
 }
 
 std::string LazyDevice::trace_text() {

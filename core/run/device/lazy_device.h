@@ -12,6 +12,7 @@
 #include "core/compile/cache/cache.h"
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/report/metrics.h"
+#include "core/run/device/background_compiler.h"
 #include "core/run/device/capture_state.h"
 #include "core/run/device/trace_splits.h"
 #include "core/run/device/trace_state.h"
@@ -67,6 +68,9 @@ class LTC_API LazyDevice {
 
   // Waits until all that was queued is done.
   void wait();
+  // For the end of the process: what DeviceTable says of these.
+  void rest();
+  void stop();
 
   // The program that a barrier would run now, as text: for people and tests.
   std::string trace_text();
@@ -97,8 +101,11 @@ class LTC_API LazyDevice {
   void promise(PendingStep& step, LazyStorage* owners, size_t root);
   // The program of a step. Where it `is_kept`, for calls that will not look it up again, it has the usual effort.
   const CachedProgram& look_up(PendingStep& step, bool is_kept = false);
-  const CachedProgram& compile(PendingStep& step, bool may_be_quick);
+  const CachedProgram* replace_interim(const CachedProgram& known, bool is_kept);
+  // `may_be_replaced`: a better program may take this one's place later.
+  const CachedProgram& compile(PendingStep& step, bool may_be_replaced);
   CompiledProgram build(const Graph& graph, const CompileTarget& target, Effort effort);
+  CompiledProgram build_interim(const Graph& graph, const CompileTarget& target, std::shared_ptr<BackgroundJob>& awaited);
   // Opens a lost device again and forgets what was compiled for it. With submission_ held.
   void reopen_if_lost();
   std::shared_ptr<const Program> program_of(const Captured& captured);  // compiled again if the device was lost since
@@ -146,7 +153,8 @@ class LTC_API LazyDevice {
   std::optional<SymbolicPrograms> symbolic_;  // of a plugin that understands it
   PendingStep spare_;                         // keeps its memory from barrier to barrier
   uint64_t run_id_ = 0;
-  uint32_t generation_ = 1;  // of the device for which the programs were compiled
+  uint32_t generation_ = 1;                       // of the device for which the programs were compiled
+  std::optional<BackgroundCompiler> background_;  // with LTC_BACKGROUND_COMPILE; its thread ends before what it uses
 };
 
 }  // namespace ltc

@@ -267,6 +267,7 @@ void DeviceExecutor::run(Run& run) {
   run.inputs.clear();
   static metrics::Counter& runs = metrics::counter(metrics::kRuns);
   runs += 1;
+  if (run.program && run.program->is_interim) metrics::counter(metrics::kInterimRuns) += 1;
 }
 
 // Nothing of the lost device can be used any more; values that lived on it have no memory from then on.
@@ -462,7 +463,7 @@ void DeviceExecutor::run_host_step(const Step& step, std::vector<BufferRef>& slo
   const std::vector<HostValue> outputs = host_runner()(step.graph, inputs, scalars);
   ensure(outputs.size() == step.outputs.size(), "the host runner gave ", outputs.size(), " outputs for ", step.outputs.size());
   metrics::counter(metrics::kHostStepOps) += static_cast<int64_t>(step.graph.nodes.size());
-  count_host_step(step.graph);
+  if (!run.program->is_interim) count_host_step(step.graph);
   for (size_t i = 0; i < outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
     if (!slot) slot = std::make_shared<Buffer>(memory_, outputs[i].type);

@@ -58,10 +58,11 @@ struct Watch {
   };
 
   std::function<const char*()> on_execute, on_transfer, on_compile;
-  ltc_code code = LTC_INTERNAL;   // of what the hooks below say
-  bool waits_fail = false;        // what on_wait says is no error of the work, which goes on
-  std::vector<uint8_t> good;      // outputs of a run whose event on_wait fails
-  bool compiles_quickly = false;  // as the device says when it is opened
+  ltc_code code = LTC_INTERNAL;     // of what the hooks below say
+  bool waits_fail = false;          // what on_wait says is no error of the work, which goes on
+  std::vector<uint8_t> good;        // outputs of a run whose event on_wait fails
+  bool compiles_quickly = false;    // as the device says when it is opened
+  bool one_call_at_a_time = false;  // as the plugin says when it is entered
   std::function<void()> after_execute;
   std::function<const char*(ltc_event* event, uint64_t timeout_ns)> on_wait;  // of the asynchronous plugin, in any thread
 
@@ -145,6 +146,12 @@ struct WatchedPlugin {
     return status;
   }
 
+  static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
+    ltc_status* status = inner.describe(plugin, info);
+    if (!status && g_watch->one_call_at_a_time) info->flags |= LTC_PLUGIN_ONE_CALL_AT_A_TIME;
+    return status;
+  }
+
   static bool enter(ltc_entry_args* args) {
     static host::Library library = [] {
       host::Library opened = host::Library::open(plugin_path(is_async ? "test_async" : "test"));
@@ -155,6 +162,7 @@ struct WatchedPlugin {
     static ltc_plugin_api table;
     inner = table = *args->api;
     host = args->host;
+    table.describe = describe;
     table.device_open = device_open;
     table.buffer_create = create_buffer;
     table.execute = execute;

@@ -1,0 +1,64 @@
+"""Programs that are compiled in the background, LTC_BACKGROUND_COMPILE=1: the host computes their steps meanwhile."""
+
+from comparing import output_of
+
+PROGRAM = """
+import time
+import torch, ltc
+from torch.nn import functional as F
+
+count = ltc.metrics.counter_value
+
+def train(device):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Dropout(0.2), torch.nn.Linear(16, 4)).to(device)
+    x, labels = torch.randn(32, 8).to(device), torch.arange(32).remainder(4).to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+    torch.manual_seed(1)
+    for _ in range(10):
+        loss = F.cross_entropy(model(x), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        ltc.mark_step()
+    return loss.cpu()
+
+losses, interim = [], []
+end = time.monotonic() + 120
+while time.monotonic() < end and (len(interim) < 2 or interim[-1] > interim[-2]):
+    losses.append(train("ltc"))
+    interim.append(count("InterimRuns"))
+torch.testing.assert_close(losses, losses[-1:] * len(losses), rtol=1e-5, atol=1e-6)
+print(len(losses) > 1, interim[0] > 0, count("BackgroundCompile") > 0)
+print(count("BackgroundCompile") == count("UncachedCompile"), ltc.metrics.fallbacks())
+"""
+
+
+def test_the_host_computes_what_the_device_does():
+    assert output_of(PROGRAM, LTC_BACKGROUND_COMPILE="1", LTC_CACHE="0").splitlines() == ["True True True", "True []"]
+
+
+def test_without_the_setting_nothing_is_computed_meanwhile():
+    assert output_of(PROGRAM, LTC_BACKGROUND_COMPILE=None, LTC_CACHE="0").splitlines() == ["True False False", "False []"]
+
+
+def test_programs_on_disk_are_not_compiled_again(tmp_path):
+    settings = {"LTC_BACKGROUND_COMPILE": "1", "LTC_CACHE": "1", "LTC_CACHE_DIR": str(tmp_path)}
+    output_of(PROGRAM, **settings)
+    program = PROGRAM.split("losses, interim =")[0] + "train('ltc'); print(count('InterimRuns'), count('DiskCacheHits') > 0)"
+    assert output_of(program, **settings).split() == ["0", "True"]
+
+
+def test_a_bad_index_names_the_line():
+    program = """
+import torch, ltc
+x, rows = torch.ones(4, 3).to("ltc"), torch.tensor([1, 7]).to("ltc")
+y = x[rows] + 1
+try:
+    y.cpu()
+except IndexError as error:
+    print(error)
+"""
+    output = output_of(program, LTC_BACKGROUND_COMPILE="1", LTC_CACHE="0")
+    assert output.startswith("<string>:4: ")
+    assert "index 7 is out of bounds for dimension 0 with size 4" in output
