@@ -28,7 +28,7 @@ class Queue : public std::enable_shared_from_this<Queue> {
 
   // Waits until all up to the ticket is over; false: the time is.
   bool wait(uint64_t end, uint64_t timeout_ns);
-  // Of a task that is over.
+  // The task must be over.
   Outcome outcome(const Ticket& ticket);
   void drain();
 

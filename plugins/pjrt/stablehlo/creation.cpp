@@ -13,7 +13,7 @@ Values arange(Call& call) {
   const ltc_dtype wide = element(call.type().dtype).kind == 'f' ? LTC_F64 : LTC_I64;
   const Value i = m.iota(wide, call.type().sizes, 0);
   const auto everywhere = [&](const char* name) { return m.broadcast(m.convert(call.number(name), wide), i.type.sizes); };
-  const Value start = everywhere("start"), step = call.find("step") ? everywhere("step") : m.filled(i.type, 1);
+  const Value start = everywhere("start"), step = call.node.find<double>("step") ? everywhere("step") : m.filled(i.type, 1);
   return {m.convert(m.eval("add(x,multiply(y,z))", {start, i, step}), call.type().dtype)};
 }
 

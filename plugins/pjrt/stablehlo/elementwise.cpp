@@ -65,7 +65,7 @@ constexpr Row kRows[] = {
     {"aten::remainder.Tensor", "TT:T", "fi", "remainder(x,y);select(and(NE(LT(z,0),LT(y,0)),NE(z,0)),add(z,y),z)"},
     {"aten::fmod.Tensor", "TT:T", "fi", "remainder(x,y)"},
     {"aten::pow.Tensor_Tensor", "TT:T", "f", "power(x,y)"},
-    // Of negative powers only those of 1 and -1 have a whole part.
+    // Only 1 and -1 have negative powers with a whole part.
     {"aten::pow.Tensor_Tensor", "TT:T", "i",
      "select(EQ(x,-1),subtract(1,multiply(2,and(y,1))),0);select(LT(y,0),select(EQ(x,1),1,z),power(x,maximum(y,0)))"},
     {"aten::maximum", "TT:T", "fi", "maximum(x,y)"},

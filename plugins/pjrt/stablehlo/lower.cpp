@@ -10,67 +10,52 @@
 
 namespace ltc::pjrt {
 
-using plugin::view;
-
 // ---- a node's arguments
 
-const ltc_attr* Call::find(std::string_view name) const {
-  const ltc_attr* attr = ltc_find_attr(&node, name.data(), name.size(), "");
-  return attr && attr->kind != LTC_ATTR_NONE ? attr : nullptr;
-}
-int64_t Call::integer(std::string_view name, int64_t otherwise) const {
-  const ltc_attr* attr = find(name);
-  return attr ? attr->value.ints[0] : otherwise;
-}
 Sizes Call::integers(std::string_view name) const {
-  const ltc_attr* attr = find(name);
-  return attr ? Sizes(attr->value.ints, attr->value.ints + attr->count) : Sizes();
+  if (const auto one = node.find<int64_t>(name)) return {*one};
+  const auto list = node.get<std::span<const int64_t>>(name, {});
+  return {list.begin(), list.end()};
 }
 int64_t Call::dim(int64_t otherwise) const {
-  const int64_t dim = integer("dim", otherwise);
+  const int64_t dim = node.get<int64_t>("dim", otherwise);
   return dim < 0 ? std::max<int64_t>(dim + in(0).type.rank(), 0) : dim;
 }
 Sizes Call::dims(std::string_view name) const {
   const int64_t rank = in(0).type.rank();
-  const ltc_attr* attr = find(name);
-  Sizes dims = attr && attr->kind == LTC_ATTR_INT ? Sizes{attr->value.ints[0]} : integers(name);
+  Sizes dims = integers(name);
   if (rank == 0) return {};
   for (int64_t& dim : dims) dim += dim < 0 ? rank : 0;
   for (int64_t dim = 0, all = dims.empty() ? rank : 0; dim < all; ++dim) dims.push_back(dim);
   return dims;
 }
 Value Call::number(std::string_view name) {
-  const ltc_attr* attr = find(name);
-  if (!attr && next_number < numbers.size()) return numbers[next_number++];
-  if (!attr || attr->kind == LTC_ATTR_INT) return m.number(LTC_I64, attr ? attr->value.ints[0] : 0);
-  if (attr->kind == LTC_ATTR_BOOL) return m.number(LTC_BOOL, attr->value.ints[0]);
-  return m.bitcast(m.number(LTC_I64, std::bit_cast<int64_t>(attr->value.floats[0])), LTC_F64);
+  if (const auto value = node.find<int64_t>(name)) return m.number(LTC_I64, *value);
+  if (const auto value = node.find<bool>(name)) return m.number(LTC_BOOL, *value);
+  if (const auto value = node.find<double>(name)) {
+    return m.bitcast(m.number(LTC_I64, std::bit_cast<int64_t>(*value)), LTC_F64);
+  }
+  return next_number < numbers.size() ? numbers[next_number++] : m.number(LTC_I64, 0);
 }
 
 namespace {
 
 // ---- claims
 
-std::vector<bool> find_scalars(const ltc_graph& graph) {
-  std::vector<bool> is_scalar(graph.value_count, false);
-  for (size_t i = 0; i < graph.param_count; ++i) is_scalar[graph.params[i]->value] = graph.params[i]->flags & LTC_PARAM_SCALAR;
-  return is_scalar;
-}
-
 // Matches a node's operands and results with the letters of a row.
 class Matcher {
  public:
-  Matcher(const ltc_graph& graph, const std::vector<bool>& is_scalar, const Row& row)
-      : graph_(graph), is_scalar_(is_scalar), row_(row) {}
+  Matcher(const plugin::Node& node, const Row& row) : node_(node), row_(row) {}
 
-  bool fits(const ltc_node& node) {
+  bool fits() {
+    const ltc_node& node = node_.abi;
     size_t next = 0;
     std::string_view letters = row_.types;
     for (; letters[0] != ':'; letters.remove_prefix(1)) {
       const bool is_given = next < node.input_count;
       const uint32_t value = is_given ? node.inputs[next] : LTC_NONE;
       if (letters[0] == 's') {
-        next += value != LTC_NONE && is_scalar_[value];
+        next += value != LTC_NONE && node_.graph.is_scalar(value);
       } else if (letters[0] == '+') {
         for (; next < node.input_count; ++next) {
           if (!fits('T', node.inputs[next])) return false;
@@ -89,8 +74,8 @@ class Matcher {
  private:
   bool fits(char letter, uint32_t value) {
     if (letter == '-') return value == LTC_NONE;
-    if (value == LTC_NONE || (is_scalar_[value] && letter != 'N')) return false;
-    const ltc_dtype dtype = graph_.types[value]->dtype;
+    if (value == LTC_NONE || (node_.graph.is_scalar(value) && letter != 'N')) return false;
+    const ltc_dtype dtype = node_.graph.type(value).dtype;
     for (const auto& [name, one] : {std::pair{'b', LTC_BOOL}, {'i', LTC_I64}, {'c', LTC_C64}}) {
       if (letter == name) return dtype == one;
     }
@@ -101,27 +86,25 @@ class Matcher {
     return (has(kind) || (is_integer && has('i'))) && (letter != 'T' || dtype == shared_);
   }
 
-  const ltc_graph& graph_;
-  const std::vector<bool>& is_scalar_;
+  const plugin::Node& node_;
   const Row& row_;
   ltc_dtype shared_ = 0;
 };
 
 // Conditions that letters do not state: add without a factor; what is joined has the rank of the result, as an empty vector may
 // not have.
-bool is_canonical(const ltc_graph& graph, const ltc_node& node) {
-  const ltc_attr* alpha = ltc_find_attr(&node, "alpha", 5, "");
-  if (alpha && (alpha->kind == LTC_ATTR_FLOAT ? alpha->value.floats[0] != 1 : alpha->value.ints[0] != 1)) return false;
-  const auto has_rank_of_result = [&](uint32_t value) { return graph.types[value]->rank == graph.types[node.outputs[0]]->rank; };
-  return view(node.name) != "aten::cat" || std::all_of(node.inputs, node.inputs + node.input_count, has_rank_of_result);
+bool is_canonical(const plugin::Node& node) {
+  if (node.get<double>("alpha", 1) != 1) return false;
+  const auto has_rank_of_result = [&](uint32_t value) { return node.graph.type(value).rank == node.output(0).rank; };
+  return node.name() != "aten::cat" || std::ranges::all_of(node.inputs(), has_rank_of_result);
 }
 
 // Null where the node cannot be lowered.
-const Row* find_row(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node) {
-  if (!ltc_node_matches(&node, ltc_op_operands(node.op))) return nullptr;
+const Row* find_row(const plugin::Node& node) {
+  if (!node.graph.knows_flags() || !ltc_node_matches(&node.abi, ltc_op_operands(node.abi.op))) return nullptr;
   for (const auto table : {elementwise_ops(), movement_ops(), reduction_ops(), index_ops(), product_ops(), creation_ops()}) {
     for (const Row& row : table) {
-      if (row.name == view(node.name) && Matcher(graph, is_scalar, row).fits(node) && is_canonical(graph, node)) return &row;
+      if (row.name == node.name() && Matcher(node, row).fits() && is_canonical(node)) return &row;
     }
   }
   return nullptr;
@@ -139,7 +122,7 @@ Type type_of(const ltc_graph& graph, uint32_t value) {
 
 class Lowering {
  public:
-  explicit Lowering(const ltc_graph& graph) : graph_(graph), is_scalar_(find_scalars(graph)), values_(graph.value_count) {}
+  explicit Lowering(const ltc_graph& graph) : graph_(graph), reader_(graph), values_(graph.value_count) {}
 
   Lowered run() {
     const std::string params = read_params();
@@ -149,7 +132,7 @@ class Lowering {
     for (const Value& value : results) signature_.outputs.push_back(value.type);
     std::vector<bool> may_fail(graph_.node_count);
     for (const IndexCheck& check : signature_.checks) may_fail[check.node] = true;
-    signature_.good_outputs = plugin::unaffected_outputs(plugin::Graph(graph_), may_fail);
+    signature_.good_outputs = plugin::unaffected_outputs(reader_, may_fail);
     if (!signature_.checks.empty()) results.push_back(verdict_);
     return {"module @ltc {\n  func.func public @main(" + params + ") -> (" + types(results) + ") {\n" + m_.text() +
                 "    \"func.return\"(" + names(results) + ") : (" + types(results) + ") -> ()\n  }\n}\n",
@@ -161,10 +144,10 @@ class Lowering {
   std::string read_params() {
     std::string text;
     std::vector<uint32_t> scalars;
+    if (!reader_.knows_flags()) throw plugin::Failure(LTC_UNSUPPORTED, "a param has unknown flags");
     for (size_t i = 0; i < graph_.param_count; ++i) {
       const ltc_param& param = *graph_.params[i];
-      if (param.flags & ~uint32_t{LTC_PARAM_SCALAR}) throw plugin::Failure(LTC_UNSUPPORTED, "a param has unknown flags");
-      if (is_scalar_[param.value]) {
+      if (reader_.is_scalar(param.value)) {
         scalars.push_back(param.value);
         continue;
       }
@@ -190,24 +173,22 @@ class Lowering {
   }
 
   void lower_node(size_t i) {
-    const ltc_node& node = *graph_.nodes[i];
-    const Row* row = find_row(graph_, is_scalar_, node);
-    if (!row) {
-      throw plugin::Failure(LTC_UNSUPPORTED, "not in the table of ops in this form: " + std::string(view(node.name)),
-                            static_cast<uint32_t>(i));
-    }
+    const plugin::Node reader = reader_.node(i);
+    const ltc_node& node = reader.abi;
+    const Row* row = find_row(reader);
+    if (!row) throw reader.failure("is not in the table of ops in this form");
     m_.set_node(i);
-    Call call{m_, node, row->formula, {}, {}, {}};
+    Call call{m_, reader, row->formula, {}, {}, {}};
     const bool takes_numbers = row->types.find('s') != row->types.npos;
     for (size_t k = 0; k < node.input_count; ++k) {
       if (node.inputs[k] == LTC_NONE) continue;
-      (takes_numbers && is_scalar_[node.inputs[k]] ? call.numbers : call.inputs).push_back(values_[node.inputs[k]]);
+      (takes_numbers && reader_.is_scalar(node.inputs[k]) ? call.numbers : call.inputs).push_back(values_[node.inputs[k]]);
     }
     bool is_empty = true;
     for (size_t k = 0; k < node.output_count; ++k) {
       call.outputs.push_back(node.outputs[k] == LTC_NONE ? Type{} : type_of(graph_, node.outputs[k]));
       if (call.outputs[k].count() > kLargest) {
-        throw plugin::Failure(LTC_RESOURCE_EXHAUSTED, "too large: " + call.outputs[k].text(), static_cast<uint32_t>(i));
+        throw reader.failure("makes too large a value, " + call.outputs[k].text(), LTC_RESOURCE_EXHAUSTED);
       }
       is_empty &= node.outputs[k] == LTC_NONE || call.outputs[k].count() == 0;
     }
@@ -249,7 +230,7 @@ class Lowering {
   }
 
   const ltc_graph& graph_;
-  const std::vector<bool> is_scalar_;
+  const plugin::Graph reader_;
   std::vector<Value> values_;  // by value id
   Module m_;
   Signature signature_;
@@ -259,9 +240,9 @@ class Lowering {
 }  // namespace
 
 std::vector<bool> find_claims(const ltc_graph& graph) {
-  const std::vector<bool> is_scalar = find_scalars(graph);
+  const plugin::Graph reader(graph);
   std::vector<bool> claims(graph.node_count);
-  for (size_t i = 0; i < graph.node_count; ++i) claims[i] = find_row(graph, is_scalar, *graph.nodes[i]);
+  for (size_t i = 0; i < graph.node_count; ++i) claims[i] = find_row(reader.node(i));
   return claims;
 }
 

@@ -18,8 +18,8 @@ Values flip(Call& call) {
 Values slice(Call& call) {
   const auto dim = static_cast<size_t>(call.dim());
   Sizes limit = call.in(0).type.sizes, start(limit.size(), 0), step(limit.size(), 1);
-  step.at(dim) = call.integer("step", 1);
-  start[dim] = call.integer("start", 0);
+  step.at(dim) = call.node.get<int64_t>("step", 1);
+  start[dim] = call.node.get<int64_t>("start", 0);
   limit[dim] = start[dim] + (call.type().sizes[dim] - 1) * step[dim] + 1;
   return {call.m.slice(call.in(0), start, limit, step)};
 }
@@ -37,7 +37,7 @@ Values pad(Call& call) {
 // Where each element of an array of these sizes lies.
 Value positions(Call& call, const Sizes& sizes) {
   const Sizes strides = call.integers("stride");
-  Value sum = call.m.filled({LTC_I64, sizes}, call.integer("storage_offset", 0));
+  Value sum = call.m.filled({LTC_I64, sizes}, call.node.get<int64_t>("storage_offset", 0));
   for (size_t i = 0; i < sizes.size(); ++i) {
     const Value along = call.m.iota(LTC_I64, sizes, static_cast<int64_t>(i));
     sum = call.m.eval("add(x,multiply(y," + std::to_string(strides.at(i)) + "))", {sum, along});

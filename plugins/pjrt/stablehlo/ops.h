@@ -2,6 +2,7 @@
 #pragma once
 #include <span>
 
+#include "ltc/graph.hpp"
 #include "pjrt/stablehlo/module.h"
 
 namespace ltc::pjrt {
@@ -9,7 +10,7 @@ namespace ltc::pjrt {
 // One node that is being lowered.
 struct Call {
   Module& m;
-  const ltc_node& node;
+  const plugin::Node& node;
   std::string_view formula;   // of the row
   Values inputs, numbers;     // tensors that are given; scalar params
   std::vector<Type> outputs;  // dtype 0: a result that is not wanted
@@ -17,9 +18,7 @@ struct Call {
 
   const Value& in(size_t i) const { return inputs.at(i); }
   const Type& type() const { return outputs[0]; }
-  const ltc_attr* find(std::string_view name) const;  // null where there is none, or None is given
-  int64_t integer(std::string_view name, int64_t otherwise) const;
-  Sizes integers(std::string_view name) const;
+  Sizes integers(std::string_view name) const;      // one or several
   int64_t dim(int64_t otherwise = 0) const;         // attribute "dim", counted from the front; of rank 0 it is 0
   Sizes dims(std::string_view name = "dim") const;  // the same of several; none is all
   Value number(std::string_view name);              // rank 0: an attribute, or else the next scalar param; else 0
@@ -32,7 +31,7 @@ using Emit = Values (*)(Call&);
 //         s: a scalar param, where the number is no attribute. -: absent. +: any number of Ts.
 // dtypes  of T, N and A, by the kinds of Element. f: F32 and F64 only. i stands for w and 8-bit u, too.
 // formula of the elements, if there is no emitter; else what is left to tell emitters that rows share.
-// Of two rows with one name the first that fits counts.
+// The first row that fits counts where two have one name.
 struct Row {
   std::string_view name, types, dtypes, formula;
   Emit emit = nullptr;

@@ -40,7 +40,7 @@ Values convolution(Call& call) {
   const size_t dims = x.type.sizes.size() - 2;
   const Sizes stride = per_dim(call, "stride", dims, 1), padding = per_dim(call, "padding", dims, 0),
               dilation = per_dim(call, "dilation", dims, 1), ones(dims, 1);
-  const bool transposed = call.integer("transposed", 0) != 0;
+  const bool transposed = call.node.get<bool>("transposed", false);
   std::string pads, space;
   for (size_t i = 0; i < dims; ++i) {
     int64_t low = padding[i], high = padding[i];
@@ -52,7 +52,7 @@ Values convolution(Call& call) {
     pads += (i ? ", [" : "[") + std::to_string(low) + ", " + std::to_string(high) + "]";
     space += ", " + std::to_string(i);
   }
-  const int64_t groups = call.integer("groups", 1);
+  const int64_t groups = call.node.get<int64_t>("groups", 1);
   if (transposed) weights = plain_weights(call.m, weights, groups);
   return {call.m.op("convolution", {x, weights}, call.type(),
                     "window_strides = " + array(transposed ? ones : stride) +

@@ -20,7 +20,7 @@ Values amax(Call& call) { return {call.m.reshape(maximum(call.m, call.in(0), cal
 // and only NaNs are candidates.
 Values argmax(Call& call) {
   Module& m = call.m;
-  const bool along_dim = call.find("dim") && call.in(0).type.rank() > 0;
+  const bool along_dim = call.node.find<int64_t>("dim") && call.in(0).type.rank() > 0;
   const Value x = along_dim ? call.in(0) : m.reshape(call.in(0), {call.in(0).type.count()});
   const int64_t dim = along_dim ? call.dim() : 0;
   Sizes kept = x.type.sizes;
@@ -55,7 +55,7 @@ Values sort(Call& call) {
   if (x.type.rank() == 0) return {x, m.number(LTC_I64, 0)};
   const Value positions = m.iota(LTC_I64, x.type.sizes, call.dim(-1));
   const char* comes_before =
-      call.integer("descending", 0) ? "or(GT(x,y),and(NE(x,x),EQ(y,y)))" : "or(LT(x,y),and(EQ(x,x),NE(y,y)))";
+      call.node.get<bool>("descending", false) ? "or(GT(x,y),and(NE(x,x),EQ(y,y)))" : "or(LT(x,y),and(EQ(x,x),NE(y,y)))";
   const std::string order = m.region({x.type.dtype, x.type.dtype, LTC_I64, LTC_I64}, comes_before);
   return m.emit("sort", {x, positions}, {x.type, positions.type}, axis("dimension", call.dim(-1)) + ", is_stable = true", order);
 }
