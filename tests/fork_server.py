@@ -72,6 +72,7 @@ def run(source, environment):
 def next_program(descriptor):
     """Forks for each request of the socket, and returns in the child: the program's code. The server itself ends here."""
     import torch
+    import torch._dynamo  # the first optimizer of a program imports it, and that takes seconds
 
     messages = socket.socket(fileno=descriptor).makefile("rw")
     while line := messages.readline():

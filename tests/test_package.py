@@ -129,5 +129,5 @@ def test_all_that_dev_installs_has_an_exact_version():
 
 def test_the_wheel_is_built_with_the_headers_that_dev_installs():
     versions, pyproject = pinned(), (ROOT / "pyproject.toml").read_text()
-    for name in "torch", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc":
+    for name in "torch", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "xla-cpu-pjrt":
         assert f"{name}=={versions[name]}" in pyproject

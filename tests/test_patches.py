@@ -166,8 +166,7 @@ def test_programs_of_the_cpu_are_unchanged():
 
 
 # A quick part of all tests. All of them pass so; those of patches that are missing are skipped.
-WITHOUT_PATCHES = ["test_autocast.py", "test_labels.py", "test_python_operators.py", "test_release.py", "test_send.py",
-                   "test_sharing.py", "test_storages.py", "test_tensors.py"]  # fmt: skip
+WITHOUT_PATCHES = ["test_autocast.py", "test_labels.py", "test_release.py", "test_send.py", "test_storages.py", "test_tensors.py"]
 
 
 def test_other_tests_pass_without_patches():

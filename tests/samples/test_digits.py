@@ -161,7 +161,7 @@ def test_training_agrees_with_cpu(tmp_path, few):
     found = {}
     for device in ("cpu", "ltc"):
         file = tmp_path / f"{device}.pt"
-        found[device] = losses(tmp_path, *few, "--no-dropout", "--double", "--epochs", 4, "--checkpoint", file, device=device)
+        found[device] = losses(tmp_path, *few, "--no-dropout", "--double", "--epochs", 2, "--checkpoint", file, device=device)
         found[device, "weights"] = torch.load(file, map_location="cpu")["model"]
     assert found["ltc"] == pytest.approx(found["cpu"], rel=1e-7)
     torch.testing.assert_close(found["ltc", "weights"], found["cpu", "weights"], rtol=1e-6, atol=1e-9)
