@@ -2,16 +2,20 @@
 #include <iostream>
 
 #include "core/base/error.h"
+#include "core/host/child_process.h"
 #include "core/host/library.h"
 #include "core/host/search.h"
 
 namespace ltc::host {
 namespace {
 
+constexpr std::chrono::seconds kPatience{10};
+
 constexpr const char* kUsage = R"(usage: ltc info [PLUGIN]
 
 Lists the plugins in the folders of LTC_PLUGIN_PATH and in the package: what each is, how many devices it finds, and its options with their
-defaults. PLUGIN: one only, by name, path, or an entry with options as in LTC_BACKEND.
+defaults. PLUGIN: one only, by name, path, or an entry with options as in LTC_BACKEND. Without it, each is loaded in a process of its own: one
+that crashes, ends its process or does not answer within 10 s is named.
 
 An option is given as LTC_BACKEND="torchscript:kernels=sync", or by an environment variable: LTC_TORCHSCRIPT_KERNELS=sync.
 )";
@@ -35,21 +39,36 @@ void print(const std::string& path, const PluginInfo& info, ltc_version abi) {
   print_options(info);
 }
 
-int list_all(const std::vector<std::string>& folders) {
-  const std::vector<Candidate> found = survey(folders);
-  if (found.empty()) std::cout << "no plugins in:\n";
-  for (const std::string& folder : folders) {
-    if (found.empty()) std::cout << "  " << folder << "\n";
+// In a child, since the library of a stranger may crash, end the process or hang.
+void print_in_a_child(const std::string& path) {
+  try {
+    std::cout << in_a_child(
+        [&] {
+          try {
+            const auto plugin = Plugin::load(path, with_environment({}, path));
+            print(path, plugin->describe(), plugin->version());
+          } catch (const Error& error) {
+            std::cout << plugin_name(path) << ": refused\n  " << error.what() << "\n";
+          }
+        },
+        kPatience);
+  } catch (const Error& error) {
+    std::cout << plugin_name(path) << ": refused, and dangerous to load\n  [" << plugin_name(path) << "] " << path << ": "
+              << error.what() << "\n";
   }
-  for (const Candidate& candidate : found) {
-    if (candidate.info) {
-      print(candidate.path, *candidate.info, candidate.version);
-    } else {
-      std::cout << plugin_name(candidate.path) << ": refused\n  " << candidate.refusal << "\n";
-    }
+}
+
+int list_all(const std::vector<std::string>& folders) {
+  const std::vector<std::string> files = plugin_files(folders);
+  if (files.empty()) std::cout << "no plugins in:\n";
+  for (const std::string& folder : folders) {
+    if (files.empty()) std::cout << "  " << folder << "\n";
+  }
+  for (const std::string& path : files) {
+    print_in_a_child(path);
     std::cout << "\n";
   }
-  return found.empty() ? 1 : 0;
+  return files.empty() ? 1 : 0;
 }
 
 int run(const std::vector<std::string>& args) {

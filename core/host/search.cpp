@@ -173,23 +173,10 @@ std::vector<std::string> available_backends(const std::vector<std::string>& fold
   return names;
 }
 
-std::vector<Candidate> survey(const std::vector<std::string>& folders) {
-  std::vector<Candidate> found;
-  for (const auto& folder : folders) {
-    for (const auto& path : plugin_files(folder)) {
-      Candidate candidate{.path = path};
-      try {
-        const auto plugin = Plugin::load(path, with_environment({}, path));
-        candidate.info = plugin->describe();
-        candidate.version = plugin->version();
-        candidate.refusal = candidate.info->why_no_device;
-      } catch (const Error& e) {
-        candidate.refusal = e.what();
-      }
-      found.push_back(std::move(candidate));
-    }
-  }
-  return found;
+std::vector<std::string> plugin_files(const std::vector<std::string>& folders) {
+  std::vector<std::string> files;
+  for (const auto& folder : folders) std::ranges::copy(plugin_files(folder), std::back_inserter(files));
+  return files;
 }
 
 }  // namespace ltc::host

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,13 +49,7 @@ std::shared_ptr<Plugin> find_plugin(const BackendEntry& entry, const std::vector
 // The names that `folders` offer, sorted; their files are not opened.
 std::vector<std::string> available_backends(const std::vector<std::string>& folders);
 
-// Opens everything that `folders` offer, for people who ask what there is.
-struct Candidate {
-  std::string path;
-  std::optional<PluginInfo> info;  // empty: refused
-  ltc_version version = {};        // of the ABI
-  std::string refusal;             // why, or why it has no device
-};
-std::vector<Candidate> survey(const std::vector<std::string>& folders);
+// The files of plugins in `folders`, by folder and name; they are not opened.
+std::vector<std::string> plugin_files(const std::vector<std::string>& folders);
 
 }  // namespace ltc::host

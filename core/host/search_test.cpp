@@ -134,18 +134,9 @@ TEST_F(SearchTest, a_plugin_without_devices_says_why) {
                         ": no devices: this build of the test plugin pretends to have none"));
 }
 
-TEST_F(SearchTest, a_survey_opens_all) {
-  install("test", "good");
-  install("test_no_device", "idle");
-  const std::string bad = install("test_not_a_plugin", "other");
-  const auto found = survey({folder_, "/no/such/folder"});
-  ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[0].info->device_count, 1u);
-  EXPECT_EQ(found[0].refusal, "");
-  EXPECT_THAT(found[1].refusal, HasSubstr("pretends to have none"));
-  EXPECT_EQ(found[2].path, bad);
-  EXPECT_FALSE(found[2].info.has_value());
-  EXPECT_THAT(found[2].refusal, HasSubstr("not a plugin"));
+TEST_F(SearchTest, files_are_listed_by_folder_and_name) {
+  const std::string second = install("test", "second"), first = install("test_not_a_plugin", "first");
+  EXPECT_EQ(plugin_files({folder_, "/no/such/folder"}), (std::vector<std::string>{first, second}));
 }
 
 }  // namespace

@@ -1,0 +1,77 @@
+#include "core/host/child_process.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <iostream>
+#include <optional>
+
+#include "core/base/error.h"
+
+namespace ltc::host {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr char kDone = '\0';  // comes behind the output of work that was done
+
+[[noreturn]] void be_the_child(const std::function<void()>& work, int output) {
+  ::dup2(output, STDOUT_FILENO);
+  work();
+  std::cout << kDone << std::flush;
+  ::_exit(0);
+}
+
+// All that comes until the other end is closed; nothing where that takes longer than the limit.
+std::optional<std::string> read_all(int input, std::chrono::milliseconds limit) {
+  const auto end = Clock::now() + limit;
+  std::string text;
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
+    pollfd ready{input, POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) == 0) return std::nullopt;
+    char bytes[4096];
+    const ssize_t count = ::read(input, bytes, sizeof bytes);
+    if (count == 0) return text;
+    if (count > 0) text.append(bytes, static_cast<size_t>(count));
+    if (count < 0 && errno != EINTR) fail(Code::kInternal, "cannot read from the child: ", std::strerror(errno));
+  }
+}
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return cat("it ended the process by signal ", WTERMSIG(status), ", ", ::strsignal(WTERMSIG(status)));
+  return cat("it ended the process with exit code ", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+std::string in_a_child(const std::function<void()>& work, std::chrono::milliseconds limit) {
+  int ends[2];
+  if (::pipe(ends) != 0) fail(Code::kInternal, "no pipe: ", std::strerror(errno));
+  std::cout.flush();
+  std::fflush(nullptr);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(ends[0]);
+    be_the_child(work, ends[1]);
+  }
+  ::close(ends[1]);
+  const int reason = errno;
+  std::optional<std::string> text = child < 0 ? std::nullopt : read_all(ends[0], limit);
+  ::close(ends[0]);
+  if (child < 0) fail(Code::kInternal, "no process: ", std::strerror(reason));
+  if (!text) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  if (!text) fail(Code::kInternal, "it gave no answer within ", limit.count() / 1000, " s");
+  if (text->empty() || text->back() != kDone) fail(Code::kInternal, how_it_ended(status));
+  text->pop_back();
+  return *text;
+}
+
+}  // namespace ltc::host
