@@ -62,3 +62,20 @@ except IndexError as error:
     output = output_of(program, LTC_BACKGROUND_COMPILE="1", LTC_CACHE="0")
     assert output.startswith("<string>:4: ")
     assert "index 7 is out of bounds for dimension 0 with size 4" in output
+
+
+def test_a_fork_and_the_end_of_the_process_find_the_thread_alive():
+    program = """
+import os, sys, torch, ltc
+x = torch.ones(4, device="ltc")
+assert (x + 1).sum().item() == 8
+child = os.fork()
+if child == 0:
+    sys.exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), (x * 3).sum().item())
+y = x
+for _ in range(100):  # is being compiled when the program ends
+    y = y.sin()
+ltc.mark_step()
+"""
+    assert output_of(program, LTC_BACKGROUND_COMPILE="1", LTC_CACHE="0") == "7 12.0\n"

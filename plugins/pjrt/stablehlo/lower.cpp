@@ -94,7 +94,7 @@ class Matcher {
 // Conditions that letters do not state: add without a factor; what is joined has the rank of the result, as an empty vector may
 // not have.
 bool is_canonical(const plugin::Node& node) {
-  if (node.get<double>("alpha", 1) != 1) return false;
+  if (ltc_find_attr(&node.abi, "alpha", 5, "") && node.get<double>("alpha", 0) != 1) return false;
   const auto has_rank_of_result = [&](uint32_t value) { return node.graph.type(value).rank == node.output(0).rank; };
   return node.name() != "aten::cat" || std::ranges::all_of(node.inputs(), has_rank_of_result);
 }
