@@ -150,6 +150,12 @@ TEST_P(BadPlugin, is_caught) {
 INSTANTIATE_TEST_SUITE_P(, BadPlugin, ::testing::ValuesIn(kFaults),
                          [](const auto& info) { return std::string(info.param.plugin); });
 
+TEST(Suite, a_device_that_opens_once_at_a_time_conforms) {
+  const Ran ran = run_on("test_open_once", cat(kCoreTiers, " --verbose"));
+  EXPECT_EQ(ran.code, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("unsupported: the device is one's alone: it is open once at a time"));
+}
+
 TEST(Suite, the_report_comes_whatever_the_plugin_does) {
   const Ran ran = run_on("test_crashes", kCoreTiers);
   EXPECT_EQ(ran.code, 1);

@@ -88,7 +88,9 @@ TEST_P(MemoryPacked, a_listed_dtype_keeps_its_bits_and_others_are_refused) {
   EXPECT_EQ(back.bytes, there.bytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(, MemoryPacked, ::testing::Values(LTC_F4_E2M1FN_X2, LTC_I4_X2, LTC_U4_X2),
+constexpr ltc_dtype kPacked[] = {LTC_F4_E2M1FN_X2, LTC_I4_X2, LTC_U4_X2};
+static_assert(std::size(kAllDTypes) + std::size(kPacked) == LTC_U4_X2, "each dtype of the header is in one of the lists");
+INSTANTIATE_TEST_SUITE_P(, MemoryPacked, ::testing::ValuesIn(kPacked),
                          [](const auto& info) { return "dtype_" + std::to_string(info.param); });
 
 // ---- sizes

@@ -213,6 +213,8 @@ TEST_F(ContractTest, an_extension_may_be_required_where_the_host_has_it) {
   EXPECT_TRUE(enter_with(&known)->understands(LTC_EXTENSION_PRECISION));
   static constexpr ltc_extension newer{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 7, nullptr};
   EXPECT_TRUE(enter_with(&newer)->understands(LTC_EXTENSION_PRECISION)) << "who reads version 7 reads version 1";
+  static constexpr ltc_extension older{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 0, nullptr};
+  EXPECT_FALSE(enter_with(&older)->understands(LTC_EXTENSION_PRECISION)) << "there is no version 0";
 }
 
 TEST_F(ContractTest, the_host_lists_what_it_reads) {
@@ -222,6 +224,19 @@ TEST_F(ContractTest, the_host_lists_what_it_reads) {
   for (const ltc_extension* ext = api.table()->ext; ext; ext = ext->next) kinds.push_back(ext->kind);
   EXPECT_THAT(kinds, ::testing::UnorderedElementsAre(LTC_EXTENSION_PRECISION, LTC_EXTENSION_SYMBOLIC));
 }
+
+// ---- sizes
+
+#if defined(__LP64__)
+// Tail padding would look like a field of a later version.
+TEST(Sizes, what_the_host_fills_ends_with_its_last_field) {
+#define FIELD(type, field, offset)
+#define LAST(type, field, size_to, size) EXPECT_TRUE(kAbiSize<type> == 0 || kAbiSize<type> == (size_to)) << #type;
+#include "sdk/tests/layout_1_0.inc"
+#undef FIELD
+#undef LAST
+}
+#endif
 
 // ---- LTC_PLUGIN_ONE_CALL_AT_A_TIME
 
@@ -307,6 +322,36 @@ bool enter_saving(ltc_entry_args* args) {
   };
   args->api = &table;
   return true;
+}
+
+// The test plugin, but no executable can be loaded: with this code, from bytes that lie there.
+ltc_code refusal;
+const void* loaded_from;
+bool enter_refusing(ltc_entry_args* args) {
+  static ltc_plugin_api table;
+  static Library library = Library::open(plugin_path("test"));
+  static const ltc_host_api* host;
+  host = args->host;
+  if (!reinterpret_cast<ltc_plugin_entry_fn*>(library.find("ltc_plugin_entry"))(args)) return false;
+  table = *args->api;
+  table.executable_load = [](ltc_device*, const ltc_load_args* load, ltc_executable**) {
+    loaded_from = load->data;
+    return host->status_create(host->host, refusal, LTC_NONE, "not today", 9);
+  };
+  args->api = &table;
+  return true;
+}
+
+TEST_F(ContractTest, an_executable_that_cannot_be_loaded_is_compiled_again_unless_the_device_is_lost) {
+  const auto device = Plugin::enter("refusing", enter_refusing)->open_device(0);
+  const std::string bytes = "an executable";
+  for (size_t offset = 0; offset < 3; ++offset) {
+    refusal = LTC_DATA_CORRUPT;
+    EXPECT_EQ(device->load_executable(bytes.data() + offset, bytes.size() - offset), nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(loaded_from) % 64, 0u);
+  }
+  refusal = LTC_DEVICE_LOST;
+  EXPECT_EQ(error_of([&] { device->load_executable(bytes.data(), bytes.size()); }).code(), Code::kDeviceLost);
 }
 
 TEST_F(ContractTest, an_executable_that_is_too_large_is_not_received) {

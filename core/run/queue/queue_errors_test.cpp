@@ -63,7 +63,8 @@ TEST_F(QueueErrorsTest, AnErrorOfNoMemorySaysWhoHasIt) {
     (is_transfer ? watch.on_transfer : watch.on_execute) = [] { return "no memory today"; };
     const BufferRef made = is_transfer ? upload({3, 4}) : run(program(kNeg), other);
     const std::string message = download_error(made);
-    EXPECT_THAT(message, HasSubstr("no memory today; the program's values hold 4.0 kB of the device"));
+    EXPECT_THAT(message,
+                HasSubstr("no memory today; the program's values hold 4.0 kB of the device, which says it has in use 4.0 kB"));
     EXPECT_THAT(message, HasSubstr("most: 1 x f32[1000] 4.0 kB"));
     watch.on_transfer = watch.on_execute = nullptr;
   }
