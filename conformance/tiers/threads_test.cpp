@@ -58,6 +58,7 @@ TEST_F(Threads, describe_is_asked_in_several_threads) {
 }
 
 TEST_F(Threads, devices_open_in_several_threads) {
+  LTC_NEEDS_SECOND_OPEN();
   in_threads(4, [&](int i) {
     for (int round = 0; round < 10; ++round) {
       Device mine(instance());
@@ -67,6 +68,7 @@ TEST_F(Threads, devices_open_in_several_threads) {
 }
 
 TEST_F(Threads, devices_work_in_a_thread_each) {
+  LTC_NEEDS_SECOND_OPEN();
   std::vector<std::unique_ptr<Device>> devices;
   for (int i = 0; i < 4; ++i) devices.push_back(std::make_unique<Device>(instance()));
   in_threads(4, [&](int i) {
