@@ -81,6 +81,7 @@ def test_late_import_in_a_thread():
 
 # ---- exits: programs end while work is queued, recorded or being recorded
 
+ROUNDS = 3
 EXITS = {  # how a program with eight threads ends, and its exit code
     "joined": ("[t.join() for t in start(False, 3)]", 0),
     "not joined": ("start(False, 3)", 0),
@@ -117,7 +118,7 @@ def start(daemon, steps):
 
 sys.setswitchinterval(1e-4)  # threads take turns often
 wrong = []
-for name, (ending, code) in list({EXITS!r}.items()) * 3:
+for name, (ending, code) in list({EXITS!r}.items()) * {ROUNDS}:
     child = os.fork()
     if child == 0:
         break
@@ -131,9 +132,9 @@ torch.ones(1, requires_grad=True).sum().backward()  # PyTorch makes its engine a
 exec(ending)
 """, PYTHONUNBUFFERED=None)  # with it, Python writes a line in pieces, and other threads' lines come between
     assert run.returncode == 0, run.stderr[-3000:]
-    assert run.stdout == "True\n" * 3
+    assert run.stdout == "True\n" * ROUNDS
     raised = Counter(re.findall(r"^(\w+Error): ", run.stderr, re.MULTILINE))
-    assert raised == {"KeyError": 5, "TypeError": 5}, run.stderr[-3000:]
+    assert raised == {"KeyError": ROUNDS, "TypeError": ROUNDS}, run.stderr[-3000:]
     for word in ("terminate called", "Fatal Python error", "core dumped"):
         assert word not in run.stderr, run.stderr[-3000:]
 
