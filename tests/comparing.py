@@ -10,6 +10,17 @@ import torch
 
 LTC = torch.device("ltc", 0)
 
+# A program that prints the error of an index out of range.
+BAD_INDEX = """
+import torch, ltc
+x, rows = torch.ones(4, 3).to("ltc"), torch.tensor([1, 7]).to("ltc")
+y = x[rows] + 1
+try:
+    y.cpu()
+except IndexError as error:
+    print(error)
+"""
+
 # assert_close computes with the values, which PyTorch's CPU cannot do for these.
 _AS_SIGNED = {torch.uint16: torch.int16, torch.uint32: torch.int32, torch.uint64: torch.int64}
 

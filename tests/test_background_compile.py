@@ -1,6 +1,6 @@
 """Programs that are compiled in the background, LTC_BACKGROUND_COMPILE=1: the host computes their steps meanwhile."""
 
-from comparing import output_of
+from comparing import BAD_INDEX, output_of
 
 PROGRAM = """
 import time
@@ -50,16 +50,7 @@ def test_programs_on_disk_are_not_compiled_again(tmp_path):
 
 
 def test_a_bad_index_names_the_line():
-    program = """
-import torch, ltc
-x, rows = torch.ones(4, 3).to("ltc"), torch.tensor([1, 7]).to("ltc")
-y = x[rows] + 1
-try:
-    y.cpu()
-except IndexError as error:
-    print(error)
-"""
-    output = output_of(program, LTC_BACKGROUND_COMPILE="1", LTC_CACHE="0")
+    output = output_of(BAD_INDEX, LTC_BACKGROUND_COMPILE="1", LTC_CACHE="0")
     assert output.startswith("<string>:4: ")
     assert "index 7 is out of bounds for dimension 0 with size 4" in output
 

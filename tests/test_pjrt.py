@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ltc
-from comparing import output_of
+from comparing import BAD_INDEX, output_of
 
 PACKAGE = Path(ltc.__file__).parent
 LIBRARIES = ("lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so", "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so")
@@ -67,15 +67,6 @@ def test_the_host_computes_what_is_being_compiled():
 
 
 def test_a_bad_index_names_the_line():
-    program = """
-import torch, ltc
-x, rows = torch.ones(4, 3).to("ltc"), torch.tensor([1, 7]).to("ltc")
-y = x[rows] + 1
-try:
-    y.cpu()
-except IndexError as error:
-    print(error)
-"""
-    output = run(program)
+    output = run(BAD_INDEX)
     assert output.startswith("<string>:4: ")
     assert "index 7 is out of bounds for dimension 0 with size 4" in output

@@ -34,7 +34,9 @@ std::optional<std::string> read_all(int input, std::chrono::milliseconds limit) 
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
     pollfd ready{input, POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) == 0) return std::nullopt;
+    const int ready_count = left.count() > 0 ? ::poll(&ready, 1, static_cast<int>(left.count())) : 0;
+    if (ready_count == 0) return std::nullopt;
+    if (ready_count < 0 && errno == EINTR) continue;  // a read would wait without a limit
     char bytes[4096];
     const ssize_t count = ::read(input, bytes, sizeof bytes);
     if (count == 0) return text;

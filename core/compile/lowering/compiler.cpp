@@ -196,6 +196,15 @@ class SlotPlan {
   std::vector<uint32_t> slot_of_;  // by value of the program's graph
 };
 
+// A program without steps, whose graph has gone through the passes.
+std::shared_ptr<Program> begin_program(Graph graph, const Target& target) {
+  auto program = std::make_shared<Program>();
+  program->generation = target.device.generation();
+  program->graph = std::move(graph);
+  run_passes(program->graph);
+  return program;
+}
+
 void assemble(Program& program, std::vector<Lowered> lowered, const Claims& claims, const Target& target) {
   SlotPlan slots(program);
   for (Lowered& part : lowered) {
@@ -232,10 +241,7 @@ std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile
   const Target target{compile_target, effort};
   host::PluginDevice& device = target.device;
   const TypeDemotion& demotion = target.demotion;
-  auto program = std::make_shared<Program>();
-  program->generation = device.generation();
-  program->graph = std::move(graph);
-  run_passes(program->graph);
+  const auto program = begin_program(std::move(graph), target);
   Claims claims = ask_claims(program->graph, device, demotion);
   const auto clusters_of = [&](const Graph& trial) { return ask_claims(trial, device, demotion).clusters; };
   const bool is_partial = std::ranges::find(claims.clusters, 0u) != claims.clusters.end();
@@ -253,11 +259,8 @@ std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile
 
 std::shared_ptr<const Program> interim_program(Graph graph, const CompileTarget& compile_target) {
   const Target target{compile_target, default_effort()};
-  auto program = std::make_shared<Program>();
-  program->generation = target.device.generation();
-  program->graph = std::move(graph);
+  const auto program = begin_program(std::move(graph), target);
   program->is_interim = true;
-  run_passes(program->graph);
   const size_t count = program->graph.nodes.size();
   Claims claims{std::vector<uint32_t>(count, 0), std::vector<std::string>(count, "its program is being compiled")};
   assemble(*program, partition_and_lower(program->graph, claims, target), claims, target);

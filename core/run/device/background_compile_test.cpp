@@ -254,7 +254,7 @@ class BackgroundCompilerTest : public BackgroundCompileTest {
     return BackgroundCompiler::job(parse(cat("graph(%0: ", type, ") { %1: ", type, " = aten::neg(%0) return %1 }")),
                                    device().queue().device());
   }
-  // Of which the first program is being compiled from now on.
+  // From now on the compiler is busy with the program of this job.
   auto begin() {
     auto first = job(1);
     EXPECT_TRUE(compiler_.ask(first).is_pending);

@@ -1,8 +1,8 @@
 // Compiles programs in a thread of its own, while the host computes the steps that want them (LTC_BACKGROUND_COMPILE=1).
 //
-// What is asked for most often is compiled first. A job that nobody holds any more is dropped: its step has left the cache, or
-// the device was lost. A compile that fails is left to the thread that asks next, which gets the error. Threads: all members from
-// any thread. The compiler's own thread begins with the first job.
+// The program that is asked for most often is compiled first. A job that nobody holds any more is dropped: its step has left the
+// cache, or the device was lost. A compile that fails is left to the thread that asks next, which gets the error. Threads: all
+// members from any thread. The compiler's own thread begins with the first job.
 #pragma once
 
 #include <condition_variable>
