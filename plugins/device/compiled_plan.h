@@ -85,8 +85,8 @@ struct Lowering {
 CompiledPlan compile_plan(const kernels::Plan& plan, const Lowering& lowering);
 
 // Bytes for executable_save, with the binaries of the sources, and back. read throws DATA_CORRUPT.
-std::string write_compiled_plan(const CompiledPlan& compiled_plan, std::span<const std::string> binaries,
+std::string write_compiled_plan(const CompiledPlan& compiled_plan, const std::vector<std::string>& binaries,
                                 const std::string& fingerprint);
-CompiledPlan read_compiled_plan(std::span<const char> bytes, std::vector<std::string>& binaries, const std::string& fingerprint);
+CompiledPlan read_compiled_plan(std::string_view bytes, std::vector<std::string>& binaries, const std::string& fingerprint);
 
 }  // namespace ltc::device
