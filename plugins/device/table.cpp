@@ -48,11 +48,7 @@ void describe(ltc_plugin* plugin, ltc_plugin_info& info) {
 
 void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
   const Platform& platform = platform_of(plugin);
-  if (args.ordinal >= platform.device_count()) {
-    throw Failure(LTC_NOT_FOUND, "no device " + std::to_string(args.ordinal) + ", there are " +
-                                     std::to_string(platform.device_count()) +
-                                     (platform.why_no_device().empty() ? "" : ": " + platform.why_no_device()));
-  }
+  plugin::check_ordinal(args, platform.device_count(), platform.why_no_device());
   auto opened = std::make_unique<ltc_device>(plugin, plugin->platform->open(args.ordinal));
   const Facts& facts = opened->driver->facts();
   info.name = borrowed(facts.name);
@@ -72,13 +68,9 @@ void transfer_bytes(ltc_device* device, const ltc_transfer_args& args, ltc_event
 }
 
 void claims(ltc_device* device, const ltc_claims_args& args, uint32_t* cluster) {
-  const ltc_graph& graph = *args.graph;
-  const auto scalars = kernels::scalar_params(graph);
-  const bool known = plugin::Graph(graph).knows_flags();
+  const plugin::Graph graph(*args.graph);
   const kernels::Extras& extras = device->driver->lowering().options.extras;
-  for (size_t i = 0; i < graph.node_count; ++i) {
-    cluster[i] = known && kernels::can_compute(graph, scalars, *graph.nodes[i], extras);
-  }
+  for (size_t i = 0; i < graph.size(); ++i) cluster[i] = kernels::can_compute(graph.node(i), extras);
 }
 
 // How products may round; nothing where the host does not say.
@@ -94,14 +86,12 @@ std::vector<uint8_t> good_outputs(const plugin::Graph& graph, const std::vector<
 }
 
 void lower(ltc_device* device, const ltc_lower_args& args, ltc_program*& program) {
-  const ltc_graph& graph = *args.graph;
-  const plugin::Graph reader(graph);
-  if (!reader.knows_flags()) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
-  const auto scalars = kernels::scalar_params(graph);
+  const plugin::Graph graph(*args.graph);
+  if (!graph.knows_flags()) throw Failure(LTC_UNSUPPORTED, "a param has unknown flags");
   const Lowering& lowering = device->driver->lowering();
-  for (size_t i = 0; i < graph.node_count; ++i) {
-    if (kernels::can_compute(graph, scalars, *graph.nodes[i], lowering.options.extras)) continue;
-    throw reader.node(i).failure("is not in the table of ops in this form");
+  for (size_t i = 0; i < graph.size(); ++i) {
+    const plugin::Node node = graph.node(i);
+    if (!kernels::can_compute(node, lowering.options.extras)) throw node.failure("is not in the table of ops in this form");
   }
   kernels::Options options = lowering.options;
   const uint32_t allowed = allowed_by(args.ext);
@@ -109,9 +99,9 @@ void lower(ltc_device* device, const ltc_lower_args& args, ltc_program*& program
                       .convolutions_in_tf32 = (allowed & LTC_CONVOLUTIONS_IN_TF32) != 0,
                       .sums_in_f16 = (allowed & LTC_PARTIAL_SUMS_IN_F16) != 0,
                       .sums_in_bf16 = (allowed & LTC_PARTIAL_SUMS_IN_BF16) != 0};
-  const kernels::Plan plan = kernels::make_plan(graph, options);
+  const kernels::Plan plan = kernels::make_plan(graph.abi, options);
   auto compiled_plan = std::make_shared<CompiledPlan>(compile_plan(plan, lowering));
-  compiled_plan->good_outputs = good_outputs(reader, compiled_plan->checks);
+  compiled_plan->good_outputs = good_outputs(graph, compiled_plan->checks);
   program = new ltc_program{device, compiled_plan, plan.fusion.text(plan.graph) + compiled_plan->text()};
 }
 
@@ -162,7 +152,7 @@ void executable_save(const ltc_executable* executable, const ltc_sink& sink) {
 void executable_load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable) {
   on_device(device, [&] {
     std::vector<std::string> binaries;
-    const std::span bytes(static_cast<const char*>(args.data), args.size);
+    const std::string_view bytes(static_cast<const char*>(args.data), args.size);
     CompiledPlan compiled_plan = read_compiled_plan(bytes, binaries, device->driver->facts().fingerprint);
     executable = make_executable(device, std::make_shared<const CompiledPlan>(std::move(compiled_plan)), binaries);
   });

@@ -151,6 +151,41 @@ TEST(Ops, a_row_is_found_or_its_node_is_to_blame) {
   }
 }
 
+bool fits(std::vector<uint32_t> inputs, std::string_view types) {
+  OneNode made(0, "mine::op", std::move(inputs));
+  const Graph graph(made.get());
+  return matches_types(graph.node(0), types, [](ltc_dtype dtype) { return dtype == LTC_F32 || dtype == LTC_F64; });
+}
+
+// Value 0 and the result are F32, value 1 is a scalar param, F64.
+TEST(Types, are_matched_by_letters) {
+  EXPECT_TRUE(fits({0, 0}, "TT:T"));
+  EXPECT_FALSE(fits({0}, "TT:T")) << "an operand is missing";
+  EXPECT_FALSE(fits({0, 0, 0}, "TT:T")) << "an operand more";
+  EXPECT_FALSE(fits({0}, "T:TT")) << "a result is missing";
+  EXPECT_FALSE(fits({0, 1}, "TT:T")) << "a scalar param for a tensor";
+  EXPECT_TRUE(fits({0, 1}, "TN:T")) << "of another dtype, as the row allows";
+  EXPECT_TRUE(fits({0, 0}, "TN:T"));
+  EXPECT_TRUE(fits({0}, "A:A"));
+  for (const char* types : {"b:T", "i:T", "c:T", "T:b", "T:i", "T:c"}) EXPECT_FALSE(fits({0}, types)) << types;
+  EXPECT_TRUE(fits({0, 1}, "Ts:T"));
+  EXPECT_TRUE(fits({0}, "Ts:T")) << "the number is an attribute";
+  EXPECT_FALSE(fits({0, 0}, "Ts:T"));
+  EXPECT_TRUE(fits({0, LTC_NONE}, "T-:T"));
+  EXPECT_FALSE(fits({0, 0}, "T-:T"));
+  EXPECT_FALSE(fits({0, LTC_NONE}, "TT:T"));
+  EXPECT_TRUE(fits({0, 0, 0}, "+:T"));
+  EXPECT_TRUE(fits({}, "+:T"));
+  EXPECT_FALSE(fits({0, 1}, "+:T"));
+}
+
+TEST(Types, that_the_op_does_not_compute_fit_no_letter) {
+  OneNode made(0, "mine::op", {0, 1});
+  const Graph graph(made.get());
+  const auto none = [](ltc_dtype) { return false; };
+  for (const char* types : {"TN:T", "AN:A"}) EXPECT_FALSE(matches_types(graph.node(0), types, none)) << types;
+}
+
 // graph(%0) { %1 = a(%0) %2 = checked(%0) %3 = b(%2, none) %4, none = c(%1) return %1, %2, %3, %4, %0 }
 TEST(Outputs, that_do_not_depend_on_a_node_that_may_fail) {
   const int64_t size = 2;

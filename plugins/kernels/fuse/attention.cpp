@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kWidest = 128;
 constexpr int64_t kThreads = 128;
 
-std::string_view view(ltc_string text) { return {text.data ? text.data : "", text.size}; }
-
 struct Operands {
   size_t query, count;  // its place, those without the mask
 };
@@ -177,25 +175,22 @@ std::string places(const AttentionKernel& attention) {
 
 }  // namespace
 
-bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node) {
-  const bool backward = view(node.name).ends_with("_backward");
+bool is_attention(const plugin::Node& node) {
+  const bool backward = node.name().ends_with("_backward");
   const auto [query, count] = operands_of(backward);
-  if (node.input_count < count || node.input_count > count + 1) return false;
-  for (size_t i = 0; i < node.input_count; ++i) {
+  const std::span<const uint32_t> inputs = node.inputs();
+  if (inputs.size() < count || inputs.size() > count + 1) return false;
+  for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_mask = i == count;
-    if (node.inputs[i] == LTC_NONE ? !is_mask : is_scalar[node.inputs[i]]) return false;
+    if (inputs[i] == LTC_NONE ? !is_mask : node.graph.is_scalar(inputs[i])) return false;
   }
-  const auto type = [&](size_t i) -> const ltc_type& { return *graph.types[node.inputs[i]]; };
-  const ltc_type &q = type(query), &k = type(query + 1), &v = type(query + 2);
+  const ltc_type &q = node.input(query), &k = node.input(query + 1), &v = node.input(query + 2);
   if (!is_held(q.dtype) || k.dtype != q.dtype || v.dtype != q.dtype || !sizes_fit(q, k, v)) return false;
-  if (backward && (type(0).dtype != q.dtype || type(4).dtype != q.dtype || type(5).dtype != LTC_F32)) return false;
-  const bool masked = node.input_count > count && node.inputs[count] != LTC_NONE;
-  if (masked && !mask_fits(type(count), q, k)) return false;
-  for (size_t i = 0; i < node.attr_count; ++i) {
-    if (view(node.attrs[i]->name) == "dropout_p" && node.attrs[i]->value.floats[0] != 0) return false;
-  }
-  if (backward) return true;
-  return node.outputs[1] == LTC_NONE || graph.types[node.outputs[1]]->dtype == LTC_F32;
+  if (backward && (node.input(0).dtype != q.dtype || node.input(4).dtype != q.dtype || node.input(5).dtype != LTC_F32))
+    return false;
+  if (node.has_input(count) && !mask_fits(node.input(count), q, k)) return false;
+  if (node.get<double>("dropout_p", 0) != 0) return false;
+  return backward || node.outputs()[1] == LTC_NONE || node.output(1).dtype == LTC_F32;
 }
 
 StridedView attention_operand(const Graph& graph, const Node& node, size_t i) {

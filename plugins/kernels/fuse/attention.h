@@ -7,6 +7,7 @@
 #include "kernels/graph/strided.h"
 #include "kernels/print/dialect.h"
 #include "kernels/print/render.h"
+#include "ltc/graph.hpp"
 
 namespace ltc::kernels {
 
@@ -32,7 +33,7 @@ struct AttentionKernel {
 };
 
 // Whether a node of the ABI is such an attention, of a size and type that the kernels take.
-bool is_attention(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node);
+bool is_attention(const plugin::Node& node);
 
 // Where the kernels read input i of the node: there, or where it is a view of something that strides can say.
 StridedView attention_operand(const Graph& graph, const Node& node, size_t i);

@@ -13,8 +13,6 @@
 namespace ltc::kernels {
 namespace {
 
-std::string_view view(ltc_string text) { return {text.data ? text.data : "", text.size}; }
-
 bool in_set(std::string_view set, ltc_dtype dtype) {
   const char letter = is_half(dtype)      ? 'h'
                       : is_f8(dtype)      ? 'q'
@@ -25,76 +23,19 @@ bool in_set(std::string_view set, ltc_dtype dtype) {
   return is_computed(dtype) && set.find(letter) != set.npos;
 }
 
-// Matches operands or results with the letters of a row.
-class Matcher {
- public:
-  Matcher(const ltc_graph& graph, const std::vector<bool>& is_scalar, const OpRow& row)
-      : graph_(graph), is_scalar_(is_scalar), row_(row) {}
-
-  bool operands(std::string_view letters, const ltc_node& node) {
-    size_t next = 0;
-    for (const char letter : letters) {
-      if (letter == '+') {
-        while (next < node.input_count) {
-          if (!fits('T', node.inputs[next++])) return false;
-        }
-      } else if (letter == 's') {
-        next += next < node.input_count && node.inputs[next] != LTC_NONE && is_scalar_[node.inputs[next]];
-      } else if (letter == '-') {
-        if (next < node.input_count && node.inputs[next++] != LTC_NONE) return false;
-      } else if (next == node.input_count || !fits(letter, node.inputs[next++])) {
-        return false;
-      }
-    }
-    return next == node.input_count;
-  }
-
-  bool results(std::string_view letters, const ltc_node& node) {
-    if (letters.size() != node.output_count) return false;
-    for (size_t i = 0; i < letters.size(); ++i) {
-      if (node.outputs[i] != LTC_NONE && !fits(letters[i], node.outputs[i])) return false;
-    }
-    return true;
-  }
-
- private:
-  bool fits(char letter, uint32_t value) {
-    if (value == LTC_NONE) return false;
-    const ltc_dtype dtype = graph_.types[value]->dtype;
-    if (letter == 'N' && is_scalar_[value]) return in_set(row_.dtypes, dtype);
-    if (is_scalar_[value]) return false;
-    if (letter == 'b') return dtype == LTC_BOOL;
-    if (letter == 'i') return dtype == LTC_I64;
-    if (letter == 'A') return in_set(row_.dtypes, dtype);
-    if (shared_ == 0) shared_ = dtype;
-    return dtype == shared_ && in_set(row_.dtypes, dtype);
-  }
-
-  const ltc_graph& graph_;
-  const std::vector<bool>& is_scalar_;
-  const OpRow& row_;
-  ltc_dtype shared_ = 0;
-};
-
-// Conditions that a row does not state: alpha of add, ranks of what is joined (an empty vector joins anything), sizes of elements
-// that bytes are shared out to.
-bool is_canonical(const OpRow& row, const ltc_graph& graph, const ltc_node& node) {
-  for (size_t i = 0; i < node.attr_count; ++i) {
-    const ltc_attr& attr = *node.attrs[i];
-    if (view(attr.name) != "alpha") continue;
-    if (attr.kind == LTC_ATTR_FLOAT ? attr.value.floats[0] != 1 : attr.value.ints[0] != 1) return false;
-  }
-  const auto has_rank_of_result = [&](uint32_t value) { return graph.types[value]->rank == graph.types[node.outputs[0]]->rank; };
-  if (row.kind == Kind::kCat && !std::all_of(node.inputs, node.inputs + node.input_count, has_rank_of_result)) return false;
-  if (row.name == "ltc::philox") {
-    const ltc_dtype dtype = graph.types[node.outputs[0]]->dtype;
-    return dtype == LTC_I32 || dtype == LTC_I64 || is_float(dtype);
-  }
-  return true;
+// Conditions that a row does not state: alpha of add, ranks of what is joined (an empty vector joins anything), dtypes that
+// random bytes are shared out to.
+bool is_canonical(const OpRow& row, const plugin::Node& node) {
+  if (ltc_find_attr(&node.abi, "alpha", 5, "") && node.get<double>("alpha", 0) != 1) return false;
+  const auto has_rank_of_result = [&](uint32_t value) { return node.graph.type(value).rank == node.output(0).rank; };
+  if (row.kind == Kind::kCat && !std::ranges::all_of(node.inputs(), has_rank_of_result)) return false;
+  if (row.name != "ltc::philox") return true;
+  const ltc_dtype dtype = node.output(0).dtype;
+  return dtype == LTC_I32 || dtype == LTC_I64 || is_float(dtype);
 }
 
 Attr import_attr(const ltc_attr& attr) {
-  Attr copy{std::string(view(attr.name)), attr.kind, {}, {}};
+  Attr copy{std::string(plugin::view(attr.name)), attr.kind, {}, {}};
   const bool floats = attr.kind == LTC_ATTR_FLOAT || attr.kind == LTC_ATTR_FLOATS;
   const bool text = attr.kind == LTC_ATTR_STRING || attr.kind == LTC_ATTR_STRINGS;
   if (floats) copy.floats.assign(attr.value.floats, attr.value.floats + attr.count);
@@ -103,7 +44,7 @@ Attr import_attr(const ltc_attr& attr) {
 }
 
 Node import_node(const ltc_node& node, uint32_t source) {
-  const OpRow* row = find_op(view(node.name));
+  const OpRow* row = find_op(plugin::view(node.name));
   Node copy{row, row->kind, {}, {}, {}, source};
   copy.in.assign(node.inputs, node.inputs + node.input_count);
   copy.out.assign(node.outputs, node.outputs + node.output_count);
@@ -122,23 +63,16 @@ bool for_library(const ltc_graph& graph, const ltc_node& node, const Extras& ext
 
 }  // namespace
 
-std::vector<bool> scalar_params(const ltc_graph& graph) {
-  std::vector<bool> is_scalar(graph.value_count, false);
-  for (size_t i = 0; i < graph.param_count; ++i) {
-    if (graph.params[i]->flags & LTC_PARAM_SCALAR) is_scalar[graph.params[i]->value] = true;
-  }
-  return is_scalar;
-}
-
-bool can_compute(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node, const Extras& extras) {
-  const OpRow* row = find_op(view(node.name));
-  if (!row || !ltc_node_matches(&node, node.op == 0 ? row->operands : ltc_op_operands(node.op))) return false;
-  if (row->kind == Kind::kAttention) return extras.attention && is_attention(graph, is_scalar, node);
-  if (row->kind == Kind::kScaledProduct) return extras.scaled_product && is_scaled_product(graph, is_scalar, node);
-  const size_t colon = row->types.find(':');
-  Matcher matcher(graph, is_scalar, *row);
-  return matcher.operands(row->types.substr(0, colon), node) && matcher.results(row->types.substr(colon + 1), node) &&
-         is_canonical(*row, graph, node) && (!needs_library(graph, *row, node) || for_library(graph, node, extras));
+bool can_compute(const plugin::Node& node, const Extras& extras) {
+  const ltc_graph& graph = node.graph.abi;
+  const OpRow* row = find_op(node.name());
+  if (!row || !node.graph.knows_flags()) return false;
+  if (!ltc_node_matches(&node.abi, node.abi.op == 0 ? row->operands : ltc_op_operands(node.abi.op))) return false;
+  if (row->kind == Kind::kAttention) return extras.attention && is_attention(node);
+  if (row->kind == Kind::kScaledProduct) return extras.scaled_product && is_scaled_product(node);
+  const auto computes = [&](ltc_dtype dtype) { return in_set(row->dtypes, dtype); };
+  return plugin::matches_types(node, row->types, computes) && is_canonical(*row, node) &&
+         (!needs_library(graph, *row, node.abi) || for_library(graph, node.abi, extras));
 }
 
 Graph import_graph(const ltc_graph& graph, const Extras& extras, int64_t points_by_image) {

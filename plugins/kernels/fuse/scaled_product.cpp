@@ -28,18 +28,18 @@ bool sizes_fit(const ltc_type& a, const ltc_type& b, const ltc_type& c) {
 
 }  // namespace
 
-bool is_scaled_product(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node) {
-  if (node.input_count < kBias || node.input_count > kResultScale + 1 || node.output_count != 1) return false;
-  if (node.input_count > kResultScale && node.inputs[kResultScale] != LTC_NONE) return false;
-  const bool with_bias = node.input_count > kBias && node.inputs[kBias] != LTC_NONE;
+bool is_scaled_product(const plugin::Node& node) {
+  const std::span<const uint32_t> inputs = node.inputs();
+  if (inputs.size() < kBias || inputs.size() > kResultScale + 1 || node.outputs().size() != 1) return false;
+  if (node.has_input(kResultScale)) return false;
+  const bool with_bias = node.has_input(kBias);
   for (size_t i = 0; i < kBias + with_bias; ++i) {
-    if (node.inputs[i] == LTC_NONE || is_scalar[node.inputs[i]]) return false;
+    if (!node.has_input(i) || node.graph.is_scalar(inputs[i])) return false;
   }
-  const auto type = [&](size_t i) -> const ltc_type& { return *graph.types[node.inputs[i]]; };
-  const ltc_type &a = type(0), &b = type(1), &c = *graph.types[node.outputs[0]];
+  const ltc_type &a = node.input(0), &b = node.input(1), &c = node.output(0);
   if (!is_f8(a.dtype) || !is_f8(b.dtype) || (a.dtype == LTC_F8_E5M2 && b.dtype == LTC_F8_E5M2)) return false;
-  if (!sizes_fit(a, b, c) || !is_number(type(2)) || !is_number(type(3))) return false;
-  if (with_bias) return is_half(c.dtype) && type(kBias).dtype == c.dtype && has_sizes(type(kBias), {b.sizes[1]});
+  if (!sizes_fit(a, b, c) || !is_number(node.input(2)) || !is_number(node.input(3))) return false;
+  if (with_bias) return is_half(c.dtype) && node.input(kBias).dtype == c.dtype && has_sizes(node.input(kBias), {b.sizes[1]});
   return is_half(c.dtype) || c.dtype == LTC_F32;
 }
 

@@ -4,11 +4,12 @@
 
 #include "kernels/graph/graph.h"
 #include "kernels/graph/strided.h"
+#include "ltc/graph.hpp"
 
 namespace ltc::kernels {
 
 // Whether a node of the ABI, aten::_scaled_mm, is of sizes and types that a library takes, with scales of one element.
-bool is_scaled_product(const ltc_graph& graph, const std::vector<bool>& is_scalar, const ltc_node& node);
+bool is_scaled_product(const plugin::Node& node);
 
 // Appends what the node becomes: one of kind kScaledProduct. Its operands are a [rows, length], b as [columns, length], their
 // scales, and perhaps a vector that is added to each row.

@@ -1,6 +1,7 @@
 // Helper for plugins in C++20: readers of the graphs that the host sends, and the table of the ops that a plugin computes.
 #pragma once
 #include <algorithm>
+#include <concepts>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -123,6 +124,46 @@ inline std::vector<uint8_t> unaffected_outputs(const Graph& graph, const std::ve
   std::vector<uint8_t> outputs;
   for (const uint32_t value : graph.outputs()) outputs.push_back(good[value]);
   return outputs;
+}
+
+// Whether the operands and results of a node have the dtypes that letters state: operands, a colon, results, as in "TT:b".
+//   T  all of one dtype that the op computes     A  any such dtype     b  BOOL     i  I64     c  C64
+//   N  a T, or a scalar param of any such dtype
+//   s  a scalar param, not there where the number is an attribute      -  absent   +  as many Ts as there are
+// No other letter takes a scalar param. A result that nobody wants fits each letter. `computes`: the dtypes of the op.
+template <std::predicate<ltc_dtype> Computes>
+bool matches_types(const Node& node, std::string_view types, const Computes& computes) {
+  ltc_dtype shared = 0;
+  const auto fits = [&](char letter, uint32_t value) {
+    if (letter == '-') return value == LTC_NONE;
+    if (value == LTC_NONE) return false;
+    const ltc_dtype dtype = node.graph.type(value).dtype;
+    if (node.graph.is_scalar(value)) return letter == 'N' && computes(dtype);
+    if (letter == 'b') return dtype == LTC_BOOL;
+    if (letter == 'i') return dtype == LTC_I64;
+    if (letter == 'c') return dtype == LTC_C64;
+    if (letter != 'A' && shared == 0) shared = dtype;
+    return (letter == 'A' || dtype == shared) && computes(dtype);
+  };
+  const std::span<const uint32_t> inputs = node.inputs(), outputs = node.outputs();
+  const size_t colon = types.find(':');
+  size_t next = 0;
+  for (const char letter : types.substr(0, colon)) {
+    if (letter == 's') {
+      next += next < inputs.size() && inputs[next] != LTC_NONE && node.graph.is_scalar(inputs[next]);
+    } else if (letter == '+') {
+      for (; next < inputs.size(); ++next) {
+        if (!fits('T', inputs[next])) return false;
+      }
+    } else if (!fits(letter, next < inputs.size() ? inputs[next++] : LTC_NONE)) {
+      return false;
+    }
+  }
+  if (next != inputs.size() || types.size() - colon - 1 != outputs.size()) return false;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i] != LTC_NONE && !fits(types[colon + 1 + i], outputs[i])) return false;
+  }
+  return true;
 }
 
 // A row of the table of ops.
