@@ -17,9 +17,7 @@ void check_input(ltc_device* device, const ltc_buffer* buffer, size_t i, const T
 }
 
 void check_args(ltc_device* device, const CompiledPlan& compiled_plan, const ltc_execute_args& args) {
-  plugin::check_count("inputs", args.input_count, compiled_plan.inputs.size());
-  plugin::check_count("scalars", args.scalar_count, compiled_plan.scalars.size());
-  plugin::check_count("outputs", args.output_count, compiled_plan.outputs.size());
+  plugin::check_counts(args, compiled_plan.inputs.size(), compiled_plan.scalars.size(), compiled_plan.outputs.size());
   for (size_t i = 0; i < args.input_count; ++i) check_input(device, args.inputs[i], i, compiled_plan.inputs[i]);
   for (size_t i = 0; i < args.input_count; ++i) args.inputs[i]->seen = args.inputs[i]->donated = false;
   for (size_t i = 0; i < args.input_count; ++i) {

@@ -248,9 +248,7 @@ void check_input(ltc_device* device, ltc_buffer* buffer, size_t index, bool dona
 }
 
 void check_arguments(ltc_device* device, const Executable& executable, const ltc_execute_args& args) {
-  check_count("inputs", args.input_count, executable.inputs().size());
-  check_count("scalars", args.scalar_count, executable.scalar_count());
-  check_count("outputs", args.output_count, executable.output_count());
+  check_counts(args, executable.inputs().size(), executable.scalar_count(), executable.output_count());
   ++device->submits;
   for (size_t i = 0; i < args.input_count; ++i) {
     check_input(device, args.inputs[i], i, args.donate && args.donate[i], executable.inputs()[i].spec);

@@ -131,9 +131,7 @@ void describe(ltc_plugin* plugin, ltc_plugin_info& info) {
 }
 
 void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
-  if (args.ordinal >= plugin->found().count) {
-    throw Failure(LTC_NOT_FOUND, c10::str("[device_open] there is no device ", args.ordinal, " of ", plugin->found().count));
-  }
+  plugin::check_ordinal(args, plugin->found().count);
   auto opened = std::make_unique<ltc_device>(plugin, args.ordinal);
   const bool on_host = opened->queue.device().is_cpu();
   info.name = on_host ? literal("libtorch CPU") : literal("libtorch CUDA");

@@ -35,11 +35,11 @@ void describe(ltc_plugin*, ltc_plugin_info& info) {
 }
 
 void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
-  if (args.ordinal != 0) throw Failure(LTC_NOT_FOUND, "there is device 0 only");
+  check_ordinal(args, 1);
   device = new ltc_device{plugin};
   info.name = literal("host memory");
   info.fingerprint = literal("twenty_ops-1");
-  info.dtypes = dtypes_of_whole_bytes();
+  info.dtypes = all_dtypes();
 }
 
 void buffer_create(ltc_device* device, const ltc_buffer_args& args, ltc_buffer*& buffer) {
@@ -62,9 +62,7 @@ void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& 
 }
 
 void check(const twenty_ops::Plan& plan, const ltc_execute_args& args) {
-  check_count("inputs", args.input_count, plan.inputs.size());
-  check_count("scalars", args.scalar_count, plan.scalars.size());
-  check_count("outputs", args.output_count, plan.outputs.size());
+  check_counts(args, plan.inputs.size(), plan.scalars.size(), plan.outputs.size());
   for (size_t i = 0; i < args.input_count; ++i) {
     const auto &given = args.inputs[i]->value, &wanted = plan.values[plan.inputs[i]];
     if (given.dtype == wanted.dtype && given.bytes == wanted.bytes) continue;

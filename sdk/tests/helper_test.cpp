@@ -115,10 +115,11 @@ TEST_F(Helper, bytes_of_a_value) {
   const auto bytes = [](ltc_dtype dtype, const int64_t* of) { return bytes_of({LTC_SIZE_TO(ltc_type, sizes), dtype, 2, of}); };
   EXPECT_EQ(bytes(LTC_F32, sizes), 48u);
   EXPECT_EQ(bytes(LTC_C128, sizes), 192u);
-  EXPECT_THROW(bytes(LTC_I4_X2, sizes), Failure);
+  EXPECT_EQ(bytes(LTC_I4_X2, sizes), bytes(LTC_U8, sizes)) << "two elements per byte, and per unit of a size";
+  EXPECT_THROW(bytes(LTC_U4_X2 + 1, sizes), Failure);
   EXPECT_THROW(bytes(0x10000, sizes), Failure);
   EXPECT_THROW(bytes(LTC_F32, negative), Failure);
-  EXPECT_THROW(bytes(LTC_F32, huge), std::bad_alloc);
+  EXPECT_EQ(taken(guarded(&host.api, [&] { bytes(LTC_F32, huge); })).code, LTC_RESOURCE_EXHAUSTED);
 }
 
 TEST_F(Helper, transfers_are_checked) {
@@ -144,7 +145,16 @@ TEST_F(Helper, transfers_are_checked) {
   EXPECT_THROW(check_range("target", 5, 4, 8), Failure);
   EXPECT_THROW(check_range("target", 9, 0, 8), Failure);
   EXPECT_THROW(check_range("target", 4, UINT64_MAX, 8), Failure);
-  EXPECT_THROW(check_count("inputs", 1, 2), Failure);
+  ltc_execute_args run{};
+  run.input_count = 1, run.scalar_count = 2, run.output_count = 3;
+  EXPECT_NO_THROW(check_counts(run, 1, 2, 3));
+  EXPECT_THROW(check_counts(run, 2, 2, 3), Failure);
+  EXPECT_THROW(check_counts(run, 1, 1, 3), Failure);
+  EXPECT_THROW(check_counts(run, 1, 2, 0), Failure);
+  ltc_device_args device{};
+  device.ordinal = 1;
+  EXPECT_NO_THROW(check_ordinal(device, 2));
+  EXPECT_THROW(check_ordinal(device, 1), Failure);
 }
 
 TEST_F(Helper, bytes_are_found_again) {

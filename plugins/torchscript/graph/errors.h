@@ -4,7 +4,7 @@
 
 namespace ltc::torchscript {
 
-using plugin::check_count;
+using plugin::check_counts;
 using plugin::Error;
 using plugin::Failure;
 

@@ -204,14 +204,14 @@ constexpr uint32_t sanitizers() {
 
 // ---- checks of arguments ------------------------------------------------------------------------
 
-// Bytes of an element; 0 for a dtype that is not known, or whose elements are half a byte.
+// Bytes of an element, or of two for the dtypes that end in _X2; 0 for a dtype that is not known.
 inline uint64_t element_bytes(ltc_dtype dtype) {
-  constexpr uint8_t kBytes[] = {0, 1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 4, 1, 1, 1, 1, 1};
+  constexpr uint8_t kBytes[] = {0, 1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 4, 1, 1, 1, 1, 1, 1, 1, 1};
   return dtype < std::size(kBytes) ? kBytes[dtype] : 0;
 }
 
-// A bit per dtype of whole bytes, for ltc_device_info::dtypes.
-inline uint64_t dtypes_of_whole_bytes() {
+// A bit per dtype, for ltc_device_info::dtypes of a device that holds bytes of any.
+inline uint64_t all_dtypes() {
   uint64_t dtypes = 0;
   for (ltc_dtype dtype = 1; dtype < 64; ++dtype) dtypes |= uint64_t{element_bytes(dtype) > 0} << dtype;
   return dtypes;
@@ -221,17 +221,26 @@ inline uint64_t dtypes_of_whole_bytes() {
 inline uint64_t bytes_of(const ltc_type& type) {
   uint64_t bytes = element_bytes(type.dtype);
   if (bytes == 0) throw Failure(LTC_UNSUPPORTED, "the device holds no dtype " + std::to_string(type.dtype));
+  bool overflows = false;
   for (uint32_t dim = 0; dim < type.rank; ++dim) {
     const int64_t size = type.sizes[dim];
     if (size < 0) throw Failure(LTC_INVALID_ARGUMENT, "a size is " + std::to_string(size));
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes)) throw std::bad_alloc();
+    overflows |= __builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes);
   }
+  if (overflows) throw Failure(LTC_RESOURCE_EXHAUSTED, "a value of more than 2^64 bytes");
   return bytes;
 }
 
 // For a plugin without options; ltc/options.hpp reads those of others.
 inline void refuse_options(ltc_entry_args& args) {
   if (!ltc_has_no_options(&args)) throw Failure(LTC_INVALID_ARGUMENT, args.reason);
+}
+
+// `why_not`: the reason for no device, or nothing.
+inline void check_ordinal(const ltc_device_args& args, size_t device_count, const std::string& why_not = {}) {
+  if (args.ordinal < device_count) return;
+  throw Failure(LTC_NOT_FOUND, "[device_open] there is no device " + std::to_string(args.ordinal) + " of " +
+                                   std::to_string(device_count) + (why_not.empty() ? "" : ": " + why_not));
 }
 
 // Flags and direction of a transfer are known, its host memory is there.
@@ -281,11 +290,16 @@ Copy copy_of(const ltc_transfer_args& args, const Memory& memory) {
   return {here, source.data() + args.source_offset_bytes, args.size_bytes};
 }
 
-// `what`: "inputs", of a run.
-inline void check_count(const char* what, size_t given, size_t compiled) {
-  if (given == compiled) return;
-  throw Failure(LTC_INVALID_ARGUMENT,
-                "[execute] " + std::to_string(given) + " " + what + " given, " + std::to_string(compiled) + " compiled");
+// A run has as many inputs, scalars and outputs as were compiled.
+inline void check_counts(const ltc_execute_args& args, size_t inputs, size_t scalars, size_t outputs) {
+  const auto check = [](const char* what, size_t given, size_t compiled) {
+    if (given == compiled) return;
+    throw Failure(LTC_INVALID_ARGUMENT,
+                  "[execute] " + std::to_string(given) + " " + what + " given, " + std::to_string(compiled) + " compiled");
+  };
+  check("inputs", args.input_count, inputs);
+  check("scalars", args.scalar_count, scalars);
+  check("outputs", args.output_count, outputs);
 }
 
 // ---- the host's cache ---------------------------------------------------------------------------

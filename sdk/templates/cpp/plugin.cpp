@@ -27,10 +27,10 @@ void describe(ltc_plugin*, ltc_plugin_info& info) {
 }
 
 void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
-  if (args.ordinal != 0) throw Failure(LTC_NOT_FOUND, "there is device 0 only");
+  check_ordinal(args, 1);
   info.name = literal("host memory");
   info.fingerprint = literal("@NAME@-1");
-  info.dtypes = dtypes_of_whole_bytes();
+  info.dtypes = all_dtypes();
   device = new ltc_device{plugin};
 }
 
