@@ -28,26 +28,18 @@ std::string identity(const std::string& path) {
 }
 
 uint64_t memory_of(const Library& library, PJRT_Device* device, bool is_host) {
-  auto args = PJRT_ARGS(Device_MemoryStats);
-  args.device = device;
-  const bool is_known = PJRT_TRY(library, Device_MemoryStats, args) && args.bytes_limit_is_set && args.bytes_limit > 0;
-  if (is_known) return static_cast<uint64_t>(args.bytes_limit);
+  const auto stats = PJRT_TRY(library, Device_MemoryStats, .device = device);
+  if (stats && stats->bytes_limit_is_set && stats->bytes_limit > 0) return static_cast<uint64_t>(stats->bytes_limit);
   return is_host ? static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE)) : 0;
 }
 
 }  // namespace
 
 Client::Client(std::string path, size_t cpu_devices) : library(std::move(path)) {
-  auto create = PJRT_ARGS(Client_Create);
-  PJRT_CALL(library, Client_Create, create);
-  client = create.client;
-  auto platform = PJRT_ARGS(Client_PlatformName);
-  auto version = PJRT_ARGS(Client_PlatformVersion);
-  auto list = PJRT_ARGS(Client_AddressableDevices);
-  platform.client = version.client = list.client = client;
-  PJRT_CALL(library, Client_PlatformName, platform);
-  PJRT_CALL(library, Client_PlatformVersion, version);
-  PJRT_CALL(library, Client_AddressableDevices, list);
+  client = PJRT_OWN(library, Client, client, PJRT_CALL(library, Client_Create).client);
+  const auto platform = PJRT_CALL(library, Client_PlatformName, .client = client.get());
+  const auto version = PJRT_CALL(library, Client_PlatformVersion, .client = client.get());
+  const auto list = PJRT_CALL(library, Client_AddressableDevices, .client = client.get());
   const std::string platform_name(platform.platform_name, platform.platform_name_size);
   const bool is_host = platform_name == "cpu";
   const char* flags = std::getenv("XLA_FLAGS");
@@ -56,24 +48,14 @@ Client::Client(std::string path, size_t cpu_devices) : library(std::move(path)) 
                              (is_host ? host_processor() : platform_name) + ", " + (flags ? flags : "") + ", ";
   const size_t count = std::min(list.num_addressable_devices, is_host ? cpu_devices : SIZE_MAX);
   for (size_t i = 0; i < count; ++i) {
-    auto get = PJRT_ARGS(Device_GetDescription);
-    get.device = list.addressable_devices[i];
-    PJRT_CALL(library, Device_GetDescription, get);
-    auto kind = PJRT_ARGS(DeviceDescription_Kind);
-    auto id = PJRT_ARGS(DeviceDescription_Id);
-    kind.device_description = id.device_description = get.device_description;
-    PJRT_CALL(library, DeviceDescription_Kind, kind);
-    PJRT_CALL(library, DeviceDescription_Id, id);
+    PJRT_Device* const device = list.addressable_devices[i];
+    PJRT_DeviceDescription* const text = PJRT_CALL(library, Device_GetDescription, .device = device).device_description;
+    const auto kind = PJRT_CALL(library, DeviceDescription_Kind, .device_description = text);
+    const int64_t id = PJRT_CALL(library, DeviceDescription_Id, .device_description = text).id;
     const std::string name(kind.device_kind, kind.device_kind_size);
-    devices.push_back({get.device, id.id, "PJRT " + name, common + name + " " + std::to_string(id.id),
-                       memory_of(library, get.device, is_host), is_host});
+    devices.push_back(
+        {device, id, "PJRT " + name, common + name + " " + std::to_string(id), memory_of(library, device, is_host), is_host});
   }
-}
-
-Client::~Client() {
-  auto args = PJRT_ARGS(Client_Destroy);
-  args.client = client;
-  PJRT_TRY(library, Client_Destroy, args);
 }
 
 }  // namespace ltc::pjrt

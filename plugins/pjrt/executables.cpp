@@ -1,14 +1,20 @@
 // Programs made ready to run, and their form on disk.
 #include <charconv>
-#include <cstring>
-#include <type_traits>
 
+#include "ltc/archive.hpp"
 #include "pjrt/objects.h"
 
 namespace ltc::pjrt {
+
+static void archive(plugin::Archive& io, Type& type) { io(type.dtype, type.sizes); }
+static void archive(plugin::Archive& io, IndexCheck& check) { io(check.node, check.dim, check.size); }
+static void archive(plugin::Archive& io, Signature& signature) {
+  io(signature.inputs, signature.becomes, signature.scalar_count, signature.outputs, signature.checks, signature.good_outputs);
+}
+
 namespace {
 
-// ---- compiling
+constexpr std::string_view kFormat = "pjrt 3";  // of saved executables: changes with the fields of a signature
 
 // Fields of a protocol buffer, to be put one behind the other.
 std::string varint(uint64_t value) {
@@ -30,7 +36,7 @@ std::string compile_options(const Facts& facts) {
   return options;
 }
 
-// The node of which a message speaks; see Module::set_node.
+// The node that a message names; see Module::set_node.
 uint32_t find_node(std::string_view message) {
   constexpr std::string_view kMark = "\"node ";
   const size_t at = message.find(kMark);
@@ -39,129 +45,44 @@ uint32_t find_node(std::string_view message) {
   return node;
 }
 
-ExecutableRef own(const ltc_device& device, PJRT_LoadedExecutable* executable) {
-  return ExecutableRef(executable, [&library = device.library()](PJRT_LoadedExecutable* ended) {
-    auto args = PJRT_ARGS(LoadedExecutable_Destroy);
-    args.executable = ended;
-    PJRT_TRY(library, LoadedExecutable_Destroy, args);
-  });
-}
-
-// ---- as bytes: a header, the signature as words, and what the library writes
-
-struct Header {
-  uint64_t magic, checksum, words;  // the sum is that of all that follows
-};
-constexpr uint64_t kMagic = 0x32'74'72'6A'70'63'74'6C;  // "ltcpjrt2"
-
-uint64_t checksum(std::string_view bytes) {
-  uint64_t sum = 0xCBF29CE484222325;
-  for (const char byte : bytes) sum = (sum ^ static_cast<uint8_t>(byte)) * 0x100000001B3;
-  return sum;
-}
-
-// Writes values as words, or reads them back: the same walk serves both.
-class Words {
- public:
-  Words() = default;
-  explicit Words(std::vector<int64_t> words) : words(std::move(words)), reads_(true) {}
-
-  template <typename T>
-  requires std::is_integral_v<T>
-  void walk(T& value) {
-    if (reads_) {
-      value = static_cast<T>(words.at(next_++));
-    } else {
-      words.push_back(static_cast<int64_t>(value));
-    }
-  }
-  template <typename T>
-  void walk(std::vector<T>& values) {
-    uint64_t size = values.size();
-    walk(size);
-    if (reads_ && size > words.size()) throw Failure(LTC_DATA_CORRUPT, "a saved executable is damaged");
-    values.resize(size);
-    for (T& value : values) walk(value);
-  }
-  void walk(Type& type) { walk(type.dtype), walk(type.sizes); }
-  void walk(IndexCheck& check) { walk(check.node), walk(check.dim), walk(check.size); }
-  void walk(Signature& signature) {
-    walk(signature.inputs), walk(signature.becomes), walk(signature.scalar_count), walk(signature.outputs),
-        walk(signature.checks), walk(signature.good_outputs);
-  }
-
-  std::vector<int64_t> words;
-
- private:
-  bool reads_ = false;
-  size_t next_ = 0;
-};
-
 }  // namespace
 
-ltc_executable* compile(ltc_device* device, const Lowered& lowered) {
-  auto program = PJRT_STRUCT(Program);
-  program.code = const_cast<char*>(lowered.text.data());
-  program.code_size = lowered.text.size();
-  program.format = "mlir";
-  program.format_size = 4;
+void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& executable) {
+  const Lowered& lowered = args.program->lowered;
+  auto program = PJRT_STRUCT(Program, .code = const_cast<char*>(lowered.text.data()), .code_size = lowered.text.size(),
+                             .format = "mlir", .format_size = 4);
   const std::string options = compile_options(device->facts);
-  auto args = PJRT_ARGS(Client_Compile);
-  args.client = device->client.client;
-  args.program = &program;
-  args.compile_options = options.data();
-  args.compile_options_size = options.size();
   try {
-    PJRT_CALL(device->library(), Client_Compile, args);
+    const auto made = PJRT_CALL(device->library(), Client_Compile, .client = device->client.client.get(), .program = &program,
+                                .compile_options = options.data(), .compile_options_size = options.size());
+    executable =
+        new ltc_executable{device, lowered.signature, PJRT_OWN(device->library(), LoadedExecutable, executable, made.executable)};
   } catch (const Failure& failure) {  // what one version refuses another may take: the host goes on without it
     const plugin::Error& error = failure.error();
     const ltc_code code = error.code == LTC_INVALID_ARGUMENT ? ltc_code{LTC_UNSUPPORTED} : error.code;
     throw Failure(code, error.message, find_node(error.message));
   }
-  return new ltc_executable{device, lowered.signature, own(*device, args.executable)};
 }
 
-std::string save(const ltc_executable& executable) {
-  const Library& library = executable.device->library();
-  auto get = PJRT_ARGS(LoadedExecutable_GetExecutable);
-  get.loaded_executable = executable.loaded.get();
-  PJRT_CALL(library, LoadedExecutable_GetExecutable, get);
-  const std::shared_ptr<PJRT_Executable> unloaded(get.executable, [&](PJRT_Executable* ended) {
-    auto args = PJRT_ARGS(Executable_Destroy);
-    args.executable = ended;
-    PJRT_TRY(library, Executable_Destroy, args);
-  });
-  auto args = PJRT_ARGS(Executable_Serialize);
-  args.executable = unloaded.get();
-  PJRT_CALL(library, Executable_Serialize, args);
-  const std::shared_ptr<PJRT_SerializedExecutable> bytes(args.serialized_executable, args.serialized_executable_deleter);
-  Signature signature = executable.signature;
-  Words words;
-  words.walk(signature);
-  std::string body(reinterpret_cast<const char*>(words.words.data()), words.words.size() * sizeof(int64_t));
-  body.append(args.serialized_bytes, args.serialized_bytes_size);
-  const Header header{kMagic, checksum(body), words.words.size()};
-  return std::string(reinterpret_cast<const char*>(&header), sizeof header) + body;
+void save(const ltc_executable* executable, const ltc_sink& sink) {
+  const Library& library = executable->device->library();
+  const auto got = PJRT_CALL(library, LoadedExecutable_GetExecutable, .loaded_executable = executable->loaded.get());
+  const auto unloaded = PJRT_OWN(library, Executable, executable, got.executable);
+  const auto made = PJRT_CALL(library, Executable_Serialize, .executable = unloaded.get());
+  const std::shared_ptr<PJRT_SerializedExecutable> owner(made.serialized_executable, made.serialized_executable_deleter);
+  const std::string bytes =
+      plugin::save(kFormat, executable->signature, std::string(made.serialized_bytes, made.serialized_bytes_size));
+  sink.write(sink.context, bytes.data(), bytes.size());  // a sink that wants no more is no error
 }
 
-ltc_executable* load(ltc_device* device, std::string_view bytes) {
-  Header header{};
-  std::memcpy(&header, bytes.data(), std::min(bytes.size(), sizeof header));
-  bytes.remove_prefix(std::min(bytes.size(), sizeof header));
-  if (header.magic != kMagic || header.checksum != checksum(bytes) || header.words > bytes.size() / sizeof(int64_t)) {
-    throw Failure(LTC_DATA_CORRUPT, "a saved executable is damaged, or of another version");
-  }
-  std::vector<int64_t> words(header.words);
-  std::memcpy(words.data(), bytes.data(), words.size() * sizeof(int64_t));
-  bytes.remove_prefix(words.size() * sizeof(int64_t));
+void load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable) {
   Signature signature;
-  Words(std::move(words)).walk(signature);
-  auto args = PJRT_ARGS(Executable_DeserializeAndLoad);
-  args.client = device->client.client;
-  args.serialized_executable = bytes.data();
-  args.serialized_executable_size = bytes.size();
-  PJRT_CALL(device->library(), Executable_DeserializeAndLoad, args);
-  return new ltc_executable{device, std::move(signature), own(*device, args.loaded_executable)};
+  std::string serialized;
+  plugin::load(kFormat, {static_cast<const char*>(args.data), args.size}, signature, serialized);
+  const auto made = PJRT_CALL(device->library(), Executable_DeserializeAndLoad, .client = device->client.client.get(),
+                              .serialized_executable = serialized.data(), .serialized_executable_size = serialized.size());
+  executable = new ltc_executable{device, std::move(signature),
+                                  PJRT_OWN(device->library(), LoadedExecutable, executable, made.loaded_executable)};
 }
 
 }  // namespace ltc::pjrt

@@ -13,8 +13,6 @@
 namespace ltc::pjrt {
 namespace {
 
-using plugin::Failure;
-
 // Python packages with a library of PJRT, in the order in which they are looked for.
 struct Package {
   const char *name, *file;
@@ -70,9 +68,9 @@ std::string find_library(const std::string& setting) {
   const std::set<std::string> folders = package_folders();
   for (const Package& package : kPackages) {
     (names += names.empty() ? "" : ", ") += package.name;
+    if (!setting.empty() && setting != package.name) continue;
     for (const std::string& folder : folders) {
-      const bool is_wanted = setting.empty() || setting == package.name;
-      if (is_wanted && std::filesystem::exists(folder + package.file, ignored)) return folder + package.file;
+      if (std::filesystem::exists(folder + package.file, ignored)) return folder + package.file;
     }
   }
   throw Failure(LTC_NOT_FOUND,
@@ -96,8 +94,7 @@ Library::Library(std::string path) : path_(std::move(path)) {
   static std::set<const PJRT_Api*> initialised;
   const std::lock_guard lock(mutex);
   if (!initialised.insert(theirs).second) return;
-  auto args = PJRT_ARGS(Plugin_Initialize);
-  PJRT_CALL(*this, Plugin_Initialize, args);
+  PJRT_CALL(*this, Plugin_Initialize);
 }
 
 std::string Library::version() const {
@@ -105,10 +102,9 @@ std::string Library::version() const {
 }
 
 plugin::Error Library::take(PJRT_Error* error) const noexcept {
-  auto code = PJRT_ARGS(Error_GetCode);
-  auto message = PJRT_ARGS(Error_Message);
-  auto destroy = PJRT_ARGS(Error_Destroy);
-  code.error = message.error = destroy.error = error;
+  auto code = PJRT_STRUCT(Error_GetCode_Args, .error = error);
+  auto message = PJRT_STRUCT(Error_Message_Args, .error = error);
+  auto destroy = PJRT_STRUCT(Error_Destroy_Args, .error = error);
   (void)api_.PJRT_Error_GetCode(&code);
   api_.PJRT_Error_Message(&message);
   plugin::Error taken;

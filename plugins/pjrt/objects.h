@@ -1,15 +1,16 @@
 // The ABI's objects, and the functions behind its slots.
 #pragma once
+#include <deque>
+#include <future>
+#include <mutex>
 #include <vector>
 
 #include "ltc/options.hpp"
 #include "ltc/plugin.hpp"
-#include "pjrt/queue.h"
+#include "pjrt/library.h"
 #include "pjrt/stablehlo/lower.h"
 
 namespace ltc::pjrt {
-
-using plugin::Failure;
 
 // A device of a client, as PJRT describes it.
 struct Facts {
@@ -25,17 +26,33 @@ class Client {
  public:
   // cpu_devices: how many at most, if they are made of the host's processor.
   Client(std::string path, size_t cpu_devices);
-  ~Client();
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
 
   const Library library;
-  PJRT_Client* client = nullptr;
+  std::shared_ptr<PJRT_Client> client;
   std::vector<Facts> devices;
 };
 
+using Verdict = std::function<void()>;
+using Completion = std::shared_future<void>;
+
+// The order of a device's work.
+class Queue : public std::enable_shared_from_this<Queue> {
+ public:
+  // The completion of the work behind an event, which it takes over, and of all before it. The verdict is asked once the work
+  // went well, and may throw.
+  Completion submit(const Library& library, PJRT_Event* event, Verdict verdict = {});
+  void drain() const { last_.valid() ? last_.wait() : void(); }
+
+ private:
+  struct Pending;
+  void finish(Pending& pending);
+
+  std::mutex mutex_;
+  std::deque<std::shared_ptr<Pending>> pending_;
+  Completion last_;
+};
+
 using BufferRef = std::shared_ptr<PJRT_Buffer>;
-using ExecutableRef = std::shared_ptr<PJRT_LoadedExecutable>;
 
 }  // namespace ltc::pjrt
 
@@ -64,6 +81,11 @@ struct ltc_buffer {
   ltc::pjrt::BufferRef data;  // null until something is written
 };
 
+struct ltc_event {
+  ltc_device* device;
+  ltc::pjrt::Completion over;
+};
+
 struct ltc_program {
   ltc_device* device;
   ltc::pjrt::Lowered lowered;
@@ -72,12 +94,7 @@ struct ltc_program {
 struct ltc_executable {
   ltc_device* device;
   ltc::pjrt::Signature signature;
-  ltc::pjrt::ExecutableRef loaded;
-};
-
-struct ltc_event {
-  ltc_device* device;
-  ltc::pjrt::Ticket ticket;
+  std::shared_ptr<PJRT_LoadedExecutable> loaded;
 };
 
 namespace ltc::pjrt {
@@ -85,19 +102,22 @@ namespace ltc::pjrt {
 // ---- buffers.cpp
 // Throws where the dtype, or so much memory, is not there.
 std::unique_ptr<ltc_buffer> make_buffer(ltc_device* device, Type type, BufferRef data = {});
-BufferRef own(const ltc_device& device, PJRT_Buffer* buffer);
-// From dense host memory. `read`, an event, may be null: then the memory is read before this returns.
-BufferRef upload(const ltc_device& device, const Type& type, const void* data, PJRT_Event** read);
+// Contents from dense host memory, and the event of its last read.
+std::pair<BufferRef, PJRT_Event*> upload(const ltc_device& device, const Type& type, const void* data, bool is_read_at_once);
 // To dense host memory of as many bytes.
 PJRT_Event* download(const ltc_buffer& buffer, void* data);
-void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event** done);
+void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event*& done);
 
 // ---- executables.cpp
-ltc_executable* compile(ltc_device* device, const Lowered& lowered);
-std::string save(const ltc_executable& executable);
-ltc_executable* load(ltc_device* device, std::string_view bytes);
+void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& executable);
+void save(const ltc_executable* executable, const ltc_sink& sink);
+void load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable);
+
+// ---- events.cpp
+void event_wait(ltc_event* event, uint64_t timeout_ns, bool& finished);
+void event_good_outputs(ltc_event* event, size_t output_count, uint8_t* good);
 
 // ---- execute.cpp
-void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event** done);
+void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outputs, ltc_event*& done);
 
 }  // namespace ltc::pjrt

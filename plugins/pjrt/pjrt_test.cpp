@@ -14,7 +14,7 @@ template <typename Body>
 std::string failure_of(Body body) {
   try {
     body();
-  } catch (const plugin::Failure& failure) {
+  } catch (const Failure& failure) {
     return failure.what();
   }
   return "no failure";

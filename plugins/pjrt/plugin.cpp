@@ -44,14 +44,11 @@ void describe(ltc_plugin* plugin, ltc_plugin_info& info) {
 
 void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
   const Client& client = client_of(plugin);
-  const std::string count = std::to_string(client.devices.size());
-  if (args.ordinal >= client.devices.size()) {
-    throw Failure(LTC_NOT_FOUND, "no device " + std::to_string(args.ordinal) + ", there are " + count);
-  }
+  plugin::check_ordinal(args, client.devices.size());
   const Facts& facts = client.devices[args.ordinal];
   info.name = borrowed(facts.name);
   info.fingerprint = borrowed(facts.fingerprint);
-  for (ltc_dtype dtype = 1; dtype < 64; ++dtype) info.dtypes |= uint64_t{element(dtype).text != nullptr} << dtype;
+  info.dtypes = plugin::all_dtypes();
   info.memory_bytes = facts.memory_bytes;
   device = new ltc_device{plugin, client, facts};
 }
@@ -66,40 +63,14 @@ void buffer_create(ltc_device* device, const ltc_buffer_args& args, ltc_buffer*&
   buffer = make_buffer(device, {type.dtype, {type.sizes, type.sizes + type.rank}}).release();
 }
 
-void claims(ltc_device*, const ltc_claims_args& args, uint32_t* cluster) { std::ranges::copy(find_claims(*args.graph), cluster); }
+void claims(ltc_device*, const ltc_claims_args& args, uint32_t* cluster) { claim(*args.graph, cluster); }
 
 void lower_graph(ltc_device* device, const ltc_lower_args& args, ltc_program*& program) {
   program = new ltc_program{device, lower(*args.graph)};
 }
 
-void compile_program(ltc_device* device, const ltc_compile_args& args, ltc_executable*& executable) {
-  executable = compile(device, args.program->lowered);
-}
-
-void event_wait(ltc_event* event, uint64_t timeout_ns, bool& finished) {
-  Queue& queue = *event->device->queue;
-  finished = queue.wait(event->ticket.end, timeout_ns);
-  const Outcome error = finished ? queue.outcome(event->ticket) : Outcome();
-  if (error) throw Failure(*error);
-}
-
-void event_good_outputs(ltc_event* event, size_t output_count, uint8_t* good) {
-  const Outcome error = event->device->queue->outcome(event->ticket);
-  if (error) error->tell_good_outputs(output_count, good);
-}
-
-// A sink that wants no more is no error.
 void program_text(const ltc_program* program, const ltc_sink& sink) {
-  sink.write(sink.context, program->lowered.text.data(), program->lowered.text.size());
-}
-
-void executable_save(const ltc_executable* executable, const ltc_sink& sink) {
-  const std::string bytes = save(*executable);
-  sink.write(sink.context, bytes.data(), bytes.size());
-}
-
-void executable_load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable) {
-  executable = load(device, {static_cast<const char*>(args.data), args.size});
+  sink.write(sink.context, program->lowered.text.data(), program->lowered.text.size());  // one that wants no more is no error
 }
 
 // PJRT frees memory and programs behind their last use.
@@ -114,15 +85,15 @@ constexpr ltc_plugin_api kApi = {
     .claims = slot<claims>,
     .lower = slot<lower_graph>,
     .program_destroy = destroy<ltc_program>,
-    .compile = slot<compile_program>,
+    .compile = slot<compile>,
     .executable_destroy = destroy<ltc_executable>,
     .execute = slot<execute>,
     .event_wait = slot<event_wait>,
     .event_destroy = destroy<ltc_event>,
     .plugin_close = destroy<ltc_plugin>,
     .program_text = slot<program_text>,
-    .executable_save = slot<executable_save>,
-    .executable_load = slot<executable_load>,
+    .executable_save = slot<save>,
+    .executable_load = slot<load>,
     .event_good_outputs = slot<event_good_outputs>,
 };
 

@@ -10,7 +10,7 @@ Values full(Call& call) {
 
 Values arange(Call& call) {
   Module& m = call.m;
-  const ltc_dtype wide = element(call.type().dtype).kind == 'f' ? LTC_F64 : LTC_I64;
+  const ltc_dtype wide = is_kind(call.type().dtype, "f") ? LTC_F64 : LTC_I64;
   const Value i = m.iota(wide, call.type().sizes, 0);
   const auto everywhere = [&](const char* name) { return m.broadcast(m.convert(call.number(name), wide), i.type.sizes); };
   const Value start = everywhere("start"), step = call.node.find<double>("step") ? everywhere("step") : m.filled(i.type, 1);
@@ -50,7 +50,7 @@ Values philox(Call& call) {
   for (Value& part : parts) part = m.reshape(part, {blocks, 1});
   const Value all = m.op("concatenate", parts, {dtype, {blocks, per_block}}, axis("dimension", 1));
   const Value bits = m.reshape(m.slice(m.reshape(all, {blocks * per_block}), {0}, {count}, {1}), type.sizes);
-  if (element(type.dtype).kind != 'f') return {m.bitcast(bits, type.dtype)};
+  if (!is_kind(type.dtype, "f")) return {m.bitcast(bits, type.dtype)};
   const Value unit = m.broadcast(m.constant({type.dtype, {}}, is_wide ? "0x3CA0000000000000" : "0x33800000"), type.sizes);
   return {
       m.eval(is_wide ? "multiply(f64(shift_right_logical(x,11)),y)" : "multiply(f32(shift_right_logical(x,8)),y)", {bits, unit})};

@@ -98,8 +98,8 @@ std::span<const Row> elementwise_ops() { return kRows; }
 Value cast(Module& m, const Value& value, ltc_dtype dtype) {
   if (value.type.dtype == dtype) return value;
   if (dtype == LTC_BOOL) return m.eval("NE(x,0)", {value});
-  const bool wraps = element(dtype).kind == 'u' && element(value.type.dtype).kind == 'f';
-  return m.convert(element(dtype).kind == 'h' ? m.convert(value, LTC_F32) : wraps ? m.convert(value, LTC_I64) : value, dtype);
+  const bool wraps = is_kind(dtype, "u") && is_kind(value.type.dtype, "f");
+  return m.convert(is_kind(dtype, "h") ? m.convert(value, LTC_F32) : wraps ? m.convert(value, LTC_I64) : value, dtype);
 }
 
 }  // namespace ltc::pjrt

@@ -6,13 +6,9 @@ namespace {
 
 // Where in the row-major contents of an array of `sizes` an index points: its own coordinates, but along `dim` its value.
 Value positions(Module& m, const Value& index, const Sizes& sizes, int64_t dim) {
-  Value sum = m.filled(index.type, 0);
-  int64_t stride = 1;
-  for (int64_t i = static_cast<int64_t>(sizes.size()) - 1; i >= 0; stride *= sizes[static_cast<size_t>(i--)]) {
-    const Value along = i == dim ? index : m.iota(LTC_I64, index.type.sizes, i);
-    sum = m.eval("add(x,multiply(y," + std::to_string(stride) + "))", {sum, along});
-  }
-  return sum;
+  Sizes strides(sizes.size(), 1);
+  for (size_t i = sizes.size(); i-- > 1;) strides[i - 1] = strides[i] * sizes[i];
+  return positions(m, index.type.sizes, strides, 0, dim, &index);
 }
 
 Value size_along(Call& call) {
@@ -48,6 +44,16 @@ constexpr Row kRows[] = {
 }  // namespace
 
 std::span<const Row> index_ops() { return kRows; }
+
+Value positions(Module& m, const Sizes& sizes, const Sizes& strides, int64_t offset, int64_t dim, const Value* along_dim) {
+  Value sum = m.filled({LTC_I64, sizes}, offset);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const auto at = static_cast<int64_t>(i);
+    const Value along = along_dim && at == dim ? *along_dim : m.iota(LTC_I64, sizes, at);
+    sum = m.eval("add(x,multiply(y," + std::to_string(strides.at(i)) + "))", {sum, along});
+  }
+  return sum;
+}
 
 Value take(Module& m, const Value& from, const Value& positions) {
   return m.op("gather", {m.reshape(from, {from.type.count()}), positions}, {from.type.dtype, positions.type.sizes},

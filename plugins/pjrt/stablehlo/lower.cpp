@@ -42,55 +42,6 @@ namespace {
 
 // ---- claims
 
-// Matches a node's operands and results with the letters of a row.
-class Matcher {
- public:
-  Matcher(const plugin::Node& node, const Row& row) : node_(node), row_(row) {}
-
-  bool fits() {
-    const ltc_node& node = node_.abi;
-    size_t next = 0;
-    std::string_view letters = row_.types;
-    for (; letters[0] != ':'; letters.remove_prefix(1)) {
-      const bool is_given = next < node.input_count;
-      const uint32_t value = is_given ? node.inputs[next] : LTC_NONE;
-      if (letters[0] == 's') {
-        next += value != LTC_NONE && node_.graph.is_scalar(value);
-      } else if (letters[0] == '+') {
-        for (; next < node.input_count; ++next) {
-          if (!fits('T', node.inputs[next])) return false;
-        }
-      } else if (!is_given || !fits(letters[0], node.inputs[next++])) {
-        return false;
-      }
-    }
-    if (next != node.input_count || letters.size() - 1 != node.output_count) return false;
-    for (size_t i = 0; i < node.output_count; ++i) {
-      if (node.outputs[i] != LTC_NONE && !fits(letters[i + 1], node.outputs[i])) return false;
-    }
-    return true;
-  }
-
- private:
-  bool fits(char letter, uint32_t value) {
-    if (letter == '-') return value == LTC_NONE;
-    if (value == LTC_NONE || (node_.graph.is_scalar(value) && letter != 'N')) return false;
-    const ltc_dtype dtype = node_.graph.type(value).dtype;
-    for (const auto& [name, one] : {std::pair{'b', LTC_BOOL}, {'i', LTC_I64}, {'c', LTC_C64}}) {
-      if (letter == name) return dtype == one;
-    }
-    if (letter == 'T' && shared_ == 0) shared_ = dtype;
-    const char kind = element(dtype).kind;
-    const bool is_integer = (kind == 'u' && dtype == LTC_U8) || kind == 'w';
-    const auto has = [&](char one) { return row_.dtypes.find(one) != row_.dtypes.npos; };
-    return (has(kind) || (is_integer && has('i'))) && (letter != 'T' || dtype == shared_);
-  }
-
-  const plugin::Node& node_;
-  const Row& row_;
-  ltc_dtype shared_ = 0;
-};
-
 // Conditions that letters do not state: add without a factor; what is joined has the rank of the result, as an empty vector may
 // not have.
 bool is_canonical(const plugin::Node& node) {
@@ -104,7 +55,8 @@ const Row* find_row(const plugin::Node& node) {
   if (!node.graph.knows_flags() || !ltc_node_matches(&node.abi, ltc_op_operands(node.abi.op))) return nullptr;
   for (const auto table : {elementwise_ops(), movement_ops(), reduction_ops(), index_ops(), product_ops(), creation_ops()}) {
     for (const Row& row : table) {
-      if (row.name == node.name() && Matcher(node, row).fits() && is_canonical(node)) return &row;
+      const auto computes = [&](ltc_dtype dtype) { return is_kind(dtype, row.dtypes); };
+      if (row.name == node.name() && plugin::matches_types(node, row.types, computes) && is_canonical(node)) return &row;
     }
   }
   return nullptr;
@@ -115,24 +67,21 @@ const Row* find_row(const plugin::Node& node) {
 // Elements of a value. XLA of 2026 ends the process while it compiles larger ones, which no device holds.
 constexpr int64_t kLargest = int64_t{1} << 40;
 
-Type type_of(const ltc_graph& graph, uint32_t value) {
-  const ltc_type& type = *graph.types[value];
-  return {type.dtype, {type.sizes, type.sizes + type.rank}};
-}
+Type type_of(const ltc_type& type) { return {type.dtype, {type.sizes, type.sizes + type.rank}}; }
 
 class Lowering {
  public:
-  explicit Lowering(const ltc_graph& graph) : graph_(graph), reader_(graph), values_(graph.value_count) {}
+  explicit Lowering(const ltc_graph& graph) : graph_(graph), values_(graph.value_count) {}
 
   Lowered run() {
     const std::string params = read_params();
-    for (size_t i = 0; i < graph_.node_count; ++i) lower_node(i);
+    for (size_t i = 0; i < graph_.size(); ++i) lower_node(graph_.node(i));
     Values results;
-    for (size_t i = 0; i < graph_.output_count; ++i) results.push_back(values_[graph_.outputs[i]]);
+    for (const uint32_t output : graph_.outputs()) results.push_back(values_[output]);
     for (const Value& value : results) signature_.outputs.push_back(value.type);
-    std::vector<bool> may_fail(graph_.node_count);
+    std::vector<bool> may_fail(graph_.size());
     for (const IndexCheck& check : signature_.checks) may_fail[check.node] = true;
-    signature_.good_outputs = plugin::unaffected_outputs(reader_, may_fail);
+    signature_.good_outputs = plugin::unaffected_outputs(graph_, may_fail);
     if (!signature_.checks.empty()) results.push_back(verdict_);
     return {"module @ltc {\n  func.func public @main(" + params + ") -> (" + types(results) + ") {\n" + m_.text() +
                 "    \"func.return\"(" + names(results) + ") : (" + types(results) + ") -> ()\n  }\n}\n",
@@ -144,58 +93,54 @@ class Lowering {
   std::string read_params() {
     std::string text;
     std::vector<uint32_t> scalars;
-    if (!reader_.knows_flags()) throw plugin::Failure(LTC_UNSUPPORTED, "a param has unknown flags");
-    for (size_t i = 0; i < graph_.param_count; ++i) {
-      const ltc_param& param = *graph_.params[i];
-      if (reader_.is_scalar(param.value)) {
-        scalars.push_back(param.value);
+    if (!graph_.knows_flags()) throw plugin::Failure(LTC_UNSUPPORTED, "a param has unknown flags");
+    for (const ltc_param* param : graph_.params()) {
+      if (graph_.is_scalar(param->value)) {
+        scalars.push_back(param->value);
         continue;
       }
-      const Type type = type_of(graph_, param.value);
-      const bool can_become = param.alias_output != LTC_NONE && type_of(graph_, graph_.outputs[param.alias_output]) == type;
-      values_[param.value] = {"%arg" + std::to_string(signature_.inputs.size()), type};
-      text += (text.empty() ? "" : ", ") + values_[param.value].name + ": " + type.text();
-      if (can_become) text += " {tf.aliasing_output = " + std::to_string(param.alias_output) + " : i32}";
+      const Type type = type_of(graph_.type(param->value));
+      const uint32_t alias = param->alias_output;
+      const bool can_become = alias != LTC_NONE && type_of(graph_.type(graph_.outputs()[alias])) == type;
+      values_[param->value] = {"%arg" + std::to_string(signature_.inputs.size()), type};
+      text += (text.empty() ? "" : ", ") + values_[param->value].name + ": " + type.text();
+      if (can_become) text += " {tf.aliasing_output = " + std::to_string(alias) + " : i32}";
       signature_.inputs.push_back(type);
-      signature_.becomes.push_back(can_become ? param.alias_output : LTC_NONE);
+      signature_.becomes.push_back(can_become ? alias : LTC_NONE);
     }
     signature_.scalar_count = static_cast<uint32_t>(scalars.size());
     if (scalars.empty()) return text;
     const Value all{"%scalars", {LTC_I64, {static_cast<int64_t>(scalars.size())}}};
     for (int64_t i = 0; i < all.type.sizes[0]; ++i) {
       const Value bits = m_.reshape(m_.slice(all, {i}, {i + 1}, {1}), {});
-      const ltc_dtype dtype = graph_.types[scalars[static_cast<size_t>(i)]]->dtype;
-      values_[scalars[static_cast<size_t>(i)]] = dtype == LTC_F64    ? m_.bitcast(bits, LTC_F64)
-                                                 : dtype == LTC_BOOL ? cast(m_, bits, LTC_BOOL)
-                                                                     : bits;
+      const uint32_t scalar = scalars[static_cast<size_t>(i)];
+      const ltc_dtype dtype = graph_.type(scalar).dtype;
+      values_[scalar] = dtype == LTC_F64 ? m_.bitcast(bits, LTC_F64) : dtype == LTC_BOOL ? cast(m_, bits, LTC_BOOL) : bits;
     }
     return text + (text.empty() ? "" : ", ") + all.name + ": " + all.type.text();
   }
 
-  void lower_node(size_t i) {
-    const plugin::Node reader = reader_.node(i);
-    const ltc_node& node = reader.abi;
-    const Row* row = find_row(reader);
-    if (!row) throw reader.failure("is not in the table of ops in this form");
-    m_.set_node(i);
-    Call call{m_, reader, row->formula, {}, {}, {}};
+  void lower_node(const plugin::Node& node) {
+    const Row* row = find_row(node);
+    if (!row) throw node.failure("is not in the table of ops in this form");
+    m_.set_node(node.index);
+    Call call{m_, node, row->formula, {}, {}, {}};
     const bool takes_numbers = row->types.find('s') != row->types.npos;
-    for (size_t k = 0; k < node.input_count; ++k) {
-      if (node.inputs[k] == LTC_NONE) continue;
-      (takes_numbers && reader_.is_scalar(node.inputs[k]) ? call.numbers : call.inputs).push_back(values_[node.inputs[k]]);
+    for (const uint32_t input : node.inputs()) {
+      if (input == LTC_NONE) continue;
+      (takes_numbers && graph_.is_scalar(input) ? call.numbers : call.inputs).push_back(values_[input]);
     }
     bool is_empty = true;
-    for (size_t k = 0; k < node.output_count; ++k) {
-      call.outputs.push_back(node.outputs[k] == LTC_NONE ? Type{} : type_of(graph_, node.outputs[k]));
-      if (call.outputs[k].count() > kLargest) {
-        throw reader.failure("makes too large a value, " + call.outputs[k].text(), LTC_RESOURCE_EXHAUSTED);
-      }
-      is_empty &= node.outputs[k] == LTC_NONE || call.outputs[k].count() == 0;
+    for (const uint32_t output : node.outputs()) {
+      const Type& type = call.outputs.emplace_back(output == LTC_NONE ? Type{} : type_of(graph_.type(output)));
+      if (type.count() > kLargest) throw node.failure("makes too large a value, " + type.text(), LTC_RESOURCE_EXHAUSTED);
+      is_empty &= output == LTC_NONE || type.count() == 0;
     }
-    if (row->types.find('i') == 1) check_index(call, static_cast<uint32_t>(i));
+    if (row->types.find('i') == 1) check_index(call);
     const Values results = is_empty ? Values() : row->emit ? row->emit(call) : of_elements(call);
-    for (size_t k = 0; k < node.output_count; ++k) {
-      if (node.outputs[k] != LTC_NONE) values_[node.outputs[k]] = is_empty ? m_.filled(call.outputs[k], 0) : results.at(k);
+    for (size_t k = 0; k < call.outputs.size(); ++k) {
+      const uint32_t output = node.outputs()[k];
+      if (output != LTC_NONE) values_[output] = is_empty ? m_.filled(call.outputs[k], 0) : results.at(k);
     }
   }
 
@@ -206,7 +151,7 @@ class Lowering {
   }
 
   // The largest and the least index tell whether all are good. The verdict is that of the first check that fails.
-  void check_index(const Call& call, uint32_t node) {
+  void check_index(const Call& call) {
     const Type& type = call.in(0).type;
     const Value& index = call.in(1);
     if (index.type.count() == 0) return;
@@ -226,11 +171,10 @@ class Lowering {
       const Value has_failed = m_.broadcast(m_.eval("GE(x,0)", {m_.slice(verdict_, {0}, {1}, {1})}), {2});
       verdict_ = m_.eval("select(x,y,z)", {has_failed, verdict_, own});
     }
-    signature_.checks.push_back({node, dim, size});
+    signature_.checks.push_back({call.node.index, dim, size});
   }
 
-  const ltc_graph& graph_;
-  const plugin::Graph reader_;
+  const plugin::Graph graph_;
   std::vector<Value> values_;  // by value id
   Module m_;
   Signature signature_;
@@ -239,11 +183,9 @@ class Lowering {
 
 }  // namespace
 
-std::vector<bool> find_claims(const ltc_graph& graph) {
+void claim(const ltc_graph& graph, uint32_t* cluster) {
   const plugin::Graph reader(graph);
-  std::vector<bool> claims(graph.node_count);
-  for (size_t i = 0; i < graph.node_count; ++i) claims[i] = find_row(reader.node(i));
-  return claims;
+  for (size_t i = 0; i < reader.size(); ++i) cluster[i] = find_row(reader.node(i)) ? 1 : 0;
 }
 
 Lowered lower(const ltc_graph& graph) { return Lowering(graph).run(); }

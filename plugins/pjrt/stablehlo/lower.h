@@ -25,8 +25,8 @@ struct Lowered {
   Signature signature;
 };
 
-// By node: whether it can be lowered.
-std::vector<bool> find_claims(const ltc_graph& graph);
+// By node: 1 where it can be lowered, else 0.
+void claim(const ltc_graph& graph, uint32_t* cluster);
 
 // Throws plugin::Failure, with the node where one cannot be lowered.
 Lowered lower(const ltc_graph& graph);

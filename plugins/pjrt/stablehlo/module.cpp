@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <optional>
 
 namespace ltc::pjrt {
@@ -11,39 +12,37 @@ namespace {
 #define TYPE(name) PJRT_Buffer_Type_##name
 constexpr Element kElements[] = {
     {},
-    {"i1", 8, 'b', TYPE(PRED)},
-    {"ui8", 8, 'u', TYPE(U8)},
-    {"i8", 8, 'i', TYPE(S8)},
-    {"i16", 16, 'i', TYPE(S16)},
-    {"i32", 32, 'w', TYPE(S32)},
-    {"i64", 64, 'w', TYPE(S64)},
-    {"f16", 16, 'h', TYPE(F16)},
-    {"bf16", 16, 'h', TYPE(BF16)},
-    {"f32", 32, 'f', TYPE(F32)},
-    {"f64", 64, 'f', TYPE(F64)},
-    {"complex<f32>", 64, 'c', TYPE(C64)},
-    {"complex<f64>", 128, 'z', TYPE(C128)},
-    {"ui16", 16, 'u', TYPE(U16)},
-    {"ui32", 32, 'u', TYPE(U32)},
-    {"ui64", 64, 'u', TYPE(U64)},
-    {"ui32", 32, '-', TYPE(U32)},
-    {"f8E4M3FN", 8, 'q', TYPE(F8E4M3FN)},
-    {"f8E5M2", 8, 'q', TYPE(F8E5M2)},
-    {"f8E4M3FNUZ", 8, 'q', TYPE(F8E4M3FNUZ)},
-    {"f8E5M2FNUZ", 8, 'q', TYPE(F8E5M2FNUZ)},
-    {"f8E8M0FNU", 8, 'q', TYPE(F8E8M0FNU)},
-    {"ui8", 8, '-', TYPE(U8)},
-    {"ui8", 8, '-', TYPE(U8)},
-    {"ui8", 8, '-', TYPE(U8)},
+    {"i1", 8, "b", TYPE(PRED)},
+    {"ui8", 8, "ui", TYPE(U8)},
+    {"i8", 8, "i", TYPE(S8)},
+    {"i16", 16, "i", TYPE(S16)},
+    {"i32", 32, "iw", TYPE(S32)},
+    {"i64", 64, "iw", TYPE(S64)},
+    {"f16", 16, "h", TYPE(F16)},
+    {"bf16", 16, "h", TYPE(BF16)},
+    {"f32", 32, "f", TYPE(F32)},
+    {"f64", 64, "f", TYPE(F64)},
+    {"complex<f32>", 64, "c", TYPE(C64)},
+    {"complex<f64>", 128, "z", TYPE(C128)},
+    {"ui16", 16, "u", TYPE(U16)},
+    {"ui32", 32, "u", TYPE(U32)},
+    {"ui64", 64, "u", TYPE(U64)},
+    {"ui32", 32, "", TYPE(U32)},
+    {"f8E4M3FN", 8, "q", TYPE(F8E4M3FN)},
+    {"f8E5M2", 8, "q", TYPE(F8E5M2)},
+    {"f8E4M3FNUZ", 8, "q", TYPE(F8E4M3FNUZ)},
+    {"f8E5M2FNUZ", 8, "q", TYPE(F8E5M2FNUZ)},
+    {"f8E8M0FNU", 8, "q", TYPE(F8E8M0FNU)},
+    {"ui8", 8, "", TYPE(U8)},
+    {"ui8", 8, "", TYPE(U8)},
+    {"ui8", 8, "", TYPE(U8)},
 };
 #undef TYPE
-
-bool is_kind(ltc_dtype dtype, std::string_view kinds) { return kinds.find(element(dtype).kind) != kinds.npos; }
 
 template <typename Items, typename Text>
 std::string joined(const Items& items, Text text) {
   std::string all;
-  for (const auto& item : items) (all += all.empty() ? "" : ", ") += text(item);
+  for (const auto& item : items) (all += all.empty() ? "" : ", ") += std::invoke(text, item);
   return all;
 }
 
@@ -65,9 +64,7 @@ std::string Type::text() const {
   return (text += name ? name : "?") += '>';
 }
 
-std::string names(const Values& values) {
-  return joined(values, [](const Value& value) { return value.name; });
-}
+std::string names(const Values& values) { return joined(values, &Value::name); }
 std::string types(const Values& values) {
   return joined(values, [](const Value& value) { return value.type.text(); });
 }

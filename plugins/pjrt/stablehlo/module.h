@@ -12,15 +12,17 @@ namespace ltc::pjrt {
 
 using Sizes = std::vector<int64_t>;
 
-// An element type. kind: b BOOL, u unsigned, i signed, w signed of 32 and 64 bits, f F32 and F64, h F16 and BF16, q 8-bit
-// floats, c C64, z C128, - what is only held.
+// An element type. kinds: b BOOL, i integers but the wide unsigned ones, u unsigned ones, w I32 and I64, f F32 and F64, h F16 and
+// BF16, q 8-bit floats, c C64, z C128.
 struct Element {
   const char* text = nullptr;  // in StableHLO; null where it has none
   int bits = 0;
-  char kind = '-';
+  std::string_view kinds = {};
   PJRT_Buffer_Type buffer = PJRT_Buffer_Type_INVALID;
 };
 const Element& element(ltc_dtype dtype);
+// Whether it is of one of the kinds.
+inline bool is_kind(ltc_dtype dtype, std::string_view kinds) { return element(dtype).kinds.find_first_of(kinds) != kinds.npos; }
 
 // The type of a dense array.
 struct Type {

@@ -34,15 +34,9 @@ Values pad(Call& call) {
   return {call.m.pad(call.in(0), cast(call.m, call.number("value"), call.type().dtype), low, high)};
 }
 
-// Where each element of an array of these sizes lies.
+// Where each element of an array of these sizes lies, by the node's strides.
 Value positions(Call& call, const Sizes& sizes) {
-  const Sizes strides = call.integers("stride");
-  Value sum = call.m.filled({LTC_I64, sizes}, call.node.get<int64_t>("storage_offset", 0));
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const Value along = call.m.iota(LTC_I64, sizes, static_cast<int64_t>(i));
-    sum = call.m.eval("add(x,multiply(y," + std::to_string(strides.at(i)) + "))", {sum, along});
-  }
-  return sum;
+  return positions(call.m, sizes, call.integers("stride"), call.node.get<int64_t>("storage_offset", 0));
 }
 
 Values as_strided(Call& call) { return {take(call.m, call.in(0), positions(call, call.type().sizes))}; }

@@ -26,10 +26,8 @@ struct Call {
 
 using Emit = Values (*)(Call&);
 
-// types   operands, a colon, results. T: all of one dtype. N: a T that may be a scalar param. i: I64. b: BOOL. c: C64. A: any of
-// `dtypes`.
-//         s: a scalar param, where the number is no attribute. -: absent. +: any number of Ts.
-// dtypes  of T, N and A, by the kinds of Element. f: F32 and F64 only. i stands for w and 8-bit u, too.
+// types   operands, a colon, results, as plugin::matches_types reads them.
+// dtypes  the op's, by the kinds of Element.
 // formula of the elements, if there is no emitter; else what is left to tell emitters that rows share.
 // The first row that fits counts where two have one name.
 struct Row {
@@ -46,6 +44,10 @@ std::span<const Row> creation_ops();
 
 // The op set's conversion to any of its dtypes.
 Value cast(Module& m, const Value& value, ltc_dtype dtype);
+// By element of an array of `sizes`: the sum of offset and coordinates times strides. Along `dim` the given value counts instead
+// of the coordinate.
+Value positions(Module& m, const Sizes& sizes, const Sizes& strides, int64_t offset, int64_t dim = 0,
+                const Value* along_dim = nullptr);
 // Elements of the row-major contents at positions, which lie inside.
 Value take(Module& m, const Value& from, const Value& positions);
 // The contents, one-dimensional, with elements written at positions, of which those outside are skipped. The formula joins what
