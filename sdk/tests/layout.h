@@ -1,4 +1,4 @@
-/* Asserts, at compile time and in C99 as in C++, that the header still has the layout of each released version. */
+/* Asserts, at compile time and in C99 as in C++, that the headers have the layout and values of each released version. */
 #ifndef LTC_LAYOUT_H
 #define LTC_LAYOUT_H
 
@@ -29,10 +29,13 @@ LTC_CHECK(computing_group, LTC_SLOT(claims) == 6 && LTC_SLOT(execute) == 11);
 LTC_CHECK(asynchronous_group, LTC_SLOT(event_wait) == 12 && LTC_SLOT(event_destroy) == 13);
 LTC_CHECK(first_optional, LTC_SLOT(plugin_close) == 14);
 
-LTC_CHECK(codes, LTC_INVALID_ARGUMENT == 1 && LTC_INTERNAL == 9 && LTC_OUT_OF_RANGE == 10);
-LTC_CHECK(dtypes, LTC_BOOL == 1 && LTC_C32 == 16 && LTC_U4_X2 == 24);
-LTC_CHECK(attr_kinds, LTC_ATTR_NONE == 1 && LTC_ATTR_STRINGS == 9);
-LTC_CHECK(extensions, LTC_EXTENSION_PRECISION == 1 && LTC_EXTENSION_SYMBOLIC == 2);
+#define VALUE(name, value) LTC_CHECK(value_of_##name, name == (value));
+#define SLOT(table, name, returns, parameters)
+#define TYPE(type, field, field_type)
+#include "signatures_1_0.inc"
+#undef VALUE
+#undef SLOT
+#undef TYPE
 LTC_CHECK(version, LTC_ABI_MAJOR == 1 && LTC_ABI_MINOR == 0);
 
 #endif

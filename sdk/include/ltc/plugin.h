@@ -524,8 +524,7 @@ typedef struct ltc_plugin_api {
   /* Opens a device and its queue. Opening an ordinal twice gives two independent queues, or RESOURCE_EXHAUSTED.
    * info    out: what the device is.
    * device  out: the caller's, until device_close.
-   * Codes: NOT_FOUND no such ordinal; RESOURCE_EXHAUSTED, also: it is open already, and can be open
-   * only once; DEVICE_LOST. */
+   * Codes: NOT_FOUND no such ordinal; RESOURCE_EXHAUSTED, also: it is open already, and can be open only once; DEVICE_LOST. */
   ltc_status*(LTC_CALL* device_open)(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device);
 
   /* Ends a device: waits until its queue is empty, joins its threads, frees it. Every object that came from it is destroyed
@@ -545,8 +544,8 @@ typedef struct ltc_plugin_api {
 
   /* Submits a copy between host memory and a buffer, or between two buffers.
    * args  host memory stays valid until the event is over. `source` may be of another device of this instance where both devices
-   *       have LTC_DEVICE_PEER_COPY: the host has waited for what was to write it, and neither destroys, donates nor overwrites
-   * it until the event is over; the copy is ordered in the queue of `buffer` alone, and submits to the source's device may run
+   *       have LTC_DEVICE_PEER_COPY: the host has waited for what was to write it, and neither destroys, donates nor writes it
+   *       until the event is over. The copy is ordered in the queue of `buffer` alone. Submits to the source's device may run
    *       meanwhile.
    * done  out, preset to NULL: left alone when the copy is complete on return; else the caller's event. A plugin without event
    *       slots completes the copy, and all work submitted before it, before it returns.
@@ -594,8 +593,8 @@ typedef struct ltc_plugin_api {
    * status: the host then repeats the step op by op, and only what depends on the op that failed is lost. So wait for what may
    * fail before donated memory is overwritten. A plugin that runs synchronously may give an event that is complete.
    * Codes: INVALID_ARGUMENT a count or type differs from the graph's; RESOURCE_EXHAUSTED no memory for an output; OUT_OF_RANGE an
-   * index out of range, here or from the event, if the plugin looks: else the result is unspecified. May block
-   * for room in the queue. */
+   * index out of range, here or from the event, if the plugin looks: else the result is unspecified. May block for room in the
+   * queue. */
   ltc_status*(LTC_CALL* execute)(ltc_device* device, const ltc_execute_args* args, ltc_buffer** outputs, ltc_event** done);
 
   /* -- asynchronous: both, or neither and every event stays NULL -- */
