@@ -14,6 +14,7 @@ sys.path.insert(0, str(ROOT / "sdk/manifest"))
 import generate  # noqa: E402
 import header  # noqa: E402
 import manifest  # noqa: E402
+import minors  # noqa: E402
 
 ABI = manifest.read()
 TEXTS = header.read(ABI)
@@ -90,3 +91,32 @@ def test_the_compiler_finds_another_type_place_or_value(tmp_path, old, new):
     (include / "ltc/plugin.h").write_text(text.replace(old, new))
     command = ["c++", "-std=c++11", "-fsyntax-only", f"-I{include}", str(ROOT / "sdk/tests/layout_test.cpp")]
     assert (subprocess.run(command, capture_output=True).returncode == 0) == (old == new)
+
+
+def compiles(release):
+    """Whether the headers of a rehearsed version have the layout of it and of those before."""
+    command = ["cc", "-std=c99", "-fsyntax-only", f"-I{release}", "-x", "c", str(release / "layout.h")]
+    return subprocess.run(command, capture_output=True).returncode == 0
+
+
+@pytest.mark.parametrize("old, new", [
+    ("", ""),
+    ("  size_t output_count;       /* of the graph */\n", "  size_t output_count;       /* of the graph */\n  size_t early;\n"),
+    ("  size_t wait_count; ", "  uint64_t more;\n  size_t wait_count; "),
+    ("  LTC_DEVICE_WAITS = 4u", "  LTC_DEVICE_WAITS = 8u"),
+    ("  uint64_t run_id; ", "  uint32_t run_id; "),
+])
+def test_a_minor_version_only_appends(tmp_path, old, new):
+    """The first case is the rehearsed version as it is; each other one breaks plugins of an older one."""
+    minors.write(tmp_path)
+    path = tmp_path / "1.2/ltc/plugin.h"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+    assert compiles(tmp_path / "1.2") == (old == new)
+
+
+def test_a_minor_version_leaves_frozen_structs_alone():
+    minor = {"abi": "1.1", "struct": [{"name": "ltc_string", "text": "  size_t more;", "fields": [{"name": "more", "type": "size_t"}]}]}
+    with pytest.raises(manifest.Error, match="ltc_string is frozen"):
+        minors.extended(ABI, TEXTS["ltc/plugin.h"], minor)
