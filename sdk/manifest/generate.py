@@ -5,6 +5,7 @@ reference page.
 usage: generate.py [--check]     --check writes nothing and fails where a file is out of date
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -51,17 +52,20 @@ def layout(abi, release):
 
 
 def signatures(abi, release):
-    """SLOT, TYPE and VALUE lines for sdk/tests/layout.h and layout_test.cpp."""
+    """SLOT, TYPE, ALIAS and VALUE lines for sdk/tests/layout.h and layout_test.cpp."""
     now = manifest.version(release)
     lines = [f"/* Types of slots and fields, and values of enumerators, of ABI {release}. {WRITTEN}",
-             " * SLOT(table, slot, returns, parameters)   TYPE(struct, field, type)   VALUE(name, value) */"]
+             " * SLOT(table, slot, returns, parameters)   TYPE(struct, field, type)   ALIAS(typedef, type)   VALUE(name, value) */"]
     for function in abi["function"]:
         if function["table"] != "export" and manifest.version(function["since"]) <= now:
             types = ", ".join(param["type"] for param in function["params"])
             lines.append(f"SLOT({function['table']}, {function['name']}, {function['returns']['type']}, ({types}))")
     for struct in abi["struct"] + abi["union"]:
-        lines += [f"TYPE({struct['name']}, {field['name']}, {field['type']})" for field in manifest.fields_of(struct, release)
-                  if field["type"] not in ("function", "union")]
+        fields = manifest.fields_of(struct, release)
+        members = [(f"{field['name']}.{member['name']}", member["type"]) for field in fields for member in field.get("members", [])]
+        types = [(field["name"], field["type"]) for field in fields if field["type"] not in ("function", "union")]
+        lines += [f"TYPE({struct['name']}, {name}, {type_name})" for name, type_name in types + members]
+    lines += [f"ALIAS({enum['name']}, uint32_t)" for enum in abi["enum"] if re.fullmatch(r"ltc_\w+", enum["name"])]
     lines += [f"VALUE({value['name']}, {value['value']})" for enum in abi["enum"] for value in enum["values"]
               if manifest.version(value.get("since", enum["since"])) <= now]
     lines += [f"VALUE({entry['name']}, {entry['kind']})" for entry in abi["extension"]]

@@ -51,7 +51,7 @@ def empty_cells(abi):
             yield from compare(place, entry, cells | optional)
             for field in entry.get("fields", []):
                 pointer = is_pointer(field.get("type", "")) or field.get("type") in ("function", "union")
-                since = {"since"} & field.keys()
+                since = ({"since"} & field.keys()) | ({"members"} if field.get("type") == "union" else set())
                 yield from compare(f"{place}.{field.get('name')}", field, {"name", "type"} | ({"null"} if pointer else set()) | since)
             for param in entry.get("params", []):
                 pointer = {"pass", "null", "owner", "lives"} if is_pointer(param.get("type", "")) else set()

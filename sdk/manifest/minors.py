@@ -31,6 +31,7 @@ CHECKS = """/* Written by sdk/manifest/minors.py: the headers of ABI {release} h
 #define VALUE(name, value) LTC_CHECK(name == (value));
 #define SLOT(table, name, returns, parameters)
 #define TYPE(type, field, field_type)
+#define ALIAS(name, type)
 {older}
 #undef LAST
 #define LAST(type, field, size_to, size) \\

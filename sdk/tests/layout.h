@@ -32,10 +32,12 @@ LTC_CHECK(first_optional, LTC_SLOT(plugin_close) == 14);
 #define VALUE(name, value) LTC_CHECK(value_of_##name, name == (value));
 #define SLOT(table, name, returns, parameters)
 #define TYPE(type, field, field_type)
+#define ALIAS(name, type)
 #include "signatures_1_0.inc"
 #undef VALUE
 #undef SLOT
 #undef TYPE
+#undef ALIAS
 LTC_CHECK(version, LTC_ABI_MAJOR == 1 && LTC_ABI_MINOR == 0);
 
 #endif
