@@ -98,9 +98,13 @@ void PluginDevice::open() {
   ltc_device* device = nullptr;
   plugin_->ask("device_open", [&] { return api().device_open(plugin_->instance_, &args, &info, &device); });
   if (!device) throw BrokenContract(name(), "device_open succeeded and gave no device");
-  constexpr uint64_t kKnown = (uint64_t{1} << kDTypeCount) - 2;  // ids begin with 1
-  if (!(info.dtypes & kKnown)) {
+  constexpr uint64_t kDTypes = (uint64_t{1} << kDTypeCount) - 2;  // ids begin with 1
+  constexpr uint64_t kFlags = LTC_DEVICE_PEER_COPY | LTC_DEVICE_QUICK_COMPILE;
+  if (!(info.dtypes & kDTypes) || info.flags & ~kFlags) {
     plugin_->tell("device_close", [&] { api().device_close(device); });
+    if (info.flags & ~kFlags)
+      throw PluginError(Code::kUnsupported, name(), "device_open",
+                        cat("ltc_device_info::flags is ", info.flags, "; this host knows ", kFlags));
     throw BrokenContract(name(),
                          cat("device_open says that buffers may have no dtype: ltc_device_info::dtypes is ", info.dtypes));
   }

@@ -21,6 +21,7 @@ struct Rig {
   std::unique_ptr<PluginDevice> device;
 
   explicit Rig(const std::string& plugin) : device(testing::load_plugin(plugin)->open_device(0)) {}
+  explicit Rig(std::unique_ptr<PluginDevice> opened) : device(std::move(opened)) {}
 
   void finish(ltc_event* event) {
     struct Owned {

@@ -63,6 +63,7 @@ struct Watch {
   std::vector<uint8_t> good;        // outputs of a run whose event on_wait fails
   bool compiles_quickly = false;    // as the device says when it is opened
   bool one_call_at_a_time = false;  // as the plugin says when it is entered
+  bool completes_runs = false;      // execute of the asynchronous plugin waits and gives no event
   std::function<void()> after_execute;
   std::function<const char*(ltc_event* event, uint64_t timeout_ns)> on_wait;  // of the asynchronous plugin, in any thread
 
@@ -98,6 +99,11 @@ struct WatchedPlugin {
     }
     if (ltc_status* refused = refusal(g_watch->on_execute)) return refused;
     ltc_status* status = inner.execute(device, args, outputs, done);
+    if (g_watch->completes_runs && *done) {
+      bool finished = false;
+      EXPECT_EQ(inner.event_wait(*done, LTC_FOREVER, &finished), nullptr);
+      inner.event_destroy(std::exchange(*done, nullptr));
+    }
     if (g_watch->after_execute) {
       try {
         g_watch->after_execute();
