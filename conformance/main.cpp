@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iostream>
 #include <string>
 #include <unordered_map>
@@ -65,17 +66,23 @@ int run(Options options) {
   if (names.empty()) fail(Code::kInvalidArgument, "no check has a name like that; --list prints them");
   ExpectedList expected;
   if (!options.expected.empty()) expected = ExpectedList::read(options.expected, all_checks());
-  Results results;
+  // A run that does not end must not leave an older one's reports.
+  for (const std::string& path : {options.json, options.junit}) {
+    if (!path.empty() && !std::ofstream(path)) fail(Code::kNotFound, path, ": cannot be written");
+  }
+  Run done{{}, options.tiers, options.filters, {}, {}};
+  for (const std::string& name : all_checks()) ++done.checks[tier_of(name)];
+  Results& results = done.results;
   run_checks(options, names, [&](Result result) {
     expected.judge(result);
     print_result(std::cout, result, options.verbose);
     keep(results, std::move(result));
   });
   sort_like(names, results);
-  const Subject subject = subject_of(options, results);
-  print_summary(std::cout, subject, results);
-  if (!options.json.empty()) write_json(options.json, subject, results);
-  if (!options.junit.empty()) write_junit(options.junit, subject, results);
+  done.subject = subject_of(options, results);
+  print_summary(std::cout, done);
+  if (!options.json.empty()) write_json(options.json, done);
+  if (!options.junit.empty()) write_junit(options.junit, done);
   return all_well(results) ? 0 : 1;
 }
 

@@ -7,6 +7,7 @@
 #include <functional>
 #include <iomanip>
 
+#include "conformance/facts.h"
 #include "core/base/error.h"
 #include "core/base/utf8.h"
 #include "ltc/plugin.h"
@@ -58,6 +59,26 @@ std::string xml(const std::string& text) {
 
 std::string why(const Result& r) { return r.reason.empty() ? r.message : cat(r.reason, "\n", r.message); }
 
+std::string abi() { return cat(LTC_ABI_MAJOR, ".", LTC_ABI_MINOR); }
+
+std::string list(const std::vector<std::string>& texts) {
+  std::string result = "[";
+  for (const std::string& text : texts) result += cat(result.size() > 1 ? ", " : "", quoted(text));
+  return result + "]";
+}
+
+std::string joined(const char* label, const std::vector<std::string>& texts) {
+  std::string result = texts.empty() ? "" : label;
+  for (const std::string& text : texts) result += " " + text;
+  return result;
+}
+
+size_t all_of(const std::map<std::string, size_t>& checks) {
+  size_t sum = 0;
+  for (const auto& [tier, number] : checks) sum += number;
+  return sum;
+}
+
 std::ofstream opened(const std::string& path) {
   std::ofstream file(path);
   if (!file) fail(Code::kNotFound, path, ": cannot be written");
@@ -76,6 +97,26 @@ bool all_well(const Results& results) {
          count(results, "", Outcome::kPassed) + count(results, "", Outcome::kExpectedFailure) > 0;
 }
 
+bool Run::complete() const {
+  return std::ranges::all_of(checks, [&](const auto& tier) {
+    const auto of_tier = [&](const Result& r) { return r.tier() == tier.first; };
+    return static_cast<size_t>(std::ranges::count_if(results, of_tier)) == tier.second;
+  });
+}
+
+Verdict verdict(const Run& run) {
+  // Failures that a list expects or excuses are failures: they decide the exit code only.
+  const bool good = std::ranges::all_of(run.results, [](const Result& r) {
+    return r.outcome == Outcome::kPassed || r.outcome == Outcome::kUnsupported || r.outcome == Outcome::kNotApplicable;
+  });
+  if (!good || !all_well(run.results)) return Verdict::kDoesNotConform;
+  return run.complete() ? Verdict::kConforms : Verdict::kNoStatement;
+}
+
+std::string conformance_version(const Run& run) {
+  return verdict(run) == Verdict::kConforms && this_build().clean ? abi() : "0.0.0";
+}
+
 void print_result(std::ostream& out, const Result& result, bool verbose) {
   const bool failed = result.outcome == Outcome::kFailed;
   if (!failed && !verbose) return;
@@ -86,11 +127,11 @@ void print_result(std::ostream& out, const Result& result, bool verbose) {
   out << "    " << message << "\n";
 }
 
-void print_summary(std::ostream& out, const Subject& subject, const Results& results) {
+void print_summary(std::ostream& out, const Run& run) {
+  const auto& [subject, tiers_asked, filters, checks, results] = run;
   out << "\n"
       << subject.name << " " << subject.version << (subject.build_id.empty() ? "" : ", build ") << subject.build_id << " ("
-      << subject.path << ")" << (subject.device.empty() ? "" : " on ") << subject.device << ", ABI " << LTC_ABI_MAJOR << "."
-      << LTC_ABI_MINOR << "\n\n";
+      << subject.path << ")" << (subject.device.empty() ? "" : " on ") << subject.device << ", ABI " << abi() << "\n\n";
   out << std::left << std::setw(10) << "tier" << std::right;
   for (const Outcome outcome : kOutcomes) out << std::setw(18) << outcome_name(outcome);
   out << "\n";
@@ -104,43 +145,63 @@ void print_summary(std::ostream& out, const Subject& subject, const Results& res
   }
   row("all", "");
   if (count(results, "", Outcome::kNotRun) > 0) out << "\nSTOPPED: the plugin hangs while it loads\n";
-  out << "\n" << (all_well(results) ? "CONFORMS to what was run" : "DOES NOT CONFORM") << "\n";
+  out << "\n";
+  if (!run.complete()) {
+    out << "RAN " << results.size() << " of the suite's " << all_of(checks) << " checks" << joined("; tiers", tiers_asked)
+        << joined("; filters", filters) << "\n";
+  }
+  switch (verdict(run)) {
+    case Verdict::kNoStatement: out << "No failure in these. This is no statement of conformance.\n"; break;
+    case Verdict::kDoesNotConform: out << "DOES NOT CONFORM\n"; break;
+    case Verdict::kConforms:
+      out << "CONFORMS, conformance version " << conformance_version(run)
+          << (this_build().clean ? "" : ": the suite was built from changed or unknown sources") << "\n";
+  }
 }
 
-void write_json(const std::string& path, const Subject& subject, const Results& results) {
+void write_json(const std::string& path, const Run& run) {
+  const Build build = this_build();
+  const Machine machine = this_machine();
+  const Verdict conforms = verdict(run);
   std::ofstream file = opened(path);
-  file << "{\n  \"suite\": \"ltc-conformance\",\n  \"abi\": \"" << LTC_ABI_MAJOR << "." << LTC_ABI_MINOR
-       << "\",\n  \"plugin\": {\"path\": " << quoted(subject.path) << ", \"name\": " << quoted(subject.name)
-       << ", \"version\": " << quoted(subject.version) << ", \"build_id\": " << quoted(subject.build_id)
-       << ", \"device\": " << quoted(subject.device) << "},\n  \"conforms\": " << (all_well(results) ? "true" : "false")
-       << ",\n  \"tiers\": {";
+  file << "{\n  \"suite\": \"ltc-conformance\",\n  \"abi\": " << quoted(abi())
+       << ",\n  \"conformance_version\": " << quoted(conformance_version(run)) << ",\n  \"conforms\": "
+       << (conforms == Verdict::kNoStatement ? "null"
+           : conforms == Verdict::kConforms  ? "true"
+                                             : "false")
+       << ",\n  \"complete\": " << (run.complete() ? "true" : "false") << ",\n  \"selection\": {\"tiers\": " << list(run.tiers)
+       << ", \"filters\": " << list(run.filters) << "},\n  \"host\": {\"version\": " << quoted(build.version)
+       << ", \"commit\": " << quoted(build.commit) << ", \"clean\": " << (build.clean ? "true" : "false")
+       << "},\n  \"plugin\": {\"path\": " << quoted(run.subject.path) << ", \"name\": " << quoted(run.subject.name)
+       << ", \"version\": " << quoted(run.subject.version) << ", \"build_id\": " << quoted(run.subject.build_id)
+       << ", \"device\": " << quoted(run.subject.device) << "},\n  \"machine\": {\"processor\": " << quoted(machine.processor)
+       << ", \"processors\": " << machine.processors << ", \"architecture\": " << quoted(machine.architecture)
+       << ", \"os\": " << quoted(machine.os) << ", \"kernel\": " << quoted(machine.kernel) << "},\n  \"tiers\": {";
   const char* separator = "";
   for (const std::string& tier : tiers()) {
-    if (!ran(results, tier)) continue;
-    file << separator << "\n    " << quoted(tier) << ": {";
-    const char* comma = "";
-    for (const Outcome outcome : kOutcomes) {
-      file << comma << quoted(outcome_name(outcome)) << ": " << count(results, tier, outcome);
-      comma = ", ";
-    }
+    if (!run.checks.contains(tier)) continue;
+    file << separator << "\n    " << quoted(tier) << ": {\"checks\": " << run.checks.at(tier);
+    for (const Outcome outcome : kOutcomes)
+      file << ", " << quoted(outcome_name(outcome)) << ": " << count(run.results, tier, outcome);
     file << "}";
     separator = ",";
   }
   file << "\n  },\n  \"checks\": [";
   separator = "";
-  for (const Result& r : results) {
-    file << separator << "\n    {\"name\": " << quoted(r.name) << ", \"outcome\": " << quoted(outcome_name(r.outcome))
-         << ", \"elapsed_ms\": " << r.elapsed_ms << ", \"message\": " << quoted(r.message) << ", \"reason\": " << quoted(r.reason)
-         << "}";
+  for (const Result& r : run.results) {
+    file << separator << "\n    {\"name\": " << quoted(r.name) << ", \"tier\": " << quoted(r.tier())
+         << ", \"outcome\": " << quoted(outcome_name(r.outcome)) << ", \"elapsed_ms\": " << r.elapsed_ms
+         << ", \"message\": " << quoted(r.message) << ", \"reason\": " << quoted(r.reason) << "}";
     separator = ",";
   }
   file << "\n  ]\n}\n";
   closed(file, path);
 }
 
-void write_junit(const std::string& path, const Subject& subject, const Results& results) {
+void write_junit(const std::string& path, const Run& run) {
+  const Results& results = run.results;
   std::ofstream file = opened(path);
-  file << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"ltc-conformance " << xml(subject.name) << "\">\n";
+  file << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"ltc-conformance " << xml(run.subject.name) << "\">\n";
   for (const std::string& tier : tiers()) {
     if (!ran(results, tier)) continue;
     const auto of_tier = static_cast<size_t>(std::ranges::count_if(results, [&](const Result& r) { return r.tier() == tier; }));

@@ -208,9 +208,51 @@ TEST(Suite, writes_json_and_junit) {
   const std::string json = in_temporary_folder("conformance.json"), junit = in_temporary_folder("conformance.xml");
   const Ran ran = run_on("test_memory", cat("--tier memory --filter 'Memory.*' --json ", json, " --junit ", junit));
   EXPECT_EQ(ran.code, 0) << ran.text;
-  EXPECT_THAT(contents(json), HasSubstr("\"conforms\": true"));
-  EXPECT_THAT(contents(json), HasSubstr("{\"name\": \"Memory.a_part_at_the_end_is_written\", \"outcome\": \"passed\""));
+  EXPECT_THAT(contents(json), HasSubstr("\"conforms\": null"));
+  EXPECT_THAT(contents(json), HasSubstr("\"complete\": false"));
+  EXPECT_THAT(contents(json), HasSubstr("\"selection\": {\"tiers\": [\"memory\"], \"filters\": [\"Memory.*\"]}"));
+  EXPECT_THAT(contents(json),
+              HasSubstr("{\"name\": \"Memory.a_part_at_the_end_is_written\", \"tier\": \"memory\", \"outcome\": \"passed\""));
   EXPECT_THAT(contents(junit), HasSubstr("<testsuite name=\"memory\""));
+}
+
+TEST(Suite, a_filtered_run_is_no_statement_of_conformance) {
+  const std::string json = in_temporary_folder("filtered.json");
+  const Ran ran = run_on("test_memory", cat("--tier memory --json ", json));
+  EXPECT_EQ(ran.code, 0) << ran.text;
+  EXPECT_THAT(ran.text, ::testing::ContainsRegex("RAN [0-9]+ of the suite's [0-9]+ checks; tiers memory\n"));
+  EXPECT_THAT(ran.text, HasSubstr("No failure in these. This is no statement of conformance."));
+  EXPECT_THAT(ran.text, Not(HasSubstr("CONFORMS")));
+  EXPECT_THAT(contents(json), HasSubstr("\"conformance_version\": \"0.0.0\""));
+}
+
+// Memory alone makes a complete run short.
+TEST(Suite, a_complete_run_without_failures_conforms) {
+  const std::string json = in_temporary_folder("complete.json");
+  const Ran ran = run_on("test_memory", cat("--json ", json));
+  EXPECT_EQ(ran.code, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("CONFORMS, conformance version "));
+  const std::string text = contents(json);
+  EXPECT_THAT(text, HasSubstr("\"conforms\": true"));
+  EXPECT_THAT(text, HasSubstr("\"complete\": true"));
+  const bool clean = text.find("\"clean\": true") != std::string::npos;
+  EXPECT_THAT(text, HasSubstr(cat("\"conformance_version\": \"", clean ? "1.0" : "0.0.0", "\"")));
+  for (const char* fact : {"\"commit\": \"", "\"processor\": \"", "\"os\": \"", "\"kernel\": \""})
+    EXPECT_THAT(text, HasSubstr(fact));
+}
+
+TEST(Suite, an_expected_failure_does_not_conform) {
+  const std::string list = written("known.txt", "fails Execute.a_run_computes: issue 12\n");
+  const Ran ran = run_on("test_crashes", cat("--filter Execute.a_run_computes --expected ", list));
+  EXPECT_EQ(ran.code, 0) << ran.text;
+  EXPECT_THAT(ran.text, HasSubstr("DOES NOT CONFORM"));
+}
+
+TEST(Suite, reports_are_written_anew) {
+  const std::string json = written("old.json", "of an older run");
+  run_on("test_hangs_loading", cat("--timeout 1 --filter Loader.describe* --json ", json));
+  EXPECT_THAT(contents(json), Not(HasSubstr("of an older run")));
+  EXPECT_EQ(run_on("test", "--filter Loader.describe* --json /nowhere/report.json").code, 2);
 }
 
 TEST(Suite, reports_of_a_plugin_whose_names_are_no_text_are_text) {
