@@ -41,3 +41,26 @@ function(ltc_add_test name)
       TIMEOUT 600 COST 60 ENVIRONMENT "${cache};GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${shard}")
   endforeach()
 endfunction()
+
+# ltc_add_conformance_test(<name> <library> [ARGS...]): ltc-conformance as the test conformance_<name>, whose results go into the report.
+set(LTC_RESULTS ${CMAKE_BINARY_DIR}/conformance/results)
+file(MAKE_DIRECTORY ${LTC_RESULTS})
+function(ltc_add_conformance_test name library)
+  add_test(NAME conformance_${name}
+    COMMAND ltc_conformance --backend ${library} --json ${LTC_RESULTS}/${name}.json ${ARGN})
+  set_tests_properties(conformance_${name} PROPERTIES TIMEOUT 240)
+  set_property(GLOBAL APPEND PROPERTY ltc_conformance_results ${name})
+endfunction()
+
+# The test conformance_report makes one page of the results that the others have written; it runs no check, and also after failures.
+function(ltc_add_conformance_report)
+  get_property(names GLOBAL PROPERTY ltc_conformance_results)
+  if(NOT names OR NOT Python_EXECUTABLE)
+    return()
+  endif()
+  list(TRANSFORM names PREPEND conformance_ OUTPUT_VARIABLE tests)
+  list(TRANSFORM names REPLACE "(.+)" "${LTC_RESULTS}/\\1.json" OUTPUT_VARIABLE files)
+  add_test(NAME conformance_report
+    COMMAND ${Python_EXECUTABLE} -m ltc_conformance report --html ${LTC_RESULTS}/report.html ${files})
+  set_tests_properties(conformance_report PROPERTIES DEPENDS "${tests}" ENVIRONMENT "PYTHONPATH=${CMAKE_BINARY_DIR}/python")
+endfunction()

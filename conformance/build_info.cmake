@@ -1,6 +1,7 @@
 # cmake -DSOURCE=<root of the sources> -DVERSION=<of the host> -DOUTPUT=<header> -P build_info.cmake
 # Writes a header with the commit of the sources, and whether files that git knows have changed since. Sources without a repository of
 # their own have no commit.
+cmake_minimum_required(VERSION 3.25)
 set(commit "")
 set(clean false)
 set(git git --no-optional-locks -C ${SOURCE})

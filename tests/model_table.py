@@ -83,6 +83,8 @@ def trained_on(plugin):
     run = subprocess.run([sys.executable, program], env={**os.environ, "LTC_BACKEND": plugin}, stdout=subprocess.PIPE, check=True)
     cells = {}
     for name, found in json.loads(run.stdout.splitlines()[-1]).items():
+        if "error" in found:
+            sys.exit(f"{name} on {plugin}: {found['error']}")
         share = max(abs(ours - theirs) / abs(theirs) for ours, theirs in zip(*found["losses"]))
         cells[name] = f"{share:.0e}, {sum(found['fallbacks'].values())}"
     return cells

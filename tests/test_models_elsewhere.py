@@ -31,6 +31,7 @@ def test_trains_as_on_cpu(plugin, row, request):
     program = f"import sys; sys.argv = {[str(PROGRAM), row.name]!r}\n{PROGRAM.read_text()}"
     environment = {"LTC_BACKEND": plugin, "PYTHONPATH": python_path(), "POCL_CACHE_DIR": cache()}
     found = json.loads(output_of(program, **environment).splitlines()[-1])[row.name]
+    assert found.get("error") is None
     assert found["fallbacks"] == {}
     ours, expected = found["losses"]
     assert ours == pytest.approx(expected, rel=1e-3)

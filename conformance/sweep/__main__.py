@@ -45,8 +45,12 @@ def main():
         note = crash or (f"{failed} of {sum(tally['counted'] for tally in tallies)} failed" if failed else "")
         print(f"[{len(report.ops)}/{len(names)}, {time.monotonic() - start:.0f} s] {request['op']} {note}", file=sys.stderr, flush=True)
     if args.json:
+        from ltc_conformance.facts import facts
+
+        found = {"suite": "ltc-sweep", **facts(), "choices": {key: common[key] for key in ("modes", "dtypes", "samples")},
+                 "database": [op.formatted_name for op in op_db], "unexplained": unexplained(report), "operators": report.ops}
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump(report.ops, file)
+            json.dump(found, file)
     print(report.text(args.show))
     if args.document:
         if missing := unexplained(report):

@@ -9,6 +9,8 @@ import sys
 USAGE = """usage: ltc COMMAND [ARGS]
 
   conformance ARGS   check a plugin's library: ltc conformance --backend lib.so; --help lists ARGS
+  conformance levels FILES, conformance report --html PAGE FILES
+                     what results of conformance runs say of plugins; --help lists FILES
   info [PLUGIN]      the plugins that are found, their devices and options
   cache COMMAND      the programs kept on disk: list, verify or clear
   sdk                print the folder of the SDK, for CMAKE_PREFIX_PATH
@@ -57,7 +59,11 @@ def main() -> None:
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `ltc cache list | head` ends quietly
     command, args = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("help", [])
-    if command in ("conformance", "info"):
+    if command == "conformance" and args[:1] in (["levels"], ["report"]):
+        from ltc_conformance.__main__ import main as report
+
+        report(args)
+    elif command in ("conformance", "info"):
         program = _package_path("bin", f"ltc-{command}")
         os.execv(program, [program, *args])
     elif command == "cache":
