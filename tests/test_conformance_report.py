@@ -258,6 +258,28 @@ def test_the_page_needs_nothing_else_and_escapes(tmp_path):
     assert "{{" not in re.sub(r"<script>.*", "", text, flags=re.S)
 
 
+def contrast(*colours):
+    """Of two colours as WCAG defines it."""
+    def luminance(colour):
+        digits = colour[1:] if len(colour) == 7 else "".join(digit * 2 for digit in colour[1:])
+        parts = [int(digits[i:i + 2], 16) / 255 for i in (0, 2, 4)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted(map(luminance, colours))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_text_can_be_read_in_light_and_dark(tmp_path):
+    text, _ = page_of(tmp_path, conformance())
+    light, dark = (dict(re.findall(r"--([\w-]+): (#\w+);", block)) for block in re.findall(r":root \{(.*?)\}", text, re.S))
+    assert light.keys() == dark.keys()
+    pairs = [(text, back) for text in ("text", "soft", "link", "good", "bad", "warn") for back in ("page", "panel")]
+    pairs += [(kind, f"{kind}-bg") for kind in ("good", "bad", "warn")] + [("soft", "plain-bg")]
+    for colours in light, dark:
+        assert {pair: contrast(*(colours[name] for name in pair)) for pair in pairs if contrast(*(colours[name] for name in pair)) < 4.5} == {}
+
+
 def test_the_page_has_levels_tiers_and_matrices(tmp_path):
     _, page = page_of(tmp_path, *failing())
     data = json.loads(page.texts["script"][0])
