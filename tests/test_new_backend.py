@@ -26,6 +26,7 @@ def site(tmp_path_factory):
     site = tmp_path_factory.mktemp("site")
     subprocess.run(["cmake", "--install", BUILD, "--prefix", site], check=True, capture_output=True)
     shutil.copytree(ROOT / "core/python/ltc", site / "ltc", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "conformance/report", site / "ltc_conformance")
     for file in "ltc_autoload.py", "ltc_cache.py", "ltc_cli.py":
         shutil.copy(ROOT / "core/python" / file, site)
     command = site / "bin" / "ltc"
@@ -94,7 +95,8 @@ def test_the_sdk_of_the_package(site, tmp_path):
     shutil.copy(ROOT / "samples/null_plugin/null_plugin.c", tmp_path / "mine.c")
     good(site, tmp_path, "cmake", "-B", "build", f"-DCMAKE_PREFIX_PATH={sdk}")
     good(site, tmp_path, "cmake", "--build", "build")
-    good(site, tmp_path, "ltc", "conformance", "--backend", "build/plugins/libltc_mine.so", "--tier", "loader")
+    good(site, tmp_path, "ltc", "conformance", "--backend", "build/plugins/libltc_mine.so", "--tier", "loader", "--json", "mine.json")
+    assert ": no level\n" in good(site, tmp_path, "ltc", "conformance", "levels", "mine.json")
     if not shutil.which("pkg-config"):
         pytest.skip("no pkg-config")
     good(site, tmp_path, "sh", "-c", "cc -std=c99 mine.c $(pkg-config --cflags --libs ltc-sdk) -o libltc_mine.so",
