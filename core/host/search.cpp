@@ -107,19 +107,19 @@ BackendEntry parse_entry(std::string_view text) {
   while (colon != text.npos && !begins_options()) colon = text.find(':', colon + 1);
   BackendEntry entry{std::string(trimmed(text.substr(0, colon)))};
   if (colon == text.npos) return entry;
+  std::vector<std::string> seen;
   for (const std::string& option : split(text.substr(colon + 1), ',')) {
     const size_t equals = option.find('=');
     if (equals == option.npos || equals == 0) {
       fail(Code::kInvalidArgument, env::kBackend.name, ": '", option, "' of '", text, "' is no option: NAME=VALUE is");
     }
     const std::string name(trimmed(option.substr(0, equals))), value(trimmed(option.substr(equals + 1)));
-    if (name == "device") entry.devices = device_numbers(value);
-    if (name == "device" && !entry.devices.empty()) continue;
-    if (std::ranges::find(entry.options, name, &Options::value_type::first) != entry.options.end()) {
+    if (std::ranges::find(seen, name) != seen.end()) {
       fail(Code::kInvalidArgument, env::kBackend.name, ": the option '", name, "' is there twice: ", text);
-    } else {
-      entry.options.emplace_back(name, value);
     }
+    seen.push_back(name);
+    if (name == "device") entry.devices = device_numbers(value);
+    if (name != "device" || entry.devices.empty()) entry.options.emplace_back(name, value);
   }
   return entry;
 }

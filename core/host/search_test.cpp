@@ -63,6 +63,7 @@ TEST_F(SearchTest, reads_options) {
   EXPECT_EQ(message_of([] { parse_entry("cuda:fast=1,slow"); }),
             "LTC_BACKEND: 'slow' of 'cuda:fast=1,slow' is no option: NAME=VALUE is");
   EXPECT_THAT(message_of([] { parse_entry("cuda:a=1,a=2"); }), HasSubstr("the option 'a' is there twice"));
+  EXPECT_THAT(message_of([] { parse_entry("cuda:device=1,device=2"); }), HasSubstr("the option 'device' is there twice"));
 }
 
 TEST_F(SearchTest, reads_lists) {
