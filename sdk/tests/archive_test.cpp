@@ -58,6 +58,16 @@ TEST(Archive, refuses_another_format_and_damaged_bytes) {
   EXPECT_EQ(code_of_loading("test 1", bytes + '\0'), LTC_DATA_CORRUPT);
 }
 
+TEST(Archive, refuses_a_number_that_does_not_fit) {
+  uint32_t narrow = 0;
+  bool flag = false;
+  std::vector<bool> flags;
+  const uint64_t wide = uint64_t{1} << 32 | 7;
+  EXPECT_THROW(load("test 1", save("test 1", wide), narrow), Failure);
+  EXPECT_THROW(load("test 1", save("test 1", uint64_t{2}), flag), Failure);
+  EXPECT_THROW(load("test 1", save("test 1", std::vector<uint8_t>{2}), flags), Failure);
+}
+
 // A checksum protects against accidents, not against a length that somebody forged.
 TEST(Archive, reads_nothing_beyond_its_bytes) {
   std::string more = save("test 1", uint64_t{1} << 60);

@@ -39,6 +39,7 @@ class Archive {
     if (reads_) {
       std::memcpy(&wide, take(sizeof wide), sizeof wide);
       value = static_cast<T>(wide);
+      if (static_cast<uint64_t>(value) != wide) refuse();  // it does not fit
     } else {
       bytes_.append(reinterpret_cast<const char*>(&wide), sizeof wide);
     }
@@ -63,6 +64,9 @@ class Archive {
   void field(std::vector<bool>& values) {
     std::vector<uint8_t> flags(values.begin(), values.end());
     field(flags);
+    for (const uint8_t flag : flags) {
+      if (flag > 1) refuse();
+    }
     values.assign(flags.begin(), flags.end());
   }
   template <typename T>
