@@ -19,6 +19,7 @@ static void archive(plugin::Archive& io, LibraryConvolution& c) {
 static void archive(plugin::Archive& io, device::LibraryWork& work) {
   size_t kind = work.index();
   io(kind);
+  if (kind >= std::variant_size_v<device::LibraryWork>) plugin::Archive::refuse();
   if (kind != work.index()) work = LibraryConvolution{};
   std::visit([&](auto& one) { io(one); }, work);
 }
@@ -70,7 +71,7 @@ void check(const CompiledPlan& compiled_plan, const std::vector<std::string>& bi
                            : binding.kind == Binding::Kind::kOutput ? compiled_plan.outputs.size()
                            : binding.kind == Binding::Kind::kSlot   ? compiled_plan.slots.size()
                                                                     : std::min<size_t>(compiled_plan.checks.size(), 1);
-      good = good && binding.index < count;
+      good = good && binding.kind <= Binding::Kind::kFaults && binding.index < count;
     }
     for (const ScalarBinding& binding : launch.scalars) {
       good = good && (binding.index < compiled_plan.scalars.size() || binding.index == ScalarBinding::kFaultCode);
