@@ -1,4 +1,5 @@
 // Programs made ready to run, and their form on disk.
+#include <algorithm>
 #include <charconv>
 
 #include "ltc/archive.hpp"
@@ -64,6 +65,22 @@ void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& 
   }
 }
 
+std::string write_executable(const Signature& signature, const std::string& serialized) {
+  return plugin::save(kFormat, signature, serialized);
+}
+
+Signature read_executable(std::string_view bytes, std::string& serialized) {
+  Signature signature;
+  plugin::load(kFormat, bytes, signature, serialized);
+  const size_t outputs = signature.outputs.size();
+  const auto is_output = [outputs](uint32_t output) { return output == LTC_NONE || output < outputs; };
+  if (signature.becomes.size() != signature.inputs.size() || signature.good_outputs.size() != outputs ||
+      !std::ranges::all_of(signature.becomes, is_output)) {
+    plugin::Archive::refuse();
+  }
+  return signature;
+}
+
 void save(const ltc_executable* executable, const ltc_sink& sink) {
   const Library& library = executable->device->library();
   const auto got = PJRT_CALL(library, LoadedExecutable_GetExecutable, .loaded_executable = executable->loaded.get());
@@ -71,14 +88,13 @@ void save(const ltc_executable* executable, const ltc_sink& sink) {
   const auto made = PJRT_CALL(library, Executable_Serialize, .executable = unloaded.get());
   const std::shared_ptr<PJRT_SerializedExecutable> owner(made.serialized_executable, made.serialized_executable_deleter);
   const std::string bytes =
-      plugin::save(kFormat, executable->signature, std::string(made.serialized_bytes, made.serialized_bytes_size));
+      write_executable(executable->signature, std::string(made.serialized_bytes, made.serialized_bytes_size));
   sink.write(sink.context, bytes.data(), bytes.size());  // a sink that wants no more is no error
 }
 
 void load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable) {
-  Signature signature;
   std::string serialized;
-  plugin::load(kFormat, {static_cast<const char*>(args.data), args.size}, signature, serialized);
+  Signature signature = read_executable({static_cast<const char*>(args.data), args.size}, serialized);
   const auto made = PJRT_CALL(device->library(), Executable_DeserializeAndLoad, .client = device->client.client.get(),
                               .serialized_executable = serialized.data(), .serialized_executable_size = serialized.size());
   executable = new ltc_executable{device, std::move(signature),

@@ -111,6 +111,9 @@ void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event*& don
 // ---- executables.cpp
 void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& executable);
 void save(const ltc_executable* executable, const ltc_sink& sink);
+// The bytes of an executable that the library has serialized, and back. read throws DATA_CORRUPT.
+std::string write_executable(const Signature& signature, const std::string& serialized);
+Signature read_executable(std::string_view bytes, std::string& serialized);
 void load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable);
 
 // ---- events.cpp

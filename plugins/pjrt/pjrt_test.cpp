@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "pjrt/library.h"
+#include "pjrt/objects.h"
 #include "pjrt/stablehlo/module.h"
 
 namespace ltc::pjrt {
@@ -32,6 +32,19 @@ TEST(Library, is_found_by_path_or_name) {
   EXPECT_EQ(find_library("/some/where.so"), "/some/where.so");
   EXPECT_THAT(failure_of([] { find_library("my-chip"); }),
               AllOf(HasSubstr("called 'my-chip'"), HasSubstr("libtpu, jax-cuda13-pjrt")));
+}
+
+TEST(Executable, that_names_an_output_it_does_not_have_is_refused) {
+  Signature signature;
+  signature.inputs = {{LTC_F32, {2}}};
+  signature.becomes = {0};
+  std::string bytes;
+  EXPECT_THAT(failure_of([&] { read_executable(write_executable(signature, ""), bytes); }), HasSubstr("damaged"));
+  signature.becomes = {};
+  EXPECT_THAT(failure_of([&] { read_executable(write_executable(signature, ""), bytes); }), HasSubstr("damaged"));
+  signature.becomes = {LTC_NONE};
+  EXPECT_EQ(failure_of([&] { read_executable(write_executable(signature, "x"), bytes); }), "no failure");
+  EXPECT_EQ(bytes, "x");
 }
 
 TEST(Formula, is_written_op_by_op) {
