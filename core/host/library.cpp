@@ -69,6 +69,8 @@ class File {
   struct stat facts_ {};
 };
 
+[[noreturn]] void cut_short(uint64_t size) { fail(Code::kNotFound, "the file is cut short: it has ", size, " bytes"); }
+
 // Refuses a file of which the loader would say nothing clear. It waits for ever at a pipe, and calls another processor's library
 // a file that is not there. A file cut short ends the process (SIGBUS), as the loader maps all that the header promises.
 void check_file(const std::string& path) {
@@ -76,8 +78,11 @@ void check_file(const std::string& path) {
   if (S_ISDIR(file.facts().st_mode)) fail(Code::kNotFound, "a folder, not a library");
   if (!S_ISREG(file.facts().st_mode)) fail(Code::kNotFound, "a pipe or a device, not a library");
   const auto size = static_cast<uint64_t>(file.facts().st_size);
-  Elf64_Ehdr header;
-  if (!file.read(0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return;
+  if (size == 0) fail(Code::kNotFound, "an empty file");
+  Elf64_Ehdr header{};
+  const bool has_header = file.read(0, header);
+  if (std::memcmp(header.e_ident, ELFMAG, std::min<uint64_t>(size, SELFMAG)) != 0) return;
+  if (!has_header) cut_short(size);
   const bool readable = header.e_ident[EI_DATA] == (std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB);
   if (readable && kOwnMachine != EM_NONE && header.e_machine != kOwnMachine) {
     fail(Code::kNotFound, "a library for ", machine_name(header.e_machine), ", and this process runs on ",
@@ -87,9 +92,7 @@ void check_file(const std::string& path) {
   for (uint16_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
     const bool read = file.read(header.e_phoff + uint64_t{i} * header.e_phentsize, segment);
-    if (!read || segment.p_offset > size || segment.p_filesz > size - segment.p_offset) {
-      fail(Code::kNotFound, "the file is cut short: it has ", size, " bytes");
-    }
+    if (!read || segment.p_offset > size || segment.p_filesz > size - segment.p_offset) cut_short(size);
   }
 }
 
