@@ -23,7 +23,11 @@ std::string_view view(const ltc_string* text) { return {text->data, text->size};
 constexpr ltc_extension kSymbolic{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, nullptr};
 constexpr ltc_extension kExtensions{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, &kSymbolic};
 
-ltc_code status_code(const ltc_status* status) noexcept { return status ? status->code : 0; }
+
+ltc_code status_code(const ltc_status* status) noexcept {
+  if (!status) return 0;
+  return status_exists(status) ? status->code : ltc_code{LTC_INTERNAL};
+}
 bool log_enabled(void*, int32_t level) noexcept { return log::enabled(level_of(level)); }
 
 }  // namespace

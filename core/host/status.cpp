@@ -1,13 +1,43 @@
 #include "core/host/status.h"
 
-#include <atomic>
+#include <memory>
+#include <mutex>
+#include <unordered_set>
 
 #include "core/base/utf8.h"
 
 namespace ltc::host {
 namespace {
 
-std::atomic<size_t> live{0};
+// The statuses that were made and not yet destroyed. Leaked: a plugin's thread may fail while static objects are destroyed.
+class Statuses {
+ public:
+  static Statuses& instance() {
+    static auto* statuses = new Statuses();
+    return *statuses;
+  }
+  void add(const ltc_status* status) {
+    std::lock_guard lock(mutex_);
+    live_.insert(status);
+  }
+  // Whether it was there.
+  bool remove(const ltc_status* status) {
+    std::lock_guard lock(mutex_);
+    return live_.erase(status) > 0;
+  }
+  bool contains(const ltc_status* status) {
+    std::lock_guard lock(mutex_);
+    return live_.contains(status);
+  }
+  size_t count() {
+    std::lock_guard lock(mutex_);
+    return live_.size();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_set<const ltc_status*> live_;
+};
 
 // What status_create hands out when there is no memory for a status; shared, never freed, not counted.
 ltc_status& no_memory_status() {
@@ -29,6 +59,9 @@ Code code_of(ltc_code code) {
 }
 
 void throw_status(std::string_view plugin, const char* slot, ltc_status* status) {
+  if (!status_exists(status)) {
+    throw BrokenContract(plugin, cat(slot, " returned a status that this host did not make, or that is destroyed already"));
+  }
   struct Owned {
     ltc_status* status;
     ~Owned() { status_destroy(status); }
@@ -40,22 +73,23 @@ void throw_status(std::string_view plugin, const char* slot, ltc_status* status)
   throw NodeError(code, plugin, slot, said, status->node);
 }
 
-size_t live_statuses() { return live.load(); }
+size_t live_statuses() { return Statuses::instance().count(); }
+
+bool status_exists(const ltc_status* status) { return status == &no_memory_status() || Statuses::instance().contains(status); }
 
 ltc_status* status_create(ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
   try {
-    auto* status = new ltc_status{code, node, message ? message_text({message, size}) : std::string()};
-    ++live;
-    return status;
+    auto status =
+        std::unique_ptr<ltc_status>(new ltc_status{code, node, message ? message_text({message, size}) : std::string()});
+    Statuses::instance().add(status.get());
+    return status.release();
   } catch (...) {
     return &no_memory_status();
   }
 }
 
 void status_destroy(ltc_status* status) noexcept {
-  if (!status || status == &no_memory_status()) return;
-  --live;
-  delete status;
+  if (status && status != &no_memory_status() && Statuses::instance().remove(status)) delete status;
 }
 
 }  // namespace ltc::host

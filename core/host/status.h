@@ -68,14 +68,18 @@ class WaitFailed : public PluginError {
 // A code of a newer plugin reads as INTERNAL.
 Code code_of(ltc_code code);
 
-// Throws what `status` says and destroys it: an UnsupportedNode, a NodeError, or another PluginError.
+// Throws what `status` says and destroys it: an UnsupportedNode, a NodeError, or another PluginError. An address that is no
+// status breaks the contract.
 [[noreturn]] void throw_status(std::string_view plugin, const char* slot, ltc_status* status);
 
 // Status objects made and not yet destroyed, of all plugins; 0 when nobody holds one.
 size_t live_statuses();
 
+// Whether it was made and is not destroyed. Any address.
+bool status_exists(const ltc_status* status);
+
 // The functions behind ltc_host_api. status_create never returns null: out of memory has its own, shared object. It keeps what
-// message_text keeps of the message.
+// message_text keeps of the message. status_destroy leaves alone an address that is no status.
 ltc_status* status_create(ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
 void status_destroy(ltc_status* status) noexcept;
 
