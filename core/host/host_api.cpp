@@ -1,5 +1,7 @@
 #include "core/host/host_api.h"
 
+#include <map>
+#include <mutex>
 #include <string_view>
 
 #include "core/base/log.h"
@@ -17,12 +19,15 @@ log::Level level_of(int32_t level) {
   return known ? static_cast<log::Level>(level) : log::Level::kError;
 }
 
-std::string_view view(const ltc_string* text) { return {text->data, text->size}; }
+std::string_view view(const ltc_string* text) {
+  return text && text->data ? std::string_view(text->data, text->size) : std::string_view();
+}
 
 // This host reads these, though no plugin has anything to send yet, and sends them to who lists them.
 constexpr ltc_extension kSymbolic{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, nullptr};
 constexpr ltc_extension kExtensions{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, &kSymbolic};
 
+std::mutex instances_lock;  // of all plugins
 
 ltc_code status_code(const ltc_status* status) noexcept {
   if (!status) return 0;
@@ -33,7 +38,7 @@ bool log_enabled(void*, int32_t level) noexcept { return log::enabled(level_of(l
 }  // namespace
 
 HostApi::HostApi(std::string plugin_name, DiskCache* cache)
-    : prefix_("[" + plugin_name + "] "), cache_(cache), table_(sized<ltc_host_api>()) {
+    : plugin_name_(std::move(plugin_name)), prefix_("[" + plugin_name_ + "] "), cache_(cache), table_(sized<ltc_host_api>()) {
   table_.ext = &kExtensions;
   table_.host = this;
   table_.status_create = create_status;
@@ -46,6 +51,27 @@ HostApi::HostApi(std::string plugin_name, DiskCache* cache)
   table_.is_awaited = is_awaited;
 }
 
+HostApi& HostApi::enter(const std::string& plugin_name) {
+  static auto* apis = new std::map<std::string, HostApi>();
+  std::lock_guard lock(instances_lock);
+  HostApi& api = apis->try_emplace(plugin_name, plugin_name).first->second;
+  api.closed_ = false;
+  ++api.instances_;
+  return api;
+}
+
+void HostApi::leave() {
+  std::lock_guard lock(instances_lock);
+  if (--instances_ == 0) closed_ = true;
+}
+
+HostApi* HostApi::of(void* host) {
+  auto* api = static_cast<HostApi*>(host);
+  if (api->closed_.load(std::memory_order_relaxed) && api->closed_.exchange(false))
+    log::error(api->prefix_, "the plugin calls the host after plugin_close has returned");
+  return api;
+}
+
 bool HostApi::sends(uint32_t kind) {
   for (const ltc_extension* known = &kExtensions; known; known = known->next) {
     if (known->kind == kind) return true;
@@ -53,7 +79,8 @@ bool HostApi::sends(uint32_t kind) {
   return false;
 }
 
-ltc_status* HostApi::create_status(void*, ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
+ltc_status* HostApi::create_status(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept {
+  of(host);
   return status_create(code, node, message, size);
 }
 
@@ -71,7 +98,7 @@ bool HostApi::cache_find(void* host, const ltc_string* key, const ltc_sink* valu
   try {
     DiskCache* const cache = of(host)->cache_;
     const auto found = cache ? cache->find(of(host)->cache_key(key)) : std::nullopt;
-    return found && value->write(value->context, found->data(), found->size());
+    return found && value && value->write(value->context, found->data(), found->size());
   } catch (...) {
     return false;
   }

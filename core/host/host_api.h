@@ -12,15 +12,21 @@ namespace ltc::host {
 // No file that a plugin may keep is larger: the host takes no more bytes, and keeps nothing of it.
 inline constexpr size_t kLargestKept = 256 << 20;
 
-// Kept at one address from ltc_plugin_entry until plugin_close has returned. Its functions may be called from any thread.
+// Its functions may be called from any thread. That of a plugin stays until the process ends, since the plugin's library does
+// too: a thread of the plugin that calls after plugin_close, which the contract forbids, is answered, and the log says so once.
 class HostApi {
  public:
+  // The one of all instances of the plugin, and one instance more of it. leave() when plugin_close has returned.
+  static HostApi& enter(const std::string& plugin_name);
+  void leave();
+
   // `cache` may be null: nothing is kept.
   explicit HostApi(std::string plugin_name, DiskCache* cache = DiskCache::instance());
   HostApi(const HostApi&) = delete;
   HostApi& operator=(const HostApi&) = delete;
 
   const ltc_host_api* table() const { return &table_; }
+  const std::string& plugin_name() const { return plugin_name_; }
 
   // Whether this host chains extensions of the kind, for a plugin that lists it.
   static bool sends(uint32_t kind);
@@ -30,13 +36,15 @@ class HostApi {
   void end_wait() { waiting_.fetch_sub(1, std::memory_order_relaxed); }
 
  private:
-  std::string prefix_;  // of log lines: "[opencl] "
+  const std::string plugin_name_, prefix_;  // "opencl"; of log lines: "[opencl] "
   DiskCache* cache_;
   ltc_host_api table_;
   std::atomic<uint32_t> waiting_{0};
+  uint32_t instances_ = 0;           // guarded by one lock for all plugins
+  std::atomic<bool> closed_{false};  // as nobody is left: only a call that comes too late finds it so
 
   std::string cache_key(const ltc_string* key) const;
-  static HostApi* of(void* host) { return static_cast<HostApi*>(host); }
+  static HostApi* of(void* host);
   static ltc_status* create_status(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
   static void log(void* host, int32_t level, const char* message, size_t size) noexcept;
   static bool cache_find(void* host, const ltc_string* key, const ltc_sink* value) noexcept;

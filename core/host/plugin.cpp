@@ -69,11 +69,13 @@ std::string plugin_name(const std::string& path) {
   return stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : stem;
 }
 
-Plugin::Plugin(std::string name, std::string path)
-    : name_(std::move(name)), path_(std::move(path)), host_(std::make_unique<HostApi>(name_)) {}
+Plugin::Plugin(const std::string& name, std::string path)
+    : host_(HostApi::enter(name)), name_(host_.plugin_name()), path_(std::move(path)) {
+}
 
 Plugin::~Plugin() {
   if (api_.plugin_close) tell("plugin_close", [&] { api_.plugin_close(instance_); });
+  host_.leave();
 }
 
 std::unique_lock<std::mutex> Plugin::take_turn() const {
@@ -115,7 +117,7 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry, const Options& options) {
   auto args = sized<ltc_entry_args>();
   args.option_count = list.size();
   args.options = list.data();
-  args.host = host_->table();
+  args.host = host_.table();
   args.oldest = kOldest;
   args.newest = kNewest;
   const KeepFloatControl keep;
@@ -223,7 +225,7 @@ std::unique_ptr<PluginDevice> Plugin::open_device(uint32_t ordinal) {
   return std::unique_ptr<PluginDevice>(new PluginDevice(shared_from_this(), ordinal));
 }
 
-Waiting::Waiting(const PluginDevice& device) : plugin_(device.plugin().shared_from_this()) { plugin_->host_->begin_wait(); }
-Waiting::~Waiting() { plugin_->host_->end_wait(); }
+Waiting::Waiting(const PluginDevice& device) : plugin_(device.plugin().shared_from_this()) { plugin_->host_.begin_wait(); }
+Waiting::~Waiting() { plugin_->host_.end_wait(); }
 
 }  // namespace ltc::host

@@ -106,7 +106,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
  private:
   friend class PluginDevice;
   friend class Waiting;
-  explicit Plugin(std::string name, std::string path);
+  Plugin(const std::string& name, std::string path);
   Library open_library() const;
   void negotiate(ltc_plugin_entry_fn* entry, const Options& options);
   // Of LTC_PLUGIN_ONE_CALL_AT_A_TIME: held for as long as a slot runs.
@@ -121,8 +121,9 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   void check_describe();
   [[noreturn]] void refuse(Code code, const std::string& why) const;
 
-  std::string name_, path_;
-  std::unique_ptr<HostApi> host_;
+  HostApi& host_;
+  const std::string& name_;  // host_'s: it stays
+  const std::string path_;
   ltc_version agreed_{};
   ltc_plugin_api api_{};              // a copy: slots past the plugin's struct_size read as null
   std::vector<uint32_t> extensions_;  // the kinds of its list, copied: a list that changes later is not walked
