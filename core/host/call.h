@@ -1,7 +1,7 @@
 // Calls into a plugin: every way out of a slot gets the same shape.
 #pragma once
 
-#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <string>
 
@@ -42,10 +42,11 @@ void ended(const std::string& plugin, const char* slot, Call&& call) noexcept {
   }
 }
 
-// A descriptor's string; a garbage size costs no more than this many bytes of nonsense.
+// A descriptor's string. One that claims to be longer than this ends with its NUL, and after so many bytes.
 inline constexpr size_t kLongestText = 4096;
 inline std::string copied(ltc_string text) {
-  return text.data ? valid_utf8({text.data, std::min(text.size, kLongestText)}) : std::string();
+  if (!text.data) return {};
+  return valid_utf8({text.data, text.size <= kLongestText ? text.size : ::strnlen(text.data, kLongestText)});
 }
 
 template <typename Call>

@@ -47,9 +47,36 @@ std::string refusal(const ltc_entry_args& args) {
   return cat("the plugin speaks ABI ", range(args.oldest, args.newest), ", this host ", range(kOldest, kNewest), reason);
 }
 
+// Whether no struct of the kind can lie at the address: it is misaligned, or a small number.
+template <typename Struct>
+bool is_stray(const Struct* address) {
+  const auto number = reinterpret_cast<uintptr_t>(address);
+  return number % alignof(Struct) != 0 || number < 4096;
+}
+
+// The options that a plugin lists in its description.
+std::vector<PluginInfo::Option> copied_options(const std::string& plugin, const ltc_plugin_info& info) {
+  constexpr size_t kMost = 1000;
+  if (info.option_count > kMost || (info.option_count > 0 && is_stray(info.options))) {
+    throw BrokenContract(plugin, cat("describe says that there are ", info.option_count, " options",
+                                     info.option_count > kMost ? "" : " and gives no list of them"));
+  }
+  std::vector<PluginInfo::Option> options;
+  for (size_t i = 0; i < info.option_count; ++i) {
+    const ltc_option_info* const option = info.options[i];
+    if (is_stray(option)) throw BrokenContract(plugin, cat("describe gives no option ", i, " of ", info.option_count));
+    if (!LTC_HAS(option, ltc_option_info, about)) {
+      throw BrokenContract(plugin, cat("describe gives option ", i, " with struct_size ", option->struct_size));
+    }
+    options.push_back({copied(option->name), copied(option->default_value), copied(option->about)});
+  }
+  return options;
+}
+
 struct Slot {
   const char* name;
   bool set;
+  bool inside;  // the table's struct_size
 };
 
 const Slot* first_missing(const std::vector<Slot>& slots) {
@@ -66,12 +93,11 @@ bool any_set(const std::vector<Slot>& slots) {
 std::string plugin_name(const std::string& path) {
   const std::string stem = std::filesystem::path(path).stem().string();
   constexpr std::string_view kPrefix = "libltc_";
-  return stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : stem;
+  return valid_utf8(stem.starts_with(kPrefix) ? stem.substr(kPrefix.size()) : stem);
 }
 
 Plugin::Plugin(const std::string& name, std::string path)
-    : host_(HostApi::enter(name)), name_(host_.plugin_name()), path_(std::move(path)) {
-}
+    : host_(HostApi::enter(name)), name_(host_.plugin_name()), path_(std::move(path)) {}
 
 Plugin::~Plugin() {
   if (api_.plugin_close) tell("plugin_close", [&] { api_.plugin_close(instance_); });
@@ -125,27 +151,45 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry, const Options& options) {
   if (!accepted) {
     const bool speaks = args.oldest.major == kNewest.major && !older(kNewest, args.oldest) && !older(args.newest, kOldest);
     if (speaks && args.reason) refuse(Code::kInvalidArgument, valid_utf8({args.reason, ::strnlen(args.reason, kLongestText)}));
+    if (speaks) refuse(Code::kUnsupported, "the entry refused and gave no reason");
     refuse(Code::kUnsupported, refusal(args));
+  }
+  if (args.agreed.major == 0 && args.agreed.minor == 0) {
+    refuse(Code::kUnsupported,
+           cat("the entry accepted and agreed on no version; this host speaks ABI ", range(kOldest, kNewest)));
   }
   if (older(args.agreed, kOldest) || older(kNewest, args.agreed)) {
     refuse(Code::kUnsupported,
            cat("the plugin agreed on ABI ", text(args.agreed), ", outside this host's range; ", refusal(args)));
   }
-  if (!args.api) refuse(Code::kInternal, "the entry accepted and gave no table");
   agreed_ = args.agreed;
+  copy_table(args.api);
   instance_ = args.plugin;
-  // The plugin's table may be shorter or longer than ours: what it does not have stays null.
-  const size_t size_bytes = std::min(args.api->struct_size, sizeof(api_));
-  std::memcpy(&api_, args.api, size_bytes - size_bytes % sizeof(void*));
   read_extensions();
   check_table();
   check_describe();
+}
+
+// The plugin's table may be shorter or longer than ours: what it does not have stays null.
+void Plugin::copy_table(const ltc_plugin_api* table) {
+  constexpr size_t kLargest = 64 << 10;  // no version has a table that comes near it
+  if (!table) refuse(Code::kInternal, "the entry accepted and gave no table");
+  if (is_stray(table)) refuse(Code::kInternal, "the entry accepted and gave a table at an address where none can be");
+  if (table->struct_size > kLargest) {
+    refuse(Code::kInternal, cat("ltc_plugin_api::struct_size is ", table->struct_size, ", more than any table has"));
+  }
+  const size_t size_bytes = std::min(table->struct_size, sizeof(api_));
+  std::memcpy(&api_, table, size_bytes - size_bytes % sizeof(void*));
 }
 
 void Plugin::read_extensions() {
   constexpr size_t kMost = 256;
   for (const ltc_extension* ext = api_.ext; ext; ext = ext->next) {
     if (extensions_.size() == kMost) refuse(Code::kUnsupported, "its list of extensions does not end");
+    if (is_stray(ext)) refuse(Code::kInternal, "its list of extensions goes on at an address where none can be");
+    if (ext->struct_size < sizeof *ext) {
+      refuse(Code::kInternal, cat("its list of extensions has one with struct_size ", ext->struct_size));
+    }
     const uint32_t kind = LTC_EXTENSION_KIND(ext);
     const bool is_known = HostApi::sends(kind) && ext->version >= 1;  // version 1 of each is the only one so far
     if (ext->kind & LTC_EXTENSION_REQUIRED && !is_known) {
@@ -157,7 +201,7 @@ void Plugin::read_extensions() {
 
 void Plugin::check_table() const {
 #define SLOT(name) \
-  Slot { #name, api_.name != nullptr }
+  Slot { #name, api_.name != nullptr, LTC_HAS(&api_, ltc_plugin_api, name) }
   const std::vector<Slot> memory = {SLOT(describe),      SLOT(device_open),    SLOT(device_close),
                                     SLOT(buffer_create), SLOT(buffer_destroy), SLOT(transfer)};
   const std::vector<Slot> computing = {SLOT(claims), SLOT(lower), SLOT(program_destroy), SLOT(compile), SLOT(executable_destroy),
@@ -165,7 +209,8 @@ void Plugin::check_table() const {
   const std::vector<Slot> events = {SLOT(event_wait), SLOT(event_destroy)};
 #undef SLOT
   if (const Slot* slot = first_missing(memory)) {
-    refuse(Code::kInternal, cat("the table lacks ", slot->name, ", which every plugin must have"));
+    refuse(Code::kInternal, cat("the table lacks ", slot->name, ", which every plugin must have",
+                                slot->inside ? "" : cat(": its struct_size is ", api_.struct_size)));
   }
   for (const auto* group : {&computing, &events}) {
     const Slot* slot = first_missing(*group);
@@ -208,11 +253,7 @@ PluginInfo Plugin::describe() const {
   }
   PluginInfo result{copied(info.name), copied(info.version), copied(info.build_id), copied(info.why_no_device), info.device_count,
                     info.sanitizers,   info.flags,           copied(info.licence)};
-  constexpr size_t kMostOptions = 1000;
-  for (size_t i = 0; info.options && i < std::min(info.option_count, kMostOptions); ++i) {
-    const ltc_option_info& option = *info.options[i];
-    result.options.push_back({copied(option.name), copied(option.default_value), copied(option.about)});
-  }
+  result.options = copied_options(name_, info);
   return result;
 }
 

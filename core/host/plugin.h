@@ -116,6 +116,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   void ask(const char* slot, Call&& call) const;
   template <typename Call>
   void tell(const char* slot, Call&& call) const noexcept;
+  void copy_table(const ltc_plugin_api* table);
   void read_extensions();
   void check_table() const;
   void check_describe();

@@ -35,8 +35,8 @@ class Received {
   static bool write(void* context, const void* data, size_t size) {
     auto& self = *static_cast<Received*>(context);
     try {
-      self.whole_ = self.whole_ && size <= self.limit_ - self.bytes_.size();
-      if (self.whole_) self.bytes_.append(static_cast<const char*>(data), size);
+      self.whole_ = self.whole_ && (data || size == 0) && size <= self.limit_ - self.bytes_.size();
+      if (self.whole_ && size > 0) self.bytes_.append(static_cast<const char*>(data), size);
     } catch (...) {
       self.whole_ = false;
     }
