@@ -345,16 +345,18 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
     return error(device->plugin, LTC_INVALID_ARGUMENT, wrong);
   }
   struct task* task = new_run(device, plan, args);
-  if (!task) return test_out_of_memory(device->plugin);
-  for (size_t i = 0; i < args->output_count; ++i) outputs[i] = task->outputs[i];
-  const char* failed = test_submit(device, task, done);
-  if (failed) {
-    for (size_t i = 0; i < args->output_count; ++i) {
-      test_buffer_free(outputs[i]);
-      outputs[i] = NULL;
+  ltc_buffer** made = task ? copy_of(task->outputs, args->output_count, sizeof *made) : NULL;
+  if (!made) return test_out_of_memory(device->plugin);
+  const char* failed = test_submit(device, task, done); /* the task is gone then, and outputs stay as they are after an error */
+  for (size_t i = 0; i < args->output_count; ++i) {
+    if (failed) {
+      test_buffer_free(made[i]);
+    } else {
+      outputs[i] = made[i];
     }
-    return error(device->plugin, test_code_of(failed), failed);
   }
+  free(made);
+  if (failed) return error(device->plugin, test_code_of(failed), failed);
   for (size_t i = 0; args->donate && i < args->input_count; ++i) {
     if (args->donate[i] && FAULT != KEEPS_DONATION) buffer_destroy(args->inputs[i]);
   }
