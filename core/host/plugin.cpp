@@ -13,6 +13,7 @@
 #include "core/host/library.h"
 #include "core/host/option_list.h"
 #include "core/host/sized.h"
+#include "core/host/validation/validation.h"
 
 namespace ltc::host {
 namespace {
@@ -143,7 +144,8 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry, const Options& options) {
   auto args = sized<ltc_entry_args>();
   args.option_count = list.size();
   args.options = list.data();
-  args.host = host_.table();
+  const validation::Layer layer = validation::Layer::of_environment(name_, host_.table());
+  args.host = layer.host();
   args.oldest = kOldest;
   args.newest = kNewest;
   const KeepFloatControl keep;
@@ -164,8 +166,10 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry, const Options& options) {
   }
   agreed_ = args.agreed;
   copy_table(args.api);
-  instance_ = args.plugin;
   read_extensions();
+  layer.install(args, kOldest, kNewest);  // behind the checks of what it reads
+  copy_table(args.api);
+  instance_ = args.plugin;
   check_table();
   check_describe();
 }

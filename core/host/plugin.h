@@ -88,11 +88,12 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
 
-  const std::string& name() const { return name_; }  // as LTC_BACKEND calls it: "opencl" for libltc_opencl.so
-  const std::string& path() const { return path_; }  // empty for one that was linked in
-  ltc_version version() const { return agreed_; }    // of the ABI
-  bool can_compute() const;                          // else the host computes and the device holds memory
-  bool is_asynchronous() const;                      // else every event is null
+  const std::string& name() const { return name_; }     // as LTC_BACKEND calls it: "opencl" for libltc_opencl.so
+  const std::string& path() const { return path_; }     // empty for one that was linked in
+  const ltc_plugin_api& slots() const { return api_; }  // as they are called: the plugin's, or with LTC_VALIDATE the layer's
+  ltc_version version() const { return agreed_; }       // of the ABI
+  bool can_compute() const;                             // else the host computes and the device holds memory
+  bool is_asynchronous() const;                         // else every event is null
   bool takes_one_call_at_a_time() const { return one_call_at_a_time_; }
   bool understands(uint32_t extension) const;  // whether it lists that kind, in a version that this host sends
 

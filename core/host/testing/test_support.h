@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/host/status.h"
+#include "core/testing/unvalidated.h"
 
 namespace ltc::host {
 
@@ -29,9 +30,10 @@ std::string message_of(Call&& call) {
   return error_of(call).what();
 }
 
-// Every test ends with no status object left behind.
+// Every test ends with no status object left behind. The host defends itself also where nothing else checks.
 class HostTest : public ::testing::Test {
  protected:
+  const testing::Unvalidated alone_;
   void TearDown() override { EXPECT_EQ(live_statuses(), 0u); }
 };
 

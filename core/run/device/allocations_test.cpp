@@ -25,7 +25,9 @@ namespace {
 
 using namespace ltc::testing;  // NOLINT: the helpers of test_support.h
 
-class AllocationsTest : public RunTest {};
+class AllocationsTest : public RunTest {
+  const Unvalidated alone_;
+};
 
 // Allocations of a step of that many ops in the steady state, the device idle before and after.
 long allocations_of_step(LazyDevice& device, LazyStorage& x, int ops) {

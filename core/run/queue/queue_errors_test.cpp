@@ -120,6 +120,7 @@ TEST_F(QueueErrorsTest, AnErrorThatIsKnownByNowReachesLaterWork) {
 }
 
 TEST_F(QueueErrorsTest, WorkThatReadsAFailedValueIsWaitedForToo) {
+  const Unvalidated alone;
   open("watched_async");
   const BufferRef buffer = upload({1, 2});
   download(buffer);  // the queue is idle from here on
@@ -200,6 +201,7 @@ TEST_F(QueueErrorsTest, AnErrorReachesABufferOfAnotherSize) {
 }
 
 TEST_F(QueueErrorsTest, AThrowingPluginIsAnErrorOfTheValue) {
+  const Unvalidated alone;
   for (const char* plugin : {"watched", "watched_async"}) {
     open(plugin);
     {
@@ -216,12 +218,14 @@ TEST_F(QueueErrorsTest, AThrowingPluginIsAnErrorOfTheValue) {
 }
 
 TEST_F(QueueErrorsTest, APluginThatThrowsFromItsClaimsFailsToCompile) {
+  const Unvalidated alone;
   open("test_throws");
   EXPECT_EQ(message_of([&] { program(kNeg); }), "[test_throws] the plugin threw from claims: not a std::exception");
   EXPECT_THAT(download(upload({1, 2})), ElementsAre(1, 2));
 }
 
 TEST_F(QueueErrorsTest, WhatAThrowingPluginConsumedIsNotFreedTwice) {
+  const Unvalidated alone;
   open("watched");
   const ProgramRef inplace = program("graph(%0: f32[2] -> 0) { %1: f32[2] = aten::neg(%0) return %1 }");
   BufferRef input = upload({1, 2});

@@ -191,6 +191,7 @@ TEST_F(RefusedTest, AnOpThatDoesNotCompileLosesNoState) {
 }
 
 TEST_F(RefusedTest, WhatARunHasConsumedIsLost) {
+  const Unvalidated alone;
   open("watched");
   LazyStorage x(device()), y(device());
   fill(x, {1, 2});

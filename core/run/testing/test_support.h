@@ -17,6 +17,7 @@
 #include "core/ir/text.h"
 #include "core/run/device/recorder.h"
 #include "core/testing/test_plugins.h"
+#include "core/testing/unvalidated.h"
 
 namespace ltc::testing {
 
