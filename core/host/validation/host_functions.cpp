@@ -13,7 +13,7 @@ class HostCall {
   HostCall(const char* function, void* host) : function_(function) {
     instance_ = static_cast<Instance*>(Registry::instance().find(host, Kind::kInstance));
     require(instance_ != nullptr, "host_api.host", host);
-    alive_ = instance_ && require(instance_->alive, "host_api.not_after_close");
+    alive_ = instance_ && require(!instance_->closed, "host_api.not_after_close");
   }
 
   template <typename... Parts>

@@ -30,7 +30,8 @@ struct Instance : Object {
   std::vector<std::pair<uint32_t, uint32_t>> extensions;  // kinds that the plugin lists, and their versions
 
   std::atomic<bool> one_call_at_a_time{false};
-  std::atomic<int> inside{0};  // calls of slots
+  std::atomic<bool> closed{false};  // plugin_close has returned
+  std::atomic<int> inside{0};       // calls of slots
   std::atomic<uint32_t> device_count{kUnknown};
 
   std::mutex lock;  // guards what follows

@@ -111,6 +111,7 @@ void LTC_CALL plugin_close(ltc_plugin* handle) {
   call.require(devices == 0, "plugin_close.devices_ended", devices, " devices");
   check_strings(call, instance->strings);
   call.tell([&] { instance->plugin_api.plugin_close(instance->plugin); });
+  instance->closed = true;
   const size_t statuses = Statuses::instance().count(*instance);
   call.require(statuses == 0, "status.ended", statuses, " statuses");
 }

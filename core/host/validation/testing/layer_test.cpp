@@ -147,6 +147,15 @@ TEST(Layer, a_donated_handle_may_come_back) {
   EXPECT_THAT(broken.ids(), IsEmpty());
 }
 
+TEST(Layer, a_plugin_may_call_the_host_until_plugin_close_returns) {
+  const Broken broken;
+  Fake fake;
+  fake.api.plugin_close = [](ltc_plugin*) { Fake::offered->is_awaited(Fake::offered->host); };
+  fake.enter();
+  fake.slots->plugin_close(fake.plugin);
+  EXPECT_THAT(broken.ids(), IsEmpty());
+}
+
 // ---- off and on, through the host's own class
 
 ltc_plugin_api entered_slots;
