@@ -10,6 +10,7 @@
 #include "core/host/sized.h"
 #include "core/ir/text.h"
 #include "core/testing/test_plugins.h"
+#include "core/testing/unvalidated.h"
 
 namespace ltc {
 namespace {
@@ -155,6 +156,7 @@ TEST(Compile, ARefusedNodeTakesItsClusterAlong) {
 }
 
 TEST(Compile, AnErrorThatIsNoRefusalPasses) {
+  const testing::Unvalidated alone;
   static ltc_plugin_api table;
   const auto enter = [](ltc_entry_args* args) {
     if (!enter_claiming(args)) return false;
@@ -199,6 +201,7 @@ bool enter_refusing(ltc_entry_args* args) {
 }
 
 TEST(Compile, ASegmentThatIsRefusedAsAWholeRunsOnTheHost) {
+  const testing::Unvalidated alone;
   static ltc_plugin_api table;
   static uint32_t node;
   const auto enter = [](ltc_entry_args* args) {
@@ -254,6 +257,7 @@ TEST(Compile, AnErrorNamesTheOpAndItsLine) {
 }
 
 TEST(Compile, AnErrorWithoutANodeNamesTheProgram) {
+  const testing::Unvalidated alone;
   EXPECT_EQ(compile_error(kPlaced, LTC_NONE), "a.py:1 to c.py:3: a program of 3 ops: not today [refusing]");
   EXPECT_EQ(compile_error(kPlaced, 77), "a.py:1 to c.py:3: a program of 3 ops: not today [refusing]");
   EXPECT_EQ(compile_error(kAllClaimed, LTC_NONE), "a program of 3 ops: not today [refusing]");
