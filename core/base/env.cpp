@@ -40,6 +40,7 @@ bool is_number(std::string_view text) {
 }
 
 bool matches(std::string_view value, std::string_view legal) {
+  if (legal == "SECONDS") return is_number(value) && value.size() < 10;
   if (!legal.ends_with(":SEED")) return value == legal;
   legal.remove_suffix(std::string_view("SEED").size());
   return value.starts_with(legal) && is_number(value.substr(legal.size()));

@@ -18,7 +18,7 @@ namespace ltc::env {
 struct Variable {
   const char* name;
   const char* standard;    // the value where it is unset or empty
-  const char* legal = "";  // the values, separated by '|'; one that ends in ":SEED" is followed by a number; "": any text
+  const char* legal = "";  // the values, separated by '|'; SECONDS is a number, and one follows in place of SEED; "": any text
 };
 
 inline constexpr const char* kFlag = "0|1";
@@ -38,10 +38,11 @@ inline constexpr Variable kPatches{"LTC_PATCHES", "all"};                       
 inline constexpr Variable kStacks{"LTC_STACKS", "0", kFlag};                         // 1: messages show whole Python stacks
 inline constexpr Variable kVerify{"LTC_VERIFY", "0", kFlag};                         // 1: graphs are checked while compiling
 inline constexpr Variable kValidate{"LTC_VALIDATE", "0", "0|1|abort"};               // check the calls of plugins
+inline constexpr Variable kWatchdog{"LTC_WATCHDOG", "30", "0|SECONDS"};              // 0: no call of a plugin is watched
 
-inline constexpr Variable kVariables[] = {kBackend, kPluginPath,        kLog,     kFallback, kClaims, kCacheDir,
-                                          kCache,   kUseBf16,           kEager,   kPatches,  kStacks, kVerify,
-                                          kEffort,  kBackgroundCompile, kValidate};
+inline constexpr Variable kVariables[] = {kBackend, kPluginPath,        kLog,      kFallback, kClaims, kCacheDir,
+                                          kCache,   kUseBf16,           kEager,    kPatches,  kStacks, kVerify,
+                                          kEffort,  kBackgroundCompile, kValidate, kWatchdog};
 
 // The variable's value. Throws Error(kInvalidArgument) that names the variable, the value and the legal ones.
 LTC_API std::string get(const Variable& variable);

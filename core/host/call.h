@@ -9,12 +9,15 @@
 #include "core/base/log.h"
 #include "core/base/utf8.h"
 #include "core/host/plugin.h"
+#include "core/host/watchdog.h"
 
 namespace ltc::host {
 
 // Runs `call`, a lambda that calls `slot`, and lets no exception through that the plugin did not have the right to throw.
+// `plugin`: a name that stays for the life of the process (HostApi::plugin_name).
 template <typename Call>
 auto guarded(const std::string& plugin, const char* slot, Call&& call) {
+  const WatchedCall watched(plugin, slot);
   try {
     return call();
   } catch (const std::exception& e) {

@@ -14,6 +14,7 @@
 #include "core/host/option_list.h"
 #include "core/host/sized.h"
 #include "core/host/validation/validation.h"
+#include "core/host/watchdog.h"
 
 namespace ltc::host {
 namespace {
@@ -98,7 +99,9 @@ std::string plugin_name(const std::string& path) {
 }
 
 Plugin::Plugin(const std::string& name, std::string path)
-    : host_(HostApi::enter(name)), name_(host_.plugin_name()), path_(std::move(path)) {}
+    : host_(HostApi::enter(name)), name_(host_.plugin_name()), path_(std::move(path)) {
+  watch_calls();
+}
 
 Plugin::~Plugin() {
   if (api_.plugin_close) tell("plugin_close", [&] { api_.plugin_close(instance_); });
@@ -129,6 +132,7 @@ std::shared_ptr<Plugin> Plugin::enter(const std::string& name, ltc_plugin_entry_
 
 Library Plugin::open_library() const {
   try {
+    const WatchedCall watched(name_, "the loading of its library");  // its constructors run
     return Library::open(path_);
   } catch (const Error& e) {
     refuse(e.code(), e.what());

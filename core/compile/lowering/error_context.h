@@ -6,6 +6,7 @@
 
 #include "core/compile/lowering/program.h"
 #include "core/host/status.h"
+#include "core/host/watchdog.h"
 
 namespace ltc {
 
@@ -19,6 +20,7 @@ std::string error_text(const Error& error, const Graph& graph, std::span<const u
 // Does `work`, a call of the plugin about the graph; what it throws gets that message.
 template <typename Work>
 auto with_error_context(const Graph& graph, std::span<const uint32_t> origin, Work work) {
+  const host::CallLine line(graph.nodes.empty() ? kNoLocation : graph.nodes.front().location);
   try {
     return work();
   } catch (const host::WaitFailed&) {  // nothing is known of the work
