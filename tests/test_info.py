@@ -13,8 +13,8 @@ PACKAGE = Path(ltc.__file__).parent
 TEST_PLUGINS = PACKAGE.parents[1] / "tests" / "plugins"
 
 
-def info(folder, *args):
-    environment = {**os.environ, "LTC_PLUGIN_PATH": str(folder)}
+def info(folder, *args, **variables):
+    environment = {**os.environ, "LTC_PLUGIN_PATH": str(folder), **variables}
     return subprocess.run([PACKAGE / "bin" / "ltc-info", *args], env=environment, capture_output=True, text=True, timeout=60)
 
 
@@ -31,6 +31,38 @@ def test_a_plugin_that_ends_the_process_is_named_and_the_others_are_listed(tmp_p
     listed = info(tmp_path)
     assert listed.returncode == 0, listed.stderr
     path = tmp_path / "libltc_test_exits_in_describe.so"
-    assert f"refused, and dangerous to load\n  [test_exits_in_describe] {path}: it ended the process with exit code 3\n" in listed.stdout
+    assert f"refused, and dangerous to load\n  [test_exits_in_describe] {path}: it ended the process with exit code 3, in describe\n" in listed.stdout
     assert "test_not_a_plugin: refused\n" in listed.stdout
     assert "  2 devices\n" in listed.stdout
+
+
+@pytest.mark.skipif(not TEST_PLUGINS.exists(), reason="no unit tests in this build")
+@pytest.mark.parametrize("deed, told", [
+    ("crashes", "it ended the process by signal 11, Segmentation fault"),
+    ("aborts", "it ended the process by signal 6, Aborted"),
+    ("exits", "it ended the process with exit code 3"),
+    ("spins", "it gave no answer within 10 s"),
+])
+@pytest.mark.parametrize("where, slot", [
+    ("in its constructor", "the loading of its library"),
+    ("in ltc_plugin_entry", "ltc_plugin_entry"),
+    ("in describe", "describe"),
+])
+def test_what_no_process_survives_is_named_with_its_slot(tmp_path, deed, told, where, slot):
+    for name in ("test_hostile", "test_two"):
+        shutil.copy(TEST_PLUGINS / f"libltc_{name}.so", tmp_path)
+    listed = info(tmp_path, LTC_TEST_HOSTILE_DEADLY=f"{deed} {where}")
+    assert listed.returncode == 0, listed.stderr
+    path = tmp_path / "libltc_test_hostile.so"
+    assert f"test_hostile: refused, and dangerous to load\n  [test_hostile] {path}: {told}, in {slot}\n" in listed.stdout
+    assert "  2 devices\n" in listed.stdout
+
+
+@pytest.mark.skipif(not TEST_PLUGINS.exists(), reason="no unit tests in this build")
+def test_a_fault_that_the_host_refuses_is_told_in_its_words(tmp_path):
+    shutil.copy(TEST_PLUGINS / "libltc_test_hostile.so", tmp_path)
+    (tmp_path / "libltc_cut.so").write_bytes((tmp_path / "libltc_test_hostile.so").read_bytes()[:5000])
+    listed = info(tmp_path, LTC_TEST_HOSTILE_FAULT="null_option")
+    assert listed.returncode == 0, listed.stderr
+    assert "test_hostile: refused\n  [test_hostile] describe gives no option 1 of 3\n" in listed.stdout
+    assert f"cut: refused\n  [cut] {tmp_path}/libltc_cut.so: the file is cut short: it has 5000 bytes\n" in listed.stdout

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,9 +10,11 @@
 #include <cstdio>
 #include <cstring>
 #include <iostream>
+#include <new>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/host/watchdog.h"
 
 namespace ltc::host {
 namespace {
@@ -20,8 +23,32 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kDone = '\0';  // comes behind the output of work that was done
 
-[[noreturn]] void be_the_child(const std::function<void()>& work, int output) {
+// A call that the parent sees too.
+class SharedCall {
+ public:
+  SharedCall() : page_(::mmap(nullptr, sizeof(CurrentCall), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
+    if (page_ == MAP_FAILED) fail(Code::kInternal, "no memory: ", std::strerror(errno));
+    call_ = new (page_) CurrentCall();
+  }
+  ~SharedCall() { ::munmap(page_, sizeof(CurrentCall)); }
+  SharedCall(const SharedCall&) = delete;
+  SharedCall& operator=(const SharedCall&) = delete;
+
+  CurrentCall& operator*() { return *call_; }
+  // ", in describe". The name of a slot lies where it lies in the child.
+  std::string place() const {
+    const char* const slot = call_->slot.load();
+    return slot ? cat(", in ", slot) : "";
+  }
+
+ private:
+  void* const page_;
+  CurrentCall* call_;
+};
+
+[[noreturn]] void be_the_child(const std::function<void()>& work, int output, CurrentCall& call) {
   ::dup2(output, STDOUT_FILENO);
+  CurrentCall::keep_at(call);
   work();
   std::cout << kDone << std::flush;
   ::_exit(0);
@@ -53,6 +80,7 @@ std::string how_it_ended(int status) {
 }  // namespace
 
 std::string in_a_child(const std::function<void()>& work, std::chrono::milliseconds limit) {
+  SharedCall call;
   int ends[2];
   if (::pipe(ends) != 0) fail(Code::kInternal, "no pipe: ", std::strerror(errno));
   std::cout.flush();
@@ -60,7 +88,7 @@ std::string in_a_child(const std::function<void()>& work, std::chrono::milliseco
   const pid_t child = ::fork();
   if (child == 0) {
     ::close(ends[0]);
-    be_the_child(work, ends[1]);
+    be_the_child(work, ends[1], *call);
   }
   ::close(ends[1]);
   const int reason = errno;
@@ -70,8 +98,8 @@ std::string in_a_child(const std::function<void()>& work, std::chrono::milliseco
   if (!text) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (!text) fail(Code::kInternal, "it gave no answer within ", limit.count() / 1000, " s");
-  if (text->empty() || text->back() != kDone) fail(Code::kInternal, how_it_ended(status));
+  if (!text) fail(Code::kInternal, "it gave no answer within ", limit.count() / 1000, " s", call.place());
+  if (text->empty() || text->back() != kDone) fail(Code::kInternal, how_it_ended(status), call.place());
   text->pop_back();
   return *text;
 }
