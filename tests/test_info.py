@@ -64,5 +64,6 @@ def test_a_fault_that_the_host_refuses_is_told_in_its_words(tmp_path):
     (tmp_path / "libltc_cut.so").write_bytes((tmp_path / "libltc_test_hostile.so").read_bytes()[:5000])
     listed = info(tmp_path, LTC_TEST_HOSTILE_FAULT="null_option")
     assert listed.returncode == 0, listed.stderr
-    assert "test_hostile: refused\n  [test_hostile] describe gives no option 1 of 3\n" in listed.stdout
+    path = tmp_path / "libltc_test_hostile.so"
+    assert f"test_hostile: refused\n  [test_hostile] {path}: describe gives no option 1 of 3\n" in listed.stdout
     assert f"cut: refused\n  [cut] {tmp_path}/libltc_cut.so: the file is cut short: it has 5000 bytes\n" in listed.stdout

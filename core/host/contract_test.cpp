@@ -153,7 +153,8 @@ TEST_F(ContractTest, many_handles_are_told_apart) {
 
 TEST_F(ContractTest, more_devices_than_can_be_numbered_are_refused) {
   EXPECT_EQ(message_of([] { load_plugin("test_too_many"); }),
-            "[test_too_many] describe: the plugin has 4294967295 devices; PyTorch numbers at most 127");
+            "[test_too_many] " + plugin_path("test_too_many") +
+                ": describe: the plugin has 4294967295 devices; PyTorch numbers at most 127");
   EXPECT_EQ(load_plugin("test_many")->describe().device_count, 100u);
 }
 

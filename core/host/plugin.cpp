@@ -119,7 +119,11 @@ std::shared_ptr<Plugin> Plugin::load(const std::string& path, const Options& opt
   auto* entry = reinterpret_cast<ltc_plugin_entry_fn*>(library.find(kEntry));
   if (!entry) plugin->refuse(Code::kNotFound, cat("not a plugin: it exports no ", kEntry));
   library.keep();
-  plugin->negotiate(entry, options);
+  try {
+    plugin->negotiate(entry, options);
+  } catch (const PluginError& error) {  // names the plugin and not yet the file
+    plugin->refuse(error.code(), std::string(error.what()).substr(cat("[", plugin->name_, "] ").size()));
+  }
   log::info("[", plugin->name_, "] ", path, ": ABI ", text(plugin->agreed_));
   return plugin;
 }
