@@ -1,7 +1,6 @@
 #include "conformance/report.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <fstream>
 #include <functional>
@@ -14,9 +13,6 @@
 
 namespace ltc::conformance {
 namespace {
-
-constexpr std::array kOutcomes = {Outcome::kPassed,      Outcome::kFailed,        Outcome::kExpectedFailure,
-                                  Outcome::kUnsupported, Outcome::kNotApplicable, Outcome::kNotRun};
 
 size_t count(const Results& results, const std::string& tier, Outcome outcome) {
   return static_cast<size_t>(std::ranges::count_if(

@@ -13,14 +13,15 @@ const char* outcome_name(Outcome outcome) {
     case Outcome::kUnsupported: return "unsupported";
     case Outcome::kNotApplicable: return "not applicable";
     case Outcome::kExpectedFailure: return "expected failure";
+    case Outcome::kWaived: return "waived";
     case Outcome::kNotRun: return "not run";
   }
   return "";
 }
 
 const std::vector<std::string>& tiers() {
-  static const auto* names =
-      new std::vector<std::string>{"loader", "abi", "memory", "execute", "async", "errors", "threads", "ops", "programs"};
+  static const auto* names = new std::vector<std::string>{"loader", "abi",     "memory", "execute", "cache",   "async",
+                                                          "errors", "threads", "stress", "ops",     "programs"};
   return *names;
 }
 

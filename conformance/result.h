@@ -1,6 +1,7 @@
 // The result of a check.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -14,8 +15,12 @@ enum class Outcome {
   kUnsupported,      // the plugin says that it cannot, and may
   kNotApplicable,    // a clause that does not concern this plugin
   kExpectedFailure,  // failed, and the vendor's list says so
+  kWaived,           // failed, and a waiver excuses it until a date
   kNotRun            // the plugin hangs while it loads, so all others would hang too
 };
+inline constexpr std::array kOutcomes = {Outcome::kPassed, Outcome::kFailed,      Outcome::kExpectedFailure,
+                                         Outcome::kWaived, Outcome::kUnsupported, Outcome::kNotApplicable,
+                                         Outcome::kNotRun};
 
 const char* outcome_name(Outcome outcome);
 
@@ -24,7 +29,7 @@ struct Result {
   Outcome outcome = Outcome::kFailed;
   int64_t elapsed_ms = 0;
   std::string message;                                 // why, where not passed
-  std::string reason;                                  // of the vendor's list, where that names it
+  std::string reason;                                  // of the vendor's list or waiver that names it
   std::map<std::string, std::string> properties = {};  // what the check recorded
   bool hung = false;                                   // it had not ended when its time was over
 
