@@ -82,6 +82,7 @@ Signature read_executable(std::string_view bytes, std::string& serialized) {
 }
 
 void save(const ltc_executable* executable, const ltc_sink& sink) {
+  if (!executable->bytes.empty()) return (void)sink.write(sink.context, executable->bytes.data(), executable->bytes.size());
   const Library& library = executable->device->library();
   const auto got = PJRT_CALL(library, LoadedExecutable_GetExecutable, .loaded_executable = executable->loaded.get());
   const auto unloaded = PJRT_OWN(library, Executable, executable, got.executable);
@@ -94,11 +95,13 @@ void save(const ltc_executable* executable, const ltc_sink& sink) {
 
 void load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable) {
   std::string serialized;
-  Signature signature = read_executable({static_cast<const char*>(args.data), args.size}, serialized);
+  std::string bytes(static_cast<const char*>(args.data), args.size);
+  Signature signature = read_executable(bytes, serialized);
   const auto made = PJRT_CALL(device->library(), Executable_DeserializeAndLoad, .client = device->client.client.get(),
                               .serialized_executable = serialized.data(), .serialized_executable_size = serialized.size());
-  executable = new ltc_executable{device, std::move(signature),
-                                  PJRT_OWN(device->library(), LoadedExecutable, executable, made.loaded_executable)};
+  executable =
+      new ltc_executable{device, std::move(signature),
+                         PJRT_OWN(device->library(), LoadedExecutable, executable, made.loaded_executable), std::move(bytes)};
 }
 
 }  // namespace ltc::pjrt

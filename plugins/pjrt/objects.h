@@ -95,6 +95,7 @@ struct ltc_executable {
   ltc_device* device;
   ltc::pjrt::Signature signature;
   std::shared_ptr<PJRT_LoadedExecutable> loaded;
+  std::string bytes = {};  // that it was loaded from: libraries leave parts out when they write a loaded one again
 };
 
 namespace ltc::pjrt {
