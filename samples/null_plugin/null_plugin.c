@@ -8,6 +8,10 @@ struct ltc_plugin {
   const ltc_host_api* host;
 };
 
+struct ltc_device {
+  ltc_plugin* plugin;
+};
+
 struct ltc_buffer {
   uint64_t bytes;
   char data[];
@@ -36,20 +40,22 @@ static ltc_status* describe(ltc_plugin* plugin, ltc_plugin_info* info) {
 /* Bytes of an element by dtype, from BOOL on; the types of half a byte are left out. */
 static const uint8_t element_bytes[] = {0, 1, 1, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16, 2, 4, 8, 4, 1, 1, 1, 1, 1};
 
-/* A device without state is its plugin. */
 static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
   if (args->ordinal != 0) return error(plugin, LTC_NOT_FOUND, "there is device 0 only");
+  ltc_device* made = malloc(sizeof *made);
+  if (!made) return error(plugin, LTC_RESOURCE_EXHAUSTED, "out of memory");
+  made->plugin = plugin;
   info->name = string("host memory");
   info->fingerprint = string("null-1");
   for (unsigned dtype = 1; dtype < sizeof element_bytes; ++dtype) info->dtypes |= UINT64_C(1) << dtype;
-  *device = (ltc_device*)plugin;
+  *device = made;
   return NULL;
 }
 
-static void device_close(ltc_device* device) { (void)device; }
+static void device_close(ltc_device* device) { free(device); }
 
 static ltc_status* buffer_create(ltc_device* device, const ltc_buffer_args* args, ltc_buffer** buffer) {
-  ltc_plugin* plugin = (ltc_plugin*)device;
+  ltc_plugin* plugin = device->plugin;
   const ltc_type* type = args->type;
   uint64_t bytes = type->dtype < sizeof element_bytes ? element_bytes[type->dtype] : 0;
   if (bytes == 0) return error(plugin, LTC_UNSUPPORTED, "a dtype whose elements are no whole bytes");
@@ -71,7 +77,7 @@ static bool outside(const ltc_buffer* buffer, uint64_t offset, uint64_t bytes) {
 /* The copy is complete on return, so no event is made. */
 static ltc_status* transfer(ltc_device* device, const ltc_transfer_args* args, ltc_event** done) {
   (void)done;
-  ltc_plugin* plugin = (ltc_plugin*)device;
+  ltc_plugin* plugin = device->plugin;
   if (args->direction < LTC_TO_DEVICE || args->direction > LTC_ON_DEVICE || args->flags)
     return error(plugin, LTC_UNSUPPORTED, "unknown direction or flag");
   const bool on_device = args->direction == LTC_ON_DEVICE;
