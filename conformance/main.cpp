@@ -10,10 +10,13 @@
 
 #include "conformance/expected.h"
 #include "conformance/kit/plugin_under_test.h"
+#include "conformance/kit/process_end.h"
+#include "conformance/must_pass.h"
 #include "conformance/ops/register.h"
 #include "conformance/options.h"
 #include "conformance/report.h"
 #include "conformance/runner.h"
+#include "conformance/waivers.h"
 #include "core/base/error.h"
 
 namespace ltc::conformance {
@@ -60,12 +63,39 @@ void sort_like(const std::vector<std::string>& names, Results& results) {
   std::ranges::stable_sort(results, {}, of);
 }
 
+// What the lists make of each outcome.
+struct Judges {
+  ExpectedList expected;
+  MustPass must_pass = MustPass::built_in();
+  Waivers waivers;
+  MustPass learnt = must_pass;
+  Day today = Waivers::today();
+
+  explicit Judges(const Options& options) {
+    if (!options.expected.empty()) expected = ExpectedList::read(options.expected, all_checks());
+    if (!options.waivers.empty()) waivers = Waivers::read(options.waivers, all_checks());
+  }
+  void judge(Result& result) {
+    const Outcome ran = result.outcome;
+    learnt.learn(result);
+    expected.judge(result);
+    must_pass.judge(result);
+    waivers.judge(result, ran, today);
+  }
+};
+
+void write_must_pass(const std::string& path, const MustPass& list) {
+  std::ofstream file(path);
+  file << list.text(all_checks());
+  file.close();
+  if (!file) fail(Code::kNotFound, path, ": cannot be written");
+}
+
 int run(Options options) {
   options.backend = find_backend(options.backend);
   const std::vector<std::string> names = chosen_checks(options);
   if (names.empty()) fail(Code::kInvalidArgument, "no check has a name like that; --list prints them");
-  ExpectedList expected;
-  if (!options.expected.empty()) expected = ExpectedList::read(options.expected, all_checks());
+  Judges judges(options);
   // A run that does not end must not leave an older one's reports.
   for (const std::string& path : {options.json, options.junit}) {
     if (!path.empty() && !std::ofstream(path)) fail(Code::kNotFound, path, ": cannot be written");
@@ -74,7 +104,7 @@ int run(Options options) {
   for (const std::string& name : all_checks()) ++done.checks[tier_of(name)];
   Results& results = done.results;
   run_checks(options, names, [&](Result result) {
-    expected.judge(result);
+    judges.judge(result);
     print_result(std::cout, result, options.verbose);
     keep(results, std::move(result));
   });
@@ -83,6 +113,7 @@ int run(Options options) {
   print_summary(std::cout, done);
   if (!options.json.empty()) write_json(options.json, done);
   if (!options.junit.empty()) write_junit(options.junit, done);
+  if (!options.must_pass.empty()) write_must_pass(options.must_pass, judges.learnt);
   return all_well(results) ? 0 : 1;
 }
 
@@ -95,6 +126,7 @@ int run_main(int argc, char** argv) {
     return 0;
   }
   if (!options.backend.empty()) set_backend(options.backend);
+  if (!options.end.empty()) return end_process(options.end);
   register_ops();
   if (options.child) return run_as_child();
   if (!options.list) return run(options);

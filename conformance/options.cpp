@@ -67,13 +67,16 @@ Checks a plugin's library against sdk/include/ltc/plugin.h. Each check runs in a
 fails one check and not the report.
 
   --backend PLUGIN   a library's path, or a name, with options as in LTC_BACKEND: mine:speed=2
-  --tier A,B         only these tiers: loader, abi, memory, execute, async, errors, threads, ops, programs
+  --tier A,B         only these tiers: loader, abi, memory, execute, cache, async, errors, threads,
+                     stress, ops, programs
   --filter PATTERN   only checks whose name it matches, '*' for any characters; may be given several times
   --expected FILE    the checks that are known to fail or to be unsupported, with reasons
+  --waivers FILE     failures that are excused until a date, with reasons
   --json FILE        write a report for programs
   --junit FILE       write a report as JUnit XML
   --timeout SECONDS  a check that takes longer has failed (60); after one of the tier loader no more are run
   --jobs N           so many child processes side by side (1)
+  --must-pass FILE   write the must-pass list, with the capabilities that this plugin lacks added to the needs of the checks
   --list             print the names of the checks and run none
   --verbose          a line per check
 
@@ -96,6 +99,12 @@ Options parse_options(int argc, char** argv) {
       options.filters.push_back(value());
     else if (args[i] == "--expected")
       options.expected = value();
+    else if (args[i] == "--waivers")
+      options.waivers = value();
+    else if (args[i] == "--must-pass")
+      options.must_pass = value();
+    else if (args[i] == "--end")
+      options.end = value();
     else if (args[i] == "--json")
       options.json = value();
     else if (args[i] == "--junit")

@@ -10,10 +10,12 @@ struct Options {
   std::string backend;  // as given: a path, or a name that is searched for as LTC_BACKEND's are
   std::vector<std::string> tiers;
   std::vector<std::string> filters;  // patterns with '*'; a check runs if one matches, or if there is none
-  std::string json, junit, expected;
+  std::string json, junit, expected, waivers;
+  std::string must_pass;  // the list to write
   int timeout_s = 60;
   int jobs = 1;
   bool list = false, verbose = false, help = false;
+  std::string end;     // started by a check: how this process is to end
   bool child = false;  // started by the runner: names on the standard input, results to the descriptor below
 };
 

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "conformance/expected.h"
+#include "conformance/must_pass.h"
 #include "conformance/result.h"
+#include "conformance/waivers.h"
 #include "core/base/error.h"
 #include "core/testing/test_plugins.h"
 
@@ -63,7 +65,7 @@ std::string written(const std::string& name, const std::string& text) {
   return path;
 }
 
-constexpr const char* kCoreTiers = "--tier loader,abi,memory,execute,async,errors,threads";
+constexpr const char* kCoreTiers = "--tier loader,abi,memory,execute,cache,async,errors,threads";
 
 class GoodPlugin : public ::testing::TestWithParam<const char*> {};
 
@@ -72,7 +74,9 @@ TEST_P(GoodPlugin, passes_the_core_tiers) {
   EXPECT_EQ(ran.code, 0) << ran.text;
   EXPECT_THAT(ran.text, Not(HasSubstr("FAILED")));
 }
-INSTANTIATE_TEST_SUITE_P(, GoodPlugin, ::testing::Values("test", "test_two", "test_async", "test_memory"),
+INSTANTIATE_TEST_SUITE_P(, GoodPlugin,
+                         ::testing::Values("test", "test_two", "test_async", "test_memory", "test_open_once_async",
+                                           "fault_none_saving", "fault_none_whole_copies", "fault_none_half_bytes"),
                          [](const auto& info) { return std::string(info.param); });
 
 // Which check catches which bad plugin. Others may fail with it; without this one the fault would have to be found by luck.
@@ -138,6 +142,36 @@ constexpr Fault kFaults[] = {
     {"fault_waits_for_a_call", "Async.work_goes_on_without_further_calls"},
     {"fault_two_majors", "Loader.entry_refuses_a_range_of_two_majors"},
     {"fault_early_end", "Async.device_close_waits_for_the_queue"},
+    {"fault_wants_a_context", "LoaderHost.a_hosts_context_may_be_null"},
+    {"fault_reads_beyond", "MemoryHost.a_copy_to_the_device_reads_no_byte_beyond"},
+    {"fault_one_device", "MemoryHost.each_device_is_handed_out_once"},
+    {"fault_clears_on_error", "AbiOutCompute.lower_leaves_its_program_alone_on_error"},
+    {"fault_resets_rounding", "AbiFloats.another_rounding_of_the_thread_stays"},
+    {"fault_fewer_outputs", "ExecuteArguments.an_output_too_few_is_refused"},
+    {"fault_stray_symbols", "ExecuteSymbols.values_for_a_graph_without_symbols_are_refused"},
+    {"fault_wrong_code", "ErrorsLate.an_index_out_of_range_has_its_code"},
+    {"fault_marks_beyond", "ErrorsLate.good_outputs_are_marked_with_0_or_1_and_no_more"},
+    {"fault_short_centuries", "AsyncOrder.a_wait_of_centuries_is_no_wait_of_no_time"},
+    {"fault_wrong_permissions", "ExecutePrecision.permissions_that_nobody_knows_are_left_alone"},
+    {"fault_rounds_products", "ExecutePrecision.without_a_permission_products_keep_their_bits"},
+    {"fault_half_bytes", "MemoryPacked.a_listed_dtype_keeps_its_bits_and_others_are_refused/dtype_23"},
+    {"fault_leaks_runs", "Stress.ten_thousand_queued_runs_are_right_and_keep_no_memory"},
+    {"fault_leaks_devices", "StressEntry.a_device_opens_and_closes_a_thousand_times"},
+    {"fault_leaks_instances", "StressEntry.instances_come_and_go_a_thousand_times"},
+    {"fault_one_thread", "Stress.sixteen_threads_call_at_random"},
+    {"fault_aborts_at_exit", "StressEnd.a_process_ends_with_everything_open"},
+    {"fault_saving_any_length", "CacheDamage.bytes_truncated_anywhere_are_refused"},
+    {"fault_saving_no_checksum", "CacheDamage.each_byte_of_the_head_counts_or_is_harmless"},
+    {"fault_saving_own_code", "CacheDamage.bytes_damaged_anywhere_are_refused_or_harmless"},
+    {"fault_saving_trusts_lengths", "CacheDamage.huge_lengths_are_refused_or_harmless"},
+    {"fault_saving_same_executable", "Cache.each_load_makes_an_executable_of_its_own"},
+    {"fault_saving_clears_on_error", "CacheDamage.a_refusal_leaves_its_out_parameter_alone"},
+    {"fault_saving_leaks_loaded", "Cache.loading_leaves_nothing_behind"},
+    {"fault_saving_forgets_when_off", "Cache.a_loaded_executable_is_saved_again"},
+    {"fault_saving_new_fingerprint", "Cache.the_fingerprint_is_the_same_for_each_open"},
+    {"fault_saving_deaf_to_sinks", "Cache.saving_ends_when_the_sink_takes_no_more"},
+    {"fault_saving_bad_keys", "CacheHost.a_cache_that_keeps_nothing_is_no_error"},
+    {"fault_saving_new_keys", "CacheHost.what_is_kept_is_found_under_its_key"},
 };
 
 class BadPlugin : public ::testing::TestWithParam<Fault> {};
@@ -199,9 +233,9 @@ TEST(Suite, jobs_share_the_checks) {
   EXPECT_EQ(sorted_lines(shared), sorted_lines(alone));
 }
 
-TEST(Suite, has_at_least_150_checks_below_the_ops) {
+TEST(Suite, has_at_least_400_checks_below_the_ops) {
   const Ran ran = run_suite(cat("--list ", kCoreTiers));
-  EXPECT_GE(std::count(ran.text.begin(), ran.text.end(), '\n'), 150);
+  EXPECT_GE(std::count(ran.text.begin(), ran.text.end(), '\n'), 400);
 }
 
 TEST(Suite, writes_json_and_junit) {
@@ -274,8 +308,8 @@ TEST(Suite, wrong_use_is_exit_code_2) {
 // ---- the vendor's list
 
 TEST(Suite, an_expected_failure_is_none) {
-  const std::string list = written("fails.txt", "# known\nfails Execute.a_run_computes: issue 12\n");
-  const Ran ran = run_on("test_crashes", cat("--filter Execute.a_run_computes --expected ", list));
+  const std::string list = written("fails.txt", "# known\nfails Ops.neg_f32: issue 12\n");
+  const Ran ran = run_on("test_crashes", cat("--filter Ops.neg_f32 --expected ", list));
   EXPECT_EQ(ran.code, 0) << ran.text;
 }
 
@@ -300,6 +334,65 @@ TEST(Suite, a_list_with_an_unknown_name_is_refused) {
   const Ran ran = run_on("test", cat("--expected ", list));
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.text, HasSubstr("unknown.txt:1: no check is called 'Execute.no_such_check'"));
+}
+
+// ---- the must-pass list and waivers
+
+TEST(MustPass, the_list_has_each_check_below_the_ops) {
+  const std::string list = contents(LTC_MUST_PASS);
+  std::string names, listed;
+  std::istringstream all(run_suite("--list").text), lines(list);
+  for (std::string name; std::getline(all, name);) names += MustPass::concerns(name) ? name + "\n" : "";
+  for (std::string line; std::getline(lines, line);) listed += line.substr(0, line.find(' ')) + "\n";
+  EXPECT_EQ(listed, names) << "write it anew: ltc-conformance --backend PLUGIN --must-pass FILE";
+}
+
+TEST(MustPass, no_expected_list_excuses_a_failure) {
+  const std::string list = written("must.txt", "fails Execute.a_run_computes: issue 12\n");
+  const Ran ran = run_on("test_crashes", cat("--filter Execute.a_run_computes --expected ", list));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.text, HasSubstr("must pass by ABI 1.0, and only a waiver excuses it"));
+}
+
+TEST(MustPass, a_check_may_be_skipped_for_what_it_needs_only) {
+  const MustPass list = MustPass::parse("A.a needs events, opens\nA.b\n");
+  const auto judged = [&](const char* name, const char* message) {
+    Result result{name, Outcome::kNotApplicable, 0, message, ""};
+    list.judge(result);
+    return result.outcome;
+  };
+  EXPECT_EQ(judged("A.a", "not applicable: the plugin is synchronous: it has no events"), Outcome::kNotApplicable);
+  EXPECT_EQ(judged("A.a", "not applicable: the plugin has no memory_stats"), Outcome::kFailed);
+  EXPECT_EQ(judged("A.b", "not applicable: the plugin is synchronous: it has no events"), Outcome::kFailed);
+  EXPECT_EQ(judged("Ops.c", "not applicable: whatever"), Outcome::kNotApplicable);
+  EXPECT_THROW(MustPass::parse("A.a needs luck\n"), Error);
+}
+
+TEST(Waived, a_failure_is_excused_until_its_day) {
+  const std::string past = written("past.txt", "Execute.a_run_computes 2020-01-31 issue 12\n"),
+                    future = written("future.txt", "Execute.a_run_computes 2999-01-31 issue 12\n");
+  EXPECT_EQ(run_on("test_crashes", cat("--filter Execute.a_run_computes --waivers ", future)).code, 1) << "nothing passed";
+  const Ran waived = run_on(
+      "test_crashes", cat("--verbose --filter 'Execute.*a*comput*' --filter Loader.entry_gives_a_table --waivers ", future));
+  EXPECT_THAT(waived.text, HasSubstr("waived  Execute.a_run_computes"));
+  const Ran over = run_on("test_crashes", cat("--filter Execute.a_run_computes --waivers ", past));
+  EXPECT_EQ(over.code, 1);
+  EXPECT_THAT(over.text, HasSubstr("no longer waived since 2020-01-31 is over, by line 1 of the waivers (issue 12)"));
+}
+
+TEST(Waived, a_waived_check_that_passes_is_a_failure) {
+  const std::string list = written("stale.txt", "Execute.a_run_computes 2999-01-31 issue 12\n");
+  const Ran ran = run_on("test", cat("--filter Execute.a_run_computes --waivers ", list));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.text, HasSubstr("passed, so take out line 1 of the waivers"));
+}
+
+TEST(Waived, lines_need_a_known_name_a_day_and_a_reason) {
+  const std::vector<std::string> names{"A.b"};
+  for (const char* line : {"A.b", "A.b 2026-02-30 x", "A.b 2026-1-1 x", "A.b soon x", "A.b 2026-01-01", "A.c 2026-01-01 x",
+                           "A.b 2026-01-01 x\nA.b 2026-01-01 y"}) {
+    EXPECT_THROW(Waivers::read(written("bad.txt", line), names), Error) << line;
+  }
 }
 
 TEST(Expected, lines_need_a_kind_and_a_reason) {

@@ -22,6 +22,8 @@ namespace ltc::conformance {
   if (!Device::opens_again(instance())) LTC_UNSUPPORTED_BY_PLUGIN("the device is one's alone: it is open once at a time")
 #define LTC_NEEDS_PARTS() \
   if (!device().copies_parts()) LTC_UNSUPPORTED_BY_PLUGIN("the device copies whole buffers only")
+#define LTC_NEEDS_THREADS() \
+  if (instance().describe().flags & LTC_PLUGIN_ONE_CALL_AT_A_TIME) LTC_NOT_APPLICABLE("the plugin takes one call at a time")
 
 // Shows the plugin's own words where it fails.
 #define EXPECT_OK(failure) EXPECT_PRED_FORMAT1(::ltc::conformance::succeeded, failure)

@@ -1,6 +1,7 @@
 #include "conformance/kit/host_probe.h"
 
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/host/sized.h"
 #include "core/host/status.h"
 
@@ -12,7 +13,30 @@ std::atomic<HostProbe*> newest{nullptr};
 
 }  // namespace
 
-HostProbe::HostProbe() : table_(host::sized<ltc_host_api>()) {
+bool HostCache::find(const std::string& key, std::string& value) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = values_.find(key);
+  if (it == values_.end()) return false;
+  value = it->second;
+  return true;
+}
+
+void HostCache::insert(const std::string& key, const std::string& value) {
+  const std::lock_guard lock(mutex_);
+  values_[key] = value;
+}
+
+size_t HostCache::size() const {
+  const std::lock_guard lock(mutex_);
+  return values_.size();
+}
+
+void HostCache::clear() {
+  const std::lock_guard lock(mutex_);
+  values_.clear();
+}
+
+HostProbe::HostProbe(HostCache* cache) : cache_(cache), table_(host::sized<ltc_host_api>()) {
   newest = this;
   table_.host = this;
   table_.status_create = status_create;
@@ -38,6 +62,13 @@ HostProbe& HostProbe::of(void* host) {
 void HostProbe::breach(const std::string& what) const {
   const std::lock_guard lock(mutex_);
   breaches_.push_back(what);
+}
+
+void HostProbe::expect_text(const char* what, const ltc_string& string) const {
+  if (string.size == 0) return;
+  const std::string text(string.data, string.size);
+  if (text != valid_utf8(text)) breach(cat(what, " is not UTF-8"));
+  if (string.data[string.size] != '\0') breach(cat(what, " has no NUL behind it"));
 }
 
 std::vector<std::string> HostProbe::breaches() const {
@@ -74,18 +105,27 @@ bool HostProbe::log_enabled(void* host, int32_t level) noexcept {
   return level >= LTC_LOG_WARN;
 }
 
-// Nothing is kept, which a plugin must be able to live with.
 bool HostProbe::cache_find(void* host, const ltc_string* key, const ltc_sink* value) noexcept {
   const HostProbe& probe = of(host);
   if (probe.closed_) probe.breach("cache_find was called after plugin_close had returned");
-  if (!key || key->size == 0 || !value || !value->write) probe.breach("cache_find got no key or no sink");
-  return false;
+  if (!key || key->size == 0 || !value || !value->write) {
+    probe.breach("cache_find got no key or no sink");
+    return false;
+  }
+  probe.expect_text("the key of cache_find", *key);
+  std::string found;
+  if (!probe.cache_ || !probe.cache_->find(std::string(key->data, key->size), found)) return false;
+  (void)value->write(value->context, found.data(), found.size());
+  return true;
 }
 
 void HostProbe::cache_insert(void* host, const ltc_string* key, const ltc_string* about, const ltc_string* value) noexcept {
   const HostProbe& probe = of(host);
   if (probe.closed_) probe.breach("cache_insert was called after plugin_close had returned");
-  if (!key || key->size == 0 || !about || !value) probe.breach("cache_insert got no key, no line about it or no value");
+  if (!key || key->size == 0 || !about || !value) return probe.breach("cache_insert got no key, no line about it or no value");
+  probe.expect_text("the key of cache_insert", *key);
+  probe.expect_text("the line about what cache_insert keeps", *about);
+  if (probe.cache_) probe.cache_->insert(std::string(key->data, key->size), std::string(value->data, value->size));
 }
 
 // Every other time: results must not depend on it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -10,9 +11,23 @@
 
 namespace ltc::conformance {
 
+// What hosts of several processes keep for a plugin.
+class HostCache {
+ public:
+  bool find(const std::string& key, std::string& value) const;
+  void insert(const std::string& key, const std::string& value);
+  size_t size() const;
+  void clear();
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::string> values_;
+};
+
 class HostProbe {
  public:
-  HostProbe();
+  // `cache` may be null: nothing is kept.
+  explicit HostProbe(HostCache* cache = nullptr);
   HostProbe(const HostProbe&) = delete;
   HostProbe& operator=(const HostProbe&) = delete;
 
@@ -27,6 +42,7 @@ class HostProbe {
  private:
   static HostProbe& of(void* host);
   void breach(const std::string& what) const;
+  void expect_text(const char* what, const ltc_string& string) const;
   static ltc_status* status_create(void* host, ltc_code code, uint32_t node, const char* message, size_t size) noexcept;
   static void log(void* host, int32_t level, const char* message, size_t size) noexcept;
   static bool log_enabled(void* host, int32_t level) noexcept;
@@ -34,6 +50,7 @@ class HostProbe {
   static void cache_insert(void* host, const ltc_string* key, const ltc_string* about, const ltc_string* value) noexcept;
   static bool is_awaited(void* host) noexcept;
 
+  HostCache* cache_;
   ltc_host_api table_;
   std::atomic<bool> closed_{false};
   std::atomic<uint32_t> asked_{0};  // is_awaited

@@ -15,7 +15,7 @@
 namespace ltc::conformance {
 namespace {
 
-std::string path_under_test;
+std::string path_under_test, text_under_test;
 std::unique_ptr<host::OptionList> options_under_test;
 bool loaded_quietly = true;
 
@@ -41,6 +41,7 @@ void throw_if(const char* slot, const Failure& failure) {
 }  // namespace
 
 void set_backend(const std::string& text) {
+  text_under_test = text;
   static host::Options options;  // the list borrows them
   host::BackendEntry entry = host::parse_entry(text);
   options = host::with_environment(std::move(entry.options), entry.plugin);
@@ -48,6 +49,7 @@ void set_backend(const std::string& text) {
   path_under_test = std::move(entry.plugin);
 }
 const std::string& backend_path() { return path_under_test; }
+const std::string& backend_text() { return text_under_test; }
 const host::OptionList& backend_options() { return *options_under_test; }
 
 ltc_plugin_entry_fn* backend_entry() {
@@ -90,7 +92,7 @@ std::ostream& operator<<(std::ostream& out, const Failure& failure) {
 
 // ---- the instance
 
-Instance::Instance() : host_(std::make_unique<HostProbe>()) {
+Instance::Instance(HostCache* cache) : host_(std::make_unique<HostProbe>(cache)) {
   auto args = host::sized<ltc_entry_args>();
   args.host = host_->table();
   args.oldest = {LTC_ABI_MAJOR, 0};

@@ -25,6 +25,7 @@ namespace ltc::conformance {
 // The library under test and its options, an entry as in LTC_BACKEND whose name is a path; set once, before any test.
 void set_backend(const std::string& entry);
 const std::string& backend_path();
+const std::string& backend_text();  // as set_backend was given it
 const host::OptionList& backend_options();
 // Loads it at the first call and keeps it loaded. Throws ltc::Error with the loader's words.
 ltc_plugin_entry_fn* backend_entry();
@@ -45,7 +46,8 @@ std::string code_text(ltc_code code);
 // One instance: from ltc_plugin_entry to plugin_close. The destructor checks that no host function is called after that.
 class Instance {
  public:
-  Instance();  // throws where the plugin refuses
+  // `cache`: what its host keeps; may be null. Throws where the plugin refuses.
+  explicit Instance(HostCache* cache = nullptr);
   ~Instance();
   Instance(const Instance&) = delete;
   Instance& operator=(const Instance&) = delete;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "conformance/kit/fixture.h"
+#include "conformance/kit/in_threads.h"
 #include "core/base/utf8.h"
 #include "core/compile/lowering/abi_graph.h"
 #include "core/host/sized.h"
@@ -269,6 +270,54 @@ TEST_F(ErrorsLate, a_failed_run_is_not_reported_by_other_events) {
   const auto later = device().submit({executable, {input.get()}});
   ASSERT_OK(later.submitted);
   EXPECT_OK(device().finish(later.done)) << "the error belongs to the event of the work that failed";
+}
+
+TEST_F(ErrorsLate, several_threads_are_told_of_a_failed_run) {
+  LTC_FAILING_RUN(run);
+  in_threads(8, [&](int) {
+    for (int i = 0; i < 20; ++i) EXPECT_TRUE(device().finish(run.done));
+  });
+}
+
+TEST_F(ErrorsLate, a_failed_run_may_be_forgotten) {
+  if (!device().supports(DType::kI64) || !claims(kGather)) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: ", kGather);
+  const Executable executable = device().build(kGather);
+  const Buffer input = four(), indices = device().upload(Array::of<int64_t>(DType::kI64, {4}, {0, 99, 0, 0}));
+  for (int i = 0; i < 20; ++i) (void)device().submit({executable, {input.get(), indices.get()}});
+  expect_alive();
+}
+
+TEST_F(ErrorsLate, the_outputs_of_a_failed_run_may_be_inputs) {
+  LTC_FAILING_RUN(run);
+  const Executable executable = device().build(kNeg4);
+  const auto later = device().submit({executable, {run.outputs[0].get()}});
+  ASSERT_OK(later.submitted);
+  EXPECT_OK(device().finish(later.done)) << "it is the host that treats what depends on failed work as failed";
+  expect_alive();
+}
+
+TEST_F(ErrorsLate, the_outputs_of_a_failed_run_may_be_overwritten) {
+  LTC_FAILING_RUN(run);
+  const Floats data{5, 6, 7, 8};
+  Event done;
+  ASSERT_OK(device().transfer(to_device(run.outputs[0], data.data(), 16), done));
+  ASSERT_OK(device().finish(done));
+  EXPECT_EQ(device().download(run.outputs[0], DType::kF32, {4}).values<float>(), data);
+}
+
+TEST_F(ErrorsLate, an_index_out_of_range_has_its_code) {
+  LTC_FAILING_RUN(run);
+  EXPECT_EQ(code_text(device().finish(run.done).code), "OUT_OF_RANGE") << "the program catches IndexError by it";
+}
+
+TEST_F(ErrorsLate, good_outputs_are_marked_with_0_or_1_and_no_more) {
+  if (!LTC_GET(&api(), ltc_plugin_api, event_good_outputs))
+    LTC_NOT_APPLICABLE("the plugin does not say which outputs of a failed run are good");
+  LTC_FAILING_RUN(run);
+  uint8_t good[] = {0, 0xcc, 0xcc};
+  ASSERT_OK(Instance::asked("event_good_outputs", [&] { return api().event_good_outputs(run.done.get(), 1, good); }));
+  EXPECT_LE(good[0], 1);
+  EXPECT_EQ(good[1], 0xcc) << "wrote behind the last output's entry";
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
-// The execute tier: donated inputs and saved executables.
-#include <algorithm>
-
+// The execute tier: donated inputs.
 #include "conformance/kit/heap.h"
 #include "conformance/tiers/execute_fixture.h"
 
@@ -106,76 +104,6 @@ TEST_F(ExecuteDonation, donations_leave_nothing_behind) {
   });
   if (!growth) LTC_NOT_APPLICABLE("the allocator does not count");
   EXPECT_LT(*growth, kLeakBytes) << "bytes of host memory lost with each donation: its handle is gone, so the plugin frees it";
-}
-
-// ---- saved executables
-
-class ExecuteSaved : public Execute {
- protected:
-  void SetUp() override {
-    Execute::SetUp();
-    if (!IsSkipped() && (!api().executable_save || !api().executable_load)) LTC_NOT_APPLICABLE("the plugin saves no executables");
-  }
-  std::string save(const Executable& executable) {
-    std::string bytes;
-    const ltc_sink sink{&bytes, [](void* to, const void* data, size_t size) {
-                          static_cast<std::string*>(to)->append(static_cast<const char*>(data), size);
-                          return true;
-                        }};
-    const Failure failure = Instance::asked("executable_save", [&] { return api().executable_save(executable.get(), &sink); });
-    EXPECT_FALSE(failure && failure.code != LTC_UNSUPPORTED) << failure;
-    return bytes;
-  }
-  Failure load(const std::string& bytes, Executable& executable) {
-    struct alignas(64) Line {
-      char bytes[64];
-    };
-    std::vector<Line> aligned(bytes.size() / sizeof(Line) + 1);
-    std::ranges::copy(bytes, aligned[0].bytes);
-    auto args = host::sized<ltc_load_args>();
-    args.data = aligned.data();
-    args.size = bytes.size();
-    ltc_executable* made = nullptr;
-    const Failure failure =
-        Instance::asked("executable_load", [&] { return api().executable_load(device().get(), &args, &made); });
-    if (!failure) executable = Executable(device(), made);
-    EXPECT_EQ(made == nullptr, static_cast<bool>(failure)) << "an executable exactly where there is no error";
-    return failure;
-  }
-};
-
-TEST_F(ExecuteSaved, a_saved_executable_loads_and_runs) {
-  const std::string bytes = save(device().build(kAdd4));
-  if (bytes.empty()) LTC_UNSUPPORTED_BY_PLUGIN("this executable cannot be saved");
-  Executable executable;
-  ASSERT_OK(load(bytes, executable));
-  const Buffer a = four();
-  EXPECT_EQ(read(device().run({executable, {a.get(), a.get()}})[0]), (Floats{2, 4, 6, 8}));
-}
-
-TEST_F(ExecuteSaved, truncated_bytes_are_refused) {
-  const std::string bytes = save(device().build(kAdd4));
-  for (size_t size = 0; size < bytes.size(); size += std::max<size_t>(bytes.size() / 64, 1)) {
-    Executable executable;
-    EXPECT_TRUE(load(bytes.substr(0, size), executable)) << "accepted the first " << size << " of " << bytes.size() << " bytes";
-  }
-}
-
-TEST_F(ExecuteSaved, damaged_bytes_are_refused_or_harmless) {
-  const std::string bytes = save(device().build(kAdd4));
-  for (size_t at = 0; at < bytes.size(); at += std::max<size_t>(bytes.size() / 64, 1)) {
-    std::string damaged = bytes;
-    damaged[at] = static_cast<char>(~damaged[at]);
-    Executable executable;
-    const Failure failure = load(damaged, executable);
-    EXPECT_TRUE(!failure || failure.code == LTC_DATA_CORRUPT || failure.code == LTC_UNSUPPORTED) << failure;
-  }
-}
-
-TEST_F(ExecuteSaved, foreign_bytes_are_refused) {
-  Executable executable;
-  EXPECT_TRUE(load("this is no executable", executable));
-  EXPECT_TRUE(load("", executable));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ class ExecuteSymbolic : public Execute, public ::testing::WithParamInterface<Fam
     const ltc_symbolic_sizes sizes = general_->table();
     Program program;
     const Failure refused = device().lower(*AbiGraph(example).get(), program, &sizes.head);
-    if (refused.code == LTC_UNSUPPORTED) LTC_UNSUPPORTED_BY_PLUGIN(refused.message);
+    if (refused.code == LTC_UNSUPPORTED) LTC_UNSUPPORTED_BY_PLUGIN("refuses the graph with symbols: ", refused.message);
     ASSERT_OK(refused);
     executable_ = device().compile(program);
   }

@@ -51,7 +51,7 @@ TEST_F(Execute, nodes_of_a_cluster_are_lowered_together) {
   const auto clusters = claims(text);
   if (std::ranges::none_of(clusters, [](uint32_t cluster) { return cluster >= 2; }))
     LTC_NOT_APPLICABLE("the plugin claims each node by itself");
-  if (std::ranges::count(clusters, 0u)) LTC_UNSUPPORTED_BY_PLUGIN("a part of the graph is not claimed");
+  if (std::ranges::count(clusters, 0u)) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: a part of the graph");
   EXPECT_NO_THROW((void)device().build(text)) << "the contract: k >= 2 is yes where all nodes of k end in one graph";
 }
 
@@ -196,7 +196,7 @@ TEST_F(Execute, outputs_are_buffers_of_their_own) {
 TEST_F(Execute, an_output_does_not_share_memory_with_an_input) {
   // Movement that keeps the bytes is where plugins hand out the input itself.
   const std::string graph = "graph(%0: f32[4]) { %1: f32[4] = aten::reshape(%0) {shape=[4]} return %1 }";
-  if (claims(graph)[0] == 0) LTC_UNSUPPORTED_BY_PLUGIN("aten::reshape is not claimed");
+  if (claims(graph)[0] == 0) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: aten::reshape");
   const Executable executable = device().build(graph);
   const Buffer input = four();
   const auto outputs = device().run({executable, {input.get()}});
@@ -273,7 +273,7 @@ TEST_F(Execute, a_scalar_param_varies_from_run_to_run) {
   const std::string by_full = "graph(%0: f64 scalar) { %1: f32[4] = aten::full(%0) {size=[4],dtype=f32} return %1 }";
   const std::string by_mul = "graph(%0: f64 scalar, %1: f32[4]) { %2: f32[4] = aten::mul.Tensor(%1, %0) return %2 }";
   const bool has_full = claims(by_full)[0] != 0;
-  if (!has_full && claims(by_mul)[0] == 0) LTC_UNSUPPORTED_BY_PLUGIN("neither aten::full nor aten::mul with a number is claimed");
+  if (!has_full && claims(by_mul)[0] == 0) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: aten::full, nor aten::mul with a number");
   const Executable executable = device().build(has_full ? by_full : by_mul);
   const Buffer ones = device().upload(Array::floats({1, 1, 1, 1}));
   const auto inputs = has_full ? std::vector<ltc_buffer*>{} : std::vector{ones.get()};
@@ -286,7 +286,7 @@ TEST_F(Execute, a_scalar_param_varies_from_run_to_run) {
 TEST_F(Execute, an_unwanted_result_of_a_node_is_left_out) {
   const std::string graph =
       "graph(%0: f32[4]) { _, %1: i64[4] = aten::sort.stable(%0) {stable=true,dim=0,descending=true} return %1 }";
-  if (claims(graph)[0] == 0) LTC_UNSUPPORTED_BY_PLUGIN("aten::sort.stable is not claimed");
+  if (claims(graph)[0] == 0) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: aten::sort.stable");
   const Executable executable = device().build(graph);
   const Buffer input = four();
   const auto outputs = device().run({executable, {input.get()}});

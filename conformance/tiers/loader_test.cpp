@@ -4,13 +4,10 @@
 #include <fstream>
 #include <iterator>
 
-#include "conformance/kit/fixture.h"
-#include "conformance/kit/guarded_struct.h"
+#include "conformance/tiers/loader_fixture.h"
 #include "core/base/utf8.h"
 #include "core/host/host_api.h"
 #include "core/host/plugin.h"
-#include "core/host/sized.h"
-#include "ltc/entry.h"
 
 namespace ltc::conformance {
 namespace {
@@ -18,29 +15,6 @@ namespace {
 using ::testing::HasSubstr;
 
 bool older(ltc_version a, ltc_version b) { return a.major != b.major ? a.major < b.major : a.minor < b.minor; }
-std::string text(ltc_version v) { return cat(v.major, ".", v.minor); }
-std::string text(ltc_string s) { return s.data ? std::string(s.data, s.size) : std::string(); }
-
-// The entry arguments of a host that speaks a range of versions.
-struct Entry {
-  HostProbe host;
-  Guarded<ltc_entry_args> args;
-  bool accepted = false;
-
-  Entry(ltc_version oldest, ltc_version newest, const host::OptionList& options = backend_options()) {
-    args->option_count = options.size();
-    args->options = options.data();
-    args->host = host.table();
-    args->oldest = oldest;
-    args->newest = newest;
-    accepted = Instance::guarded("ltc_plugin_entry", [&] { return backend_entry()(args.get()); });
-  }
-  ~Entry() {
-    if (!accepted || !args->api) return;
-    if (const auto close = LTC_GET(args->api, ltc_plugin_api, plugin_close)) close(args->plugin);
-  }
-};
-
 // The names in the dynamic symbol table.
 struct Symbols {
   std::vector<std::string> defined, undefined;

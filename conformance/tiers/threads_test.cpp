@@ -1,11 +1,11 @@
 // The threads tier: everything but transfer and execute may be called from any thread at any time. Run it under a thread
 // sanitizer too: what these tests see is only what goes wrong loudly.
 #include <atomic>
-#include <functional>
 #include <mutex>
 #include <thread>
 
 #include "conformance/kit/fixture.h"
+#include "conformance/kit/in_threads.h"
 #include "core/compile/lowering/abi_graph.h"
 #include "core/host/sized.h"
 #include "core/ir/text.h"
@@ -15,27 +15,12 @@ namespace {
 
 using Floats = std::vector<float>;
 
-void in_threads(int count, const std::function<void(int)>& body) {
-  std::mutex mutex;
-  std::string failed;
-  {
-    std::vector<std::jthread> threads;
-    for (int i = 0; i < count; ++i) {
-      threads.emplace_back([&, i] {
-        try {
-          body(i);
-        } catch (const std::exception& e) {
-          const std::lock_guard lock(mutex);
-          failed = e.what();
-        }
-      });
-    }
-  }
-  EXPECT_EQ(failed, "");
-}
-
 class Threads : public MemoryTest {
  protected:
+  void SetUp() override {
+    MemoryTest::SetUp();
+    if (!IsSkipped()) LTC_NEEDS_THREADS();
+  }
   static void round_trip(Device& device, float value) {
     const Buffer buffer = device.upload(Array::floats({value, value + 1}));
     EXPECT_EQ(device.download(buffer, DType::kF32, {2}).values<float>(), (Floats{value, value + 1}));
@@ -134,6 +119,10 @@ TEST_F(Threads, memory_stats_are_asked_while_copies_run) {
 
 class ThreadsCompute : public ComputeTest {
  protected:
+  void SetUp() override {
+    ComputeTest::SetUp();
+    if (!IsSkipped()) LTC_NEEDS_THREADS();
+  }
   void expect_negated(const Executable& executable) {
     const Buffer input = device().upload(Array::floats({1, 2, 3, 4}));
     EXPECT_EQ(floats(device().run({executable, {input.get()}})[0], {4}), (Floats{-1, -2, -3, -4}));
@@ -205,6 +194,42 @@ TEST_F(ThreadsCompute, outputs_are_destroyed_in_another_thread) {
     std::jthread([&] { outputs.clear(); }).join();
   }
   expect_negated(executable);
+}
+
+TEST_F(ThreadsCompute, buffers_come_and_go_while_runs_go_on) {
+  const Executable executable = device().build(kNeg4);
+  std::jthread other([&] {
+    for (int i = 0; i < 2000; ++i) (void)device().buffer(DType::kF32, {64});
+  });
+  for (int i = 0; i < 100; ++i) expect_negated(executable);
+}
+
+TEST_F(ThreadsCompute, describe_is_asked_while_runs_go_on) {
+  const Executable executable = device().build(kNeg4);
+  std::jthread other([&] {
+    for (int i = 0; i < 200; ++i) EXPECT_GT(instance().describe().device_count, 0u);
+  });
+  for (int i = 0; i < 100; ++i) expect_negated(executable);
+}
+
+TEST_F(ThreadsCompute, devices_open_while_runs_go_on) {
+  LTC_NEEDS_SECOND_OPEN();
+  const Executable executable = device().build(kNeg4);
+  std::jthread other([&] {
+    for (int i = 0; i < 20; ++i) Device second(instance());
+  });
+  for (int i = 0; i < 100; ++i) expect_negated(executable);
+}
+
+TEST_F(ThreadsCompute, runs_come_from_any_thread_one_at_a_time) {
+  const Executable executable = device().build(kNeg4);
+  std::mutex one_at_a_time;
+  in_threads(4, [&](int) {
+    for (int round = 0; round < 50; ++round) {
+      const std::lock_guard lock(one_at_a_time);
+      expect_negated(executable);
+    }
+  });
 }
 
 TEST_F(ThreadsCompute, an_event_is_waited_for_while_more_is_submitted) {
