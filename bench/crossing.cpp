@@ -149,7 +149,8 @@ int main(int argc, char** argv) {
   args.inputs = inputs;
   ltc_buffer* outputs[2];
   std::printf(
-      "| call                           | direct  | host    | more    | limit | allocs | holds |\n|---|---|---|---|---|---|---|\n");
+      "| call                           | direct  | host    | more    | limit | allocs | holds "
+      "|\n|---|---|---|---|---|---|---|\n");
   bool holds = compare(
       {"execute, its event and outputs", 25},
       [&] {

@@ -73,12 +73,9 @@ Signature read_executable(std::string_view bytes, std::string& serialized) {
   Signature signature;
   plugin::load(kFormat, bytes, signature, serialized);
   const size_t outputs = signature.outputs.size();
-  const auto is_output = [outputs](uint32_t output) { return output == LTC_NONE || output < outputs; };
-  if (signature.becomes.size() != signature.inputs.size() || signature.good_outputs.size() != outputs ||
-      !std::ranges::all_of(signature.becomes, is_output)) {
-    plugin::Archive::refuse();
-  }
-  return signature;
+  bool fits = signature.becomes.size() == signature.inputs.size() && signature.good_outputs.size() == outputs;
+  for (const uint32_t output : signature.becomes) fits &= output == LTC_NONE || output < outputs;
+  return fits ? signature : (plugin::Archive::refuse(), signature);
 }
 
 void save(const ltc_executable* executable, const ltc_sink& sink) {

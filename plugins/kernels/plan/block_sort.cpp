@@ -9,9 +9,9 @@
 namespace ltc::kernels {
 namespace {
 
-constexpr int64_t kThreads = 256;
+constexpr int64_t kSortThreads = 256;
 // Elements of a thread: an odd number, so that neighbours meet different banks of the block's memory.
-constexpr int64_t kItems = kSortTile / kThreads;
+constexpr int64_t kItems = kSortTile / kSortThreads;
 static_assert(kItems % 2 == 1);
 
 // The block's memory is cut in segments: rows, or one tile of a row. `own` and `place` are the thread's elements of its segment
@@ -138,7 +138,7 @@ constexpr std::string_view kStoreResult = R"(  for_each([&](ix row, ix at, i32 h
 // Threads that share a row.
 int64_t lanes_of(int64_t length) {
   int64_t lanes = 1;
-  while (lanes < kThreads && lanes * kItems < length) lanes *= 2;
+  while (lanes < kSortThreads && lanes * kItems < length) lanes *= 2;
   return lanes;
 }
 
@@ -147,7 +147,7 @@ int64_t lanes_of(int64_t length) {
 Source render_sort_pass(const SortPass& pass, const Dialect& dialect) {
   const SortKernel& sort = pass.of;
   const bool merges = pass.run > 0;
-  const int64_t lanes = lanes_of(sort.length), span = lanes * kItems, segments = kThreads / lanes;
+  const int64_t lanes = lanes_of(sort.length), span = lanes * kItems, segments = kSortThreads / lanes;
   const int64_t tiles = sort.rows * ((sort.length + span - 1) / span);
   const std::string type(facts(sort.dtype).name);
   const auto integer = [](const char* name, int64_t value) {
@@ -167,9 +167,9 @@ Source render_sort_pass(const SortPass& pass, const Dialect& dialect) {
                                 " to_places, const ix items, const ix rows, const ix length, const ix stride, const ix run";
   const bool long_index = sort.rows * sort.length > INT32_MAX / 2;
   return {framed(arguments, body, long_index, frame),
-          {(tiles + segments - 1) / segments * kThreads, sort.rows, sort.length, sort.stride, pass.run},
+          {(tiles + segments - 1) / segments * kSortThreads, sort.rows, sort.length, sort.stride, pass.run},
           long_index,
-          kThreads};
+          kSortThreads};
 }
 
 }  // namespace ltc::kernels

@@ -179,14 +179,6 @@ Value Module::broadcast(const Value& value, const Sizes& sizes) {
   return op("broadcast_in_dim", {value}, {value.type.dtype, sizes}, "broadcast_dimensions = " + array(dims));
 }
 
-Value Module::reshape(const Value& value, const Sizes& sizes) {
-  return value.type.sizes == sizes ? value : op("reshape", {value}, {value.type.dtype, sizes});
-}
-
-Value Module::iota(ltc_dtype dtype, const Sizes& sizes, int64_t dim) {
-  return op("iota", {}, {dtype, sizes}, axis("iota_dimension", dim));
-}
-
 Value Module::slice(const Value& value, const Sizes& start, const Sizes& limit, const Sizes& step) {
   Type type = value.type;
   for (size_t i = 0; i < start.size(); ++i) type.sizes[i] = (limit[i] - start[i] + step[i] - 1) / step[i];
@@ -200,14 +192,6 @@ Value Module::pad(const Value& value, const Value& with, const Sizes& low, const
   const std::string none = array(Sizes(low.size(), 0));
   return op("pad", {value, with}, type,
             "edge_padding_low = " + array(low) + ", edge_padding_high = " + array(high) + ", interior_padding = " + none);
-}
-
-Value Module::convert(const Value& value, ltc_dtype dtype) {
-  return value.type.dtype == dtype ? value : op("convert", {value}, {dtype, value.type.sizes});
-}
-
-Value Module::bitcast(const Value& value, ltc_dtype dtype) {
-  return value.type.dtype == dtype ? value : op("bitcast_convert", {value}, {dtype, value.type.sizes});
 }
 
 Value Module::reduce(const Value& value, const Sizes& dims, std::string_view formula, const Value& initial) {

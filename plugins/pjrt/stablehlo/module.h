@@ -74,12 +74,18 @@ class Module {
   Value extreme(ltc_dtype dtype, bool least);    // rank 0: the least or largest value, an infinity of floats
   Value filled(const Type& type, int64_t value) { return broadcast(number(type.dtype, value), type.sizes); }
   Value broadcast(const Value& value, const Sizes& sizes);  // from the last dim on
-  Value reshape(const Value& value, const Sizes& sizes);    // the same elements
-  Value iota(ltc_dtype dtype, const Sizes& sizes, int64_t dim);
+  Value reshape(const Value& value, const Sizes& sizes) {   // the same elements
+    return value.type.sizes == sizes ? value : op("reshape", {value}, {value.type.dtype, sizes});
+  }
+  Value iota(ltc_dtype dtype, const Sizes& sizes, int64_t dim) {
+    return op("iota", {}, {dtype, sizes}, axis("iota_dimension", dim));
+  }
   Value slice(const Value& value, const Sizes& start, const Sizes& limit, const Sizes& step);
   Value pad(const Value& value, const Value& with, const Sizes& low, const Sizes& high);
-  Value convert(const Value& value, ltc_dtype dtype);  // as StableHLO does
-  Value bitcast(const Value& value, ltc_dtype dtype);  // of as many bits
+  Value convert(const Value& value, ltc_dtype dtype, std::string_view how = "convert") {  // as StableHLO does
+    return value.type.dtype == dtype ? value : op(how, {value}, {dtype, value.type.sizes});
+  }
+  Value bitcast(const Value& value, ltc_dtype dtype) { return convert(value, dtype, "bitcast_convert"); }  // of as many bits
   Value reduce(const Value& value, const Sizes& dims, std::string_view formula, const Value& initial);
 
   const std::string& text() const { return text_; }
