@@ -19,9 +19,16 @@ std::string path_under_test, text_under_test;
 std::unique_ptr<host::OptionList> options_under_test;
 bool loaded_quietly = true;
 
-void expect_untouched(const char* slot, const void* out, const Failure& failure) {
-  EXPECT_EQ(out, nullptr) << slot << " failed (" << failure << ") and wrote its out parameter; the contract: after an error "
-                          << "every out parameter is unchanged";
+// A handle that no plugin gives: out parameters hold it before a call, so that one that is set to null shows too.
+template <typename T>
+T* untouched() {
+  static char place;
+  return reinterpret_cast<T*>(&place);
+}
+
+void expect_untouched(const char* slot, const void* out, const Failure& failure, const void* before = nullptr) {
+  EXPECT_EQ(out, before) << slot << " failed (" << failure << ") and wrote its out parameter; the contract: after an error "
+                         << "every out parameter is unchanged";
 }
 
 [[noreturn]] void broken(const char* slot, const std::string& what) { throw std::runtime_error(cat(slot, " ", what)); }
@@ -175,13 +182,14 @@ void Device::destroy_event(ltc_event* event) {
 Failure Device::create_buffer(const ltc_type& type, Buffer& buffer) {
   auto args = host::sized<ltc_buffer_args>();
   args.type = &type;
-  ltc_buffer* made = nullptr;
+  auto* const before = untouched<ltc_buffer>();
+  ltc_buffer* made = before;
   const Failure failure = Instance::asked("buffer_create", [&] { return api().buffer_create(device_, &args, &made); });
   if (failure) {
-    expect_untouched("buffer_create", made, failure);
+    expect_untouched("buffer_create", made, failure, before);
     return failure;
   }
-  if (!made) broken("buffer_create", "succeeded and gave no buffer");
+  if (!made || made == before) broken("buffer_create", "succeeded and gave no buffer");
   buffer = Buffer(*this, made);
   return {};
 }
@@ -251,25 +259,27 @@ Failure Device::lower(const ltc_graph& graph, Program& program, const ltc_extens
   auto args = host::sized<ltc_lower_args>();
   args.ext = ext;
   args.graph = &graph;
-  ltc_program* made = nullptr;
+  auto* const before = untouched<ltc_program>();
+  ltc_program* made = before;
   const Failure failure = Instance::asked("lower", [&] { return api().lower(device_, &args, &made); });
   if (failure) {
-    expect_untouched("lower", made, failure);
+    expect_untouched("lower", made, failure, before);
     return failure;
   }
-  if (!made) broken("lower", "succeeded and gave no program");
+  if (!made || made == before) broken("lower", "succeeded and gave no program");
   program = Program(*this, made);
   return {};
 }
 
 Failure Device::compile(const ltc_compile_args& args, Executable& executable) {
-  ltc_executable* made = nullptr;
+  auto* const before = untouched<ltc_executable>();
+  ltc_executable* made = before;
   const Failure failure = Instance::asked("compile", [&] { return api().compile(device_, &args, &made); });
   if (failure) {
-    expect_untouched("compile", made, failure);
+    expect_untouched("compile", made, failure, before);
     return failure;
   }
-  if (!made) broken("compile", "succeeded and gave no executable");
+  if (!made || made == before) broken("compile", "succeeded and gave no executable");
   executable = Executable(*this, made);
   return {};
 }

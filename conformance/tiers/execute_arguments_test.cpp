@@ -271,5 +271,29 @@ TEST_F(ExecuteText, the_context_of_a_sink_may_be_null) {
   EXPECT_NE(text, "");
 }
 
+// ---- the type of what a run gives
+
+TEST_F(Execute, an_output_of_another_dtype_is_an_input_of_the_next_run) {
+  const std::string graph = "graph(%0: i64[4]) { %1: i64[4] = aten::neg(%0) return %1 }";
+  if (!device().supports(DType::kI64) || !claims(graph)[0]) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: aten::neg of i64");
+  const Executable executable = device().build(graph);
+  const Buffer input = device().upload(Array::of<int64_t>(DType::kI64, {4}, {1, 2, 3, 4}));
+  const auto once = device().run({executable, {input.get()}});
+  const auto twice = device().run({executable, {once[0].get()}});
+  EXPECT_EQ(device().download(twice[0], DType::kI64, {4}).values<int64_t>(), (std::vector<int64_t>{1, 2, 3, 4}));
+}
+
+// The words come from the definition in ltc/plugin.h. Both numbers need more than 32 bits, and the counter carries.
+TEST_F(Execute, random_numbers_use_all_bits_of_seed_and_offset) {
+  const std::string graph =
+      "graph(%0: i64 scalar, %1: i64 scalar) { %2: i32[8] = ltc::philox(%0, %1) {size=[8],dtype=i32} return %2 }";
+  if (!device().supports(DType::kI32) || !claims(graph)[0]) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: ltc::philox of i32");
+  const Executable executable = device().build(graph);
+  const auto outputs = device().run({executable, {}, 1, {integer(0x123456789abcdef0), integer(0x2ffffffff)}});
+  EXPECT_EQ(
+      device().download(outputs[0], DType::kI32, {8}).values<int32_t>(),
+      (std::vector<int32_t>{-579480378, -489270600, 2092292801, 974232162, -268627425, 1111156593, 2125392497, -1881973997}));
+}
+
 }  // namespace
 }  // namespace ltc::conformance

@@ -15,8 +15,8 @@ SAMPLE = ROOT / "samples/minimal_plugin"
 SUITE = ROOT / "build/release/python/ltc/bin/ltc-conformance"
 SOURCES = "plugin plan support unary elementwise cast movement creation reduction index matrix queue".split()
 FLAGS = {"minimal": [], "minimal_async": ["-DMINIMAL_ASYNC"]}
-FIRST = ["--tier", "loader,abi,memory,execute,async,errors,threads"]
-REST = ["--tier", "ops,programs"]
+FIRST = ["--tier", "loader,abi,memory,execute,async,errors,threads,cache"]
+REST = ["--tier", "ops,programs,stress"]
 
 
 def faults():
