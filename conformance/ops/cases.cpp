@@ -1,5 +1,7 @@
 #include "conformance/ops/cases.h"
 
+#include <algorithm>
+
 #include "conformance/kit/array.h"
 
 namespace ltc::conformance {
@@ -316,6 +318,12 @@ std::vector<std::string> graphs_of(const OpCase& row, DType dtype) {
     }
   }
   return graphs;
+}
+
+std::string case_name(std::string_view op, DType dtype) {
+  std::string name(op.substr(op.find("::") + 2));
+  std::ranges::replace(name, '.', '_');
+  return name + "_" + std::string(dtype_name(dtype));
 }
 
 }  // namespace ltc::conformance

@@ -44,6 +44,9 @@ std::vector<DType> dtypes_of(std::string_view set);
 // With T replaced, and "unary" and its like written out.
 std::vector<std::string> graphs_of(const OpCase& row, DType dtype);
 
+// "neg_f32" for aten::neg.
+std::string case_name(std::string_view op, DType dtype);
+
 // Ops that a plugin may claim whole, and programs; compared with what the reference makes of their decomposition.
 struct ProgramCase {
   std::string_view name;

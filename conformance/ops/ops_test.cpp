@@ -1,11 +1,10 @@
 // The tiers ops and programs: runs graphs on the plugin and compares each result with the reference.
 #include <algorithm>
-#include <cmath>
-#include <limits>
-#include <random>
 
 #include "conformance/kit/fixture.h"
 #include "conformance/ops/cases.h"
+#include "conformance/ops/compare.h"
+#include "conformance/ops/inputs.h"
 #include "conformance/ops/reference.h"
 #include "conformance/ops/register.h"
 #include "core/compile/lowering/abi_graph.h"
@@ -14,133 +13,6 @@
 
 namespace ltc::conformance {
 namespace {
-
-// ---- inputs
-
-std::vector<double> special_floats(DType dtype) {
-  const bool wide = dtype == DType::kF64;
-  const double largest = wide ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-  const double smallest = wide ? std::numeric_limits<double>::min() : std::numeric_limits<float>::min();
-  // The last four lie halfway between two numbers of 8 and of 11 bits.
-  return {0.0, -0.0, 1,   -1,  NAN,  INFINITY, -INFINITY,  largest,    -largest,    smallest,   -smallest,
-          0.5, -0.5, 1.5, 2.5, -2.5, 1e-3,     1 + 0x1p-8, 1 + 0x3p-8, 1 + 0x1p-11, 1 + 0x3p-11};
-}
-
-double real_value(Fill fill, int64_t i, DType dtype, std::mt19937& random) {
-  const double unit = std::uniform_real_distribution<double>(-1, 1)(random);
-  const auto n = static_cast<size_t>(i);
-  switch (fill) {
-    case Fill::kAny: {
-      const auto special = special_floats(dtype);
-      return n < special.size() ? special[n] : unit * 100;
-    }
-    case Fill::kFinite: {
-      constexpr double kFirst[] = {0.0, -0.0, 1, -1, 0.5, -20, 20, 1e-4};
-      return n < std::size(kFirst) ? kFirst[n] : unit * 10;
-    }
-    case Fill::kPositive: return n == 0 ? 1 : n == 1 ? 2 : n == 2 ? 0.25 : (unit + 1.001) * 5;
-    case Fill::kUnit: return unit;
-    case Fill::kSmall: return static_cast<double>((i * 5 + 3) % 9 - 4);
-    case Fill::kCount: return static_cast<double>(i % 8);
-    case Fill::kNonZero: return i % 2 ? -static_cast<double>(i % 3 + 1) : static_cast<double>(i % 3 + 1);
-  }
-  return 0;
-}
-
-int64_t integer_value(Fill fill, int64_t i, DType dtype, std::mt19937& random) {
-  switch (fill) {
-    case Fill::kAny: {
-      const int width = static_cast<int>(dtype_size_bytes(dtype)) * 8;
-      const int64_t largest = static_cast<int64_t>(UINT64_MAX >> (65 - width));
-      const int64_t special[] = {0, 1, -1, largest, -largest - 1, 2, largest - 1};
-      if (i < std::ssize(special)) return special[i];
-      return static_cast<int64_t>(random()) << 32 | random();
-    }
-    case Fill::kPositive: return i % 5 + 1;
-    case Fill::kUnit: return i % 3 - 1;
-    default: return static_cast<int64_t>(real_value(fill, i, dtype, random));
-  }
-}
-
-Array filled(DType dtype, const Sizes& sizes, Fill fill, unsigned seed) {
-  Array array(dtype, sizes);
-  std::mt19937 random(seed);
-  for (int64_t i = 0; i < array.count(); ++i) {
-    // Each param begins elsewhere among the special values, so that they meet each other.
-    const int64_t at = fill == Fill::kAny ? (i * (2 * static_cast<int64_t>(seed) + 1)) % std::max<int64_t>(array.count(), 1) : i;
-    if (is_floating(dtype)) {
-      array.set_real(i, real_value(fill, at, dtype, random));
-    } else if (dtype == DType::kBool) {
-      array.set_integer(i, static_cast<int64_t>(random() & 1));
-    } else {
-      array.set_integer(i, integer_value(fill, at, dtype, random));
-    }
-  }
-  return array;
-}
-
-// The inputs of a run of a graph.
-struct Inputs {
-  std::vector<Array> arrays;
-  std::vector<Scalar> scalars;
-};
-
-Inputs inputs_for(const Graph& graph, std::string_view fills) {
-  Inputs inputs;
-  unsigned seed = 0;
-  for (const Param& param : graph.params) {
-    const Type& type = graph.type(param.value);
-    if (param.scalar) {
-      Scalar value{};
-      if (type.dtype == DType::kF64) value.f = 0.0625;
-      if (type.dtype == DType::kI64) value.i = 3 + static_cast<int64_t>(inputs.scalars.size()) * 1000;
-      inputs.scalars.push_back(value);
-      continue;
-    }
-    const auto fill = static_cast<Fill>(fills[std::min<size_t>(seed, fills.size() - 1)]);
-    inputs.arrays.push_back(filled(type.dtype, type.sizes, fill, seed));
-    ++seed;
-  }
-  return inputs;
-}
-
-// ---- comparison
-
-double epsilon(DType dtype) {
-  switch (dtype) {
-    case DType::kF16: return std::ldexp(1.0, -10);
-    case DType::kBF16: return std::ldexp(1.0, -7);
-    case DType::kF32: return std::numeric_limits<float>::epsilon();
-    default: return std::numeric_limits<double>::epsilon();
-  }
-}
-
-double smallest_normal(DType dtype) {
-  return dtype == DType::kF64   ? std::numeric_limits<double>::min()
-         : dtype == DType::kF16 ? std::ldexp(1.0, -14)
-                                : std::numeric_limits<float>::min();
-}
-
-bool close(double got, double expected, DType dtype, Tolerance tolerance) {
-  if (std::isnan(expected) || std::isnan(got)) return std::isnan(expected) && std::isnan(got);
-  if (got == expected) return tolerance.ulps > 0 || got != 0 || std::signbit(got) == std::signbit(expected);
-  if (tolerance.ulps == 0 || std::isinf(got) || std::isinf(expected)) return false;
-  const double scale = std::max(std::fabs(expected), tolerance.floor);
-  return std::fabs(got - expected) <= tolerance.ulps * epsilon(dtype) * scale + smallest_normal(dtype);
-}
-
-::testing::AssertionResult same(const Array& got, const Array& expected, Tolerance tolerance) {
-  int64_t wrong = 0, first = 0;
-  for (int64_t i = expected.count() - 1; i >= 0; --i) {
-    const bool good = is_floating(expected.dtype) ? close(got.real(i), expected.real(i), expected.dtype, tolerance)
-                                                  : got.integer(i) == expected.integer(i);
-    if (!good) ++wrong, first = i;
-  }
-  if (wrong == 0) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << wrong << " of " << expected.count() << " elements differ, the first at " << first
-                                       << ": got " << got.element_text(first) << ", expected " << expected.element_text(first)
-                                       << " within " << tolerance.ulps << " ulps (of at least " << tolerance.floor << ")";
-}
 
 std::string texts_of(const Inputs& inputs) {
   std::string text;
@@ -188,7 +60,8 @@ class GraphTest : public DeviceTest {
     for (size_t i = 0; i < outputs.size(); ++i) {
       const Type& type = graph.type(graph.outputs[i]);
       const Array got = device().download(outputs[i], type.dtype, type.sizes);
-      EXPECT_TRUE(same(got, expected[i], tolerance)) << "output " << i << " of\n" << print(graph) << "with " << texts_of(inputs);
+      const std::string wrong = difference(got, expected[i], tolerance);
+      EXPECT_EQ(wrong, "") << "output " << i << " of\n" << print(graph) << "with " << texts_of(inputs);
     }
   }
 };
@@ -256,12 +129,6 @@ class ProgramTest : public GraphTest {
   const ProgramCase& row_;
 };
 
-std::string test_name(std::string_view op, DType dtype) {
-  std::string name(op.substr(op.find("::") + 2));
-  std::ranges::replace(name, '.', '_');
-  return name + "_" + std::string(dtype_name(dtype));
-}
-
 template <typename Make>
 void add_test(const char* suite, const std::string& name, Make make) {
   ::testing::RegisterTest(suite, name.c_str(), nullptr, nullptr, __FILE__, __LINE__, make);
@@ -272,7 +139,7 @@ void add_test(const char* suite, const std::string& name, Make make) {
 void register_ops() {
   for (const OpCase& row : op_cases()) {
     for (const DType dtype : dtypes_of(row.dtypes)) {
-      add_test("Ops", test_name(row.op, dtype), [&row, dtype]() -> GraphTest* { return new OpTest(row, dtype); });
+      add_test("Ops", case_name(row.op, dtype), [&row, dtype]() -> GraphTest* { return new OpTest(row, dtype); });
     }
   }
   for (const ProgramCase& row : derived_cases()) {
