@@ -35,7 +35,7 @@ def checks():
 def host_tests():
     """The tests of the core's programs as googletest lists them."""
     names = []
-    for program in ("base", "ir", "host", "compile", "run"):
+    for program in ("base", "ir", "host", "validation", "compile", "run"):
         suite = ""
         for line in lines_of(str(TESTS / f"ltc_{program}_test"), "--gtest_list_tests"):
             name = line.split("#")[0].rstrip()

@@ -6,8 +6,8 @@ A [[clause]] has:
   side        who must keep it: plugin, host or both
   text        one sentence
   checks      checks of ltc-conformance that find a breach of the plugin; `*` stands for any characters
-  host_tests  tests that find a breach of the host, or that the host withstands one of the plugin: names of googletest, with `*`, or
-              tests/<file>.py::<function>
+  host_tests  tests that find a breach of the host, or show that the host withstands or reports one of the plugin: names of
+              googletest, with `*`, or tests/<file>.py::<function>
   faults      seeded faults that break it; one of `checks` finds each: conformance/suite_test.cpp
   unchecked   instead of checks and host_tests: why there are none
   missing     true, instead of them: there could be some, and there are none yet
@@ -130,8 +130,8 @@ INTRODUCTION = """\
 
 Each rule of [`sdk/include/ltc`](../sdk/include/ltc) that a plugin or the host could break, and what would find the breach: checks of
 [the conformance suite](conformance.md) for plugins, tests of the host for the host. A test of the host in a clause of plugins shows that the
-host withstands the breach. A seeded fault is a plugin that breaks the clause; the suite's own test proves that one of the checks finds it.
-`*` stands for any characters.
+host withstands the breach, or, if it is one of `All/Clauses`, that `LTC_VALIDATE` reports it. A seeded fault is a plugin that breaks the clause;
+the suite's own test proves that one of the checks finds it. `*` stands for any characters.
 
 Written by `python sdk/manifest/clauses.py --document docs/clauses.md` from
 [`sdk/manifest/clauses.toml`](../sdk/manifest/clauses.toml); do not edit.
