@@ -32,6 +32,8 @@ constexpr Capability kCapabilities[] = {
     {"options", "not applicable: the plugin has no options"},
     {"good outputs", "not applicable: the plugin does not say which outputs"},
     {"late failures", "not applicable: no way is known to make work of this plugin fail"},
+    {"index checks", "not applicable: the plugin does not look at indices"},
+    {"index checks", "not applicable: no run of this plugin fails on submit"},
     {"pending work", "not applicable: such a run is complete when execute returns"},
     {"threads", "not applicable: the plugin takes one call at a time"},
     {"kept data", "not applicable: the plugin keeps nothing in the host's cache"},
