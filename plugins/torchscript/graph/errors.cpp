@@ -11,7 +11,6 @@ namespace {
 ltc_code code_of_plain_error(std::string_view message) {
   if (message.find("DefaultCPUAllocator") != message.npos) return LTC_RESOURCE_EXHAUSTED;
   if (message.find("INTERNAL ASSERT FAILED") != message.npos) return LTC_INTERNAL;
-  if (message.find("out of bounds for dimension") != message.npos) return LTC_OUT_OF_RANGE;  // gather and scatter
   return LTC_INVALID_ARGUMENT;
 }
 
