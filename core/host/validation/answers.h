@@ -27,7 +27,7 @@ inline bool is_preset(const ltc_memory_stats& stats) {
 template <typename Struct>
 class Written {
  public:
-  // Of the host's struct, which stays as it is until give().
+  // `out` is the host's struct, which stays as it is until give().
   Written(Call& call, Struct* out, size_t size) : call_(call), out_(out) {
     if (!call.sized(out, size)) return;
     used_ = std::min(out->struct_size, sizeof(Struct));

@@ -150,6 +150,17 @@ class Call {
   bool possible_ = true;
 };
 
+// The whole of a slot that ends an object. `alone`: the clause that no other call uses it.
+template <typename T, auto slot>
+void end_object(const char* name, typename T::Handle* handle, ClauseId alone = "handle.destroy_alone") {
+  Call call(name);
+  T* const object = call.end<T>(handle, alone);
+  if (!object) return;
+  auto* const real = static_cast<typename T::Handle*>(object->real);
+  call.instance().forget(object);
+  call.tell([&] { (call.instance().plugin_api.*slot)(real); });
+}
+
 // While one lives, this thread runs a function of the host's that a plugin called.
 class InHost {
  public:

@@ -17,7 +17,7 @@ struct Clause {
 };
 
 inline constexpr Clause kClauses[] = {
-    // Of every call.
+    // every call
     {"handle.alive", Side::kHost, "A handle is used only between the call that gave it and its destroy, close or donation."},
     {"handle.same_device", Side::kHost, "An object is used with the device that it came from."},
     {"handle.destroy_alone", Side::kHost, "An object's destroy or close comes alone: no other call uses the object meanwhile."},
@@ -98,7 +98,7 @@ inline constexpr Clause kClauses[] = {
     {"event_good_outputs.count", Side::kHost, "output_count is that of the run."},
     {"event_good_outputs.values", Side::kPlugin, "1 says that an output is good, 0 that it is not."},
     {"executable_load.alignment", Side::kHost, "The bytes lie at a multiple of 64."},
-    // What the plugin calls.
+    // the host's functions
     {"sink.during_call", Side::kPlugin, "A sink is called only during the call that was given it, by its thread."},
     {"sink.gives_up", Side::kPlugin, "A sink that answered false gets no more, and the function then returns NULL."},
     {"host_api.host", Side::kPlugin, "The first argument of the host's functions is ltc_host_api::host."},

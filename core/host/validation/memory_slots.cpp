@@ -149,12 +149,7 @@ ltc_status* LTC_CALL buffer_create(ltc_device* handle, const ltc_buffer_args* ar
 }
 
 void LTC_CALL buffer_destroy(ltc_buffer* handle) {
-  Call call("buffer_destroy");
-  Buffer* const buffer = call.end<Buffer>(handle);
-  if (!buffer) return;
-  void* const real = buffer->real;
-  call.instance().forget(buffer);
-  call.tell([&] { call.instance().plugin_api.buffer_destroy(static_cast<ltc_buffer*>(real)); });
+  end_object<Buffer, &ltc_plugin_api::buffer_destroy>("buffer_destroy", handle);
 }
 
 // ---- transfers

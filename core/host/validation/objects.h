@@ -1,5 +1,5 @@
-// What the layer knows of the objects of plugins. The host gets the address of such an object in place of the plugin's handle, so
-// a handle that is foreign, ended, or of another kind is found without looking into it.
+// The layer's knowledge of the objects of plugins. The host gets the address of such an object in place of the plugin's handle,
+// so a handle that is foreign, ended, or of another kind is found without looking into it.
 #pragma once
 
 #include <atomic>

@@ -49,12 +49,7 @@ ltc_status* LTC_CALL lower(ltc_device* handle, const ltc_lower_args* args, ltc_p
 }
 
 void LTC_CALL program_destroy(ltc_program* handle) {
-  Call call("program_destroy");
-  Program* const program = call.end<Program>(handle);
-  if (!program) return;
-  void* const real = program->real;
-  call.instance().forget(program);
-  call.tell([&] { call.instance().plugin_api.program_destroy(static_cast<ltc_program*>(real)); });
+  end_object<Program, &ltc_plugin_api::program_destroy>("program_destroy", handle);
 }
 
 ltc_status* LTC_CALL compile(ltc_device* handle, const ltc_compile_args* args, ltc_executable** executable) {
@@ -79,12 +74,7 @@ ltc_status* LTC_CALL compile(ltc_device* handle, const ltc_compile_args* args, l
 }
 
 void LTC_CALL executable_destroy(ltc_executable* handle) {
-  Call call("executable_destroy");
-  Executable* const executable = call.end<Executable>(handle);
-  if (!executable) return;
-  void* const real = executable->real;
-  call.instance().forget(executable);
-  call.tell([&] { call.instance().plugin_api.executable_destroy(static_cast<ltc_executable*>(real)); });
+  end_object<Executable, &ltc_plugin_api::executable_destroy>("executable_destroy", handle);
 }
 
 // A slot that writes an object into a sink.

@@ -173,7 +173,7 @@ ltc_status* LTC_CALL execute(ltc_device* handle, const ltc_execute_args* args, l
 
 // ---- events
 
-// What is known of an event and its device at one time.
+// The state of an event and its device at one time.
 struct Known {
   Answer answer;
   uint64_t over;
@@ -218,12 +218,7 @@ ltc_status* LTC_CALL event_wait(ltc_event* handle, uint64_t timeout_ns, bool* fi
 }
 
 void LTC_CALL event_destroy(ltc_event* handle) {
-  Call call("event_destroy");
-  Event* const event = call.end<Event>(handle, "event_destroy.no_wait");
-  if (!event) return;
-  void* const real = event->real;
-  call.instance().forget(event);
-  call.tell([&] { call.instance().plugin_api.event_destroy(static_cast<ltc_event*>(real)); });
+  end_object<Event, &ltc_plugin_api::event_destroy>("event_destroy", handle, "event_destroy.no_wait");
 }
 
 ltc_status* LTC_CALL event_good_outputs(ltc_event* handle, size_t output_count, uint8_t* good) {

@@ -41,7 +41,7 @@ struct Signature {
   bool is_symbolic = false;
   size_t symbol_count = 0;
 
-  // Of a graph that was found to be valid. `symbols` may be null.
+  // The graph was found to be valid. `symbols` may be null.
   static Signature of(const ltc_graph& graph, const ltc_symbolic_sizes* symbols);
 };
 

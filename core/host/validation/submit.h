@@ -1,4 +1,4 @@
-// What transfer and execute have in common: they submit work to a device's queue.
+// The common part of transfer and execute: they submit work to a device's queue.
 #pragma once
 
 #include "core/host/validation/call.h"
