@@ -50,8 +50,7 @@ void Queue::finish(Pending& pending) {
 }
 
 void event_wait(ltc_event* event, uint64_t timeout_ns, bool& finished) {
-  constexpr uint64_t kLongest = uint64_t{1} << 60;  // that a clock can count
-  finished = event->over.wait_for(std::chrono::nanoseconds(std::min(timeout_ns, kLongest))) == std::future_status::ready;
+  finished = event->over.wait_for(plugin::limit_of(timeout_ns)) == std::future_status::ready;
   if (finished) event->over.get();
 }
 

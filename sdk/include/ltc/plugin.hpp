@@ -6,6 +6,7 @@
 // a pointer `plugin` or `device` to an object that has it.
 #pragma once
 #include <algorithm>
+#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <cstdio>
@@ -256,6 +257,12 @@ inline void check_transfer(const ltc_transfer_args& args) {
   if (args.size_bytes > 0 && !has_memory) {
     refuse(LTC_INVALID_ARGUMENT, "no host memory for " + std::to_string(args.size_bytes) + " bytes");
   }
+}
+
+// A time limit that clocks can count: LTC_FOREVER and others of more than a year are one.
+inline std::chrono::nanoseconds limit_of(uint64_t timeout_ns) {
+  constexpr uint64_t kYear = 365ull * 24 * 3600 * 1'000'000'000;
+  return std::chrono::nanoseconds(std::min(timeout_ns, kYear));
 }
 
 // `role`: "source" or "target".

@@ -1,6 +1,5 @@
 // Helper for plugins in C++20: makes a synchronous library asynchronous.
 #pragma once
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -92,9 +91,8 @@ class WorkQueue {
   // Whether it is done within the time.
   bool wait(const Entry& entry, uint64_t timeout_ns) {
     const auto is_done = [&] { return entry.is_done; };
-    constexpr uint64_t kYear = 365ull * 24 * 3600 * 1'000'000'000;  // no clock overflows, and nobody notices
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns < kYear ? timeout_ns : kYear), is_done);
+    return changed_.wait_for(lock, limit_of(timeout_ns), is_done);
   }
 
   void work_off() {
