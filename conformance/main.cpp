@@ -63,7 +63,7 @@ void sort_like(const std::vector<std::string>& names, Results& results) {
   std::ranges::stable_sort(results, {}, of);
 }
 
-// What the lists make of each outcome.
+// The lists that judge each outcome.
 struct Judges {
   ExpectedList expected;
   MustPass must_pass = MustPass::built_in();

@@ -11,7 +11,7 @@
 
 namespace ltc::conformance {
 
-// What hosts of several processes keep for a plugin.
+// The data that hosts of several processes keep for a plugin.
 class HostCache {
  public:
   bool find(const std::string& key, std::string& value) const;

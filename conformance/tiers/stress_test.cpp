@@ -271,7 +271,7 @@ TEST_F(Stress, devices_of_an_instance_close_in_any_order) {
   }
 }
 
-// What a process does at its end, in a process of its own: how that ends.
+// A process of its own ends in the way `how`; it must end well.
 void expect_end(const char* how) {
   const pid_t pid = ::fork();
   if (pid == 0) {

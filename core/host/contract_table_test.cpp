@@ -1,4 +1,4 @@
-// What the host makes of a plugin's table and flags, and what it offers in its own, as ltc/plugin.h says.
+// The host's reading of a plugin's table and flags, and its own table, as ltc/plugin.h says.
 #include <cstring>
 #include <functional>
 #include <thread>
@@ -24,7 +24,7 @@ struct Table {
   const void* later[2];
 };
 
-// What a test changes is not seen by the plugin itself.
+// The plugin itself does not see the changes of a test.
 ltc_plugin_api inner;
 ltc_plugin* instance;
 const void* const kNowhere = reinterpret_cast<const void*>(uintptr_t{1});

@@ -16,7 +16,7 @@
 
 namespace ltc::host {
 
-// What a thread is calling. Written by that thread, but for `told`.
+// The call in which a thread is. That thread writes it, but for `told`.
 struct CurrentCall {
   std::atomic<const char*> slot{nullptr};  // a literal; null: no call
   std::atomic<const std::string*> plugin{nullptr};

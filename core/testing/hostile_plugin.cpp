@@ -1,6 +1,6 @@
 // The test plugin with one fault more. Its option `fault` chooses which; the table of the rows is in core/host/hostile_test.cpp.
 //
-// What a process cannot survive is chosen by the environment, as some of it happens before the entry: LTC_TEST_HOSTILE_DEADLY.
+// The environment chooses faults that a process cannot survive, since some happen before the entry: LTC_TEST_HOSTILE_DEADLY.
 #include <cstdlib>
 #include <cstring>
 #include <map>

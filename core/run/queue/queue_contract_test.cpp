@@ -1,4 +1,4 @@
-// What the queue owes a plugin by ltc/plugin.h.
+// The queue's duties towards a plugin, by ltc/plugin.h.
 #include <atomic>
 #include <thread>
 
