@@ -1,5 +1,4 @@
 // Programs made ready to run, and their form on disk.
-#include <algorithm>
 #include <charconv>
 
 #include "ltc/archive.hpp"

@@ -37,20 +37,18 @@ constexpr std::pair<PJRT_Error_Code, ltc_code> kCodes[] = {{PJRT_Error_Code_INVA
                                                            {PJRT_Error_Code_OUT_OF_RANGE, LTC_OUT_OF_RANGE},
                                                            {PJRT_Error_Code_UNAVAILABLE, LTC_DEVICE_LOST}};
 
-// Adds the folder of Python packages from which a library of this process comes.
-int add_folder(dl_phdr_info* info, size_t, void* folders) {
-  const std::string path(info->dlpi_name);
-  for (const std::string_view name : {"/site-packages/", "/dist-packages/"}) {
-    const size_t at = path.find(name);
-    if (at != path.npos) static_cast<std::set<std::string>*>(folders)->insert(path.substr(0, at + name.size()));
-  }
-  return 0;
-}
-
-// Those of the running Python, known by the libraries that it has loaded, and of an environment.
+// The folders of Python packages: those of the running Python, known by the libraries that it has loaded, and of an environment.
 std::set<std::string> package_folders() {
   std::set<std::string> folders;
-  dl_iterate_phdr(add_folder, &folders);
+  const auto add = [](dl_phdr_info* info, size_t, void* to) {
+    const std::string path(info->dlpi_name);
+    for (const std::string_view name : {"/site-packages/", "/dist-packages/"}) {
+      const size_t at = path.find(name);
+      if (at != path.npos) static_cast<std::set<std::string>*>(to)->insert(path.substr(0, at + name.size()));
+    }
+    return 0;
+  };
+  dl_iterate_phdr(add, &folders);
   const char* environment = std::getenv("VIRTUAL_ENV");
   std::error_code ignored;
   for (const auto& python : std::filesystem::directory_iterator(std::string(environment ? environment : "") + "/lib", ignored)) {

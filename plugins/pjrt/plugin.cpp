@@ -1,15 +1,11 @@
 // The function table.
-#include <algorithm>
-
 #include "ltc/entry.h"
 #include "pjrt/objects.h"
 
 namespace ltc::pjrt {
 namespace {
 
-using plugin::borrowed;
 using plugin::destroy;
-using plugin::literal;
 using plugin::slot;
 
 constexpr plugin::OptionRow kOptions[] = {
@@ -35,10 +31,10 @@ void describe(ltc_plugin* plugin, ltc_plugin_info& info) {
   }
   const std::lock_guard lock(plugin->mutex);
   if (plugin->why_no_device.empty()) plugin->why_no_device = why_not;
-  if (info.device_count == 0) info.why_no_device = borrowed(plugin->why_no_device);
-  info.name = literal("pjrt");
-  info.version = info.build_id = literal("1.0");
-  info.licence = literal("Apache-2.0");
+  if (info.device_count == 0) info.why_no_device = plugin::borrowed(plugin->why_no_device);
+  info.name = plugin::literal("pjrt");
+  info.version = info.build_id = plugin::literal("1.0");
+  info.licence = plugin::literal("Apache-2.0");
   plugin->options.list(info);
 }
 
@@ -46,8 +42,8 @@ void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_inf
   const Client& client = client_of(plugin);
   plugin::check_ordinal(args, client.devices.size());
   const Facts& facts = client.devices[args.ordinal];
-  info.name = borrowed(facts.name);
-  info.fingerprint = borrowed(facts.fingerprint);
+  info.name = plugin::borrowed(facts.name);
+  info.fingerprint = plugin::borrowed(facts.fingerprint);
   info.dtypes = plugin::all_dtypes();
   info.memory_bytes = facts.memory_bytes;
   device = new ltc_device{plugin, client, facts};

@@ -32,9 +32,7 @@ Sizes Call::dims(std::string_view name) const {
 Value Call::number(std::string_view name) {
   if (const auto value = node.find<int64_t>(name)) return m.number(LTC_I64, *value);
   if (const auto value = node.find<bool>(name)) return m.number(LTC_BOOL, *value);
-  if (const auto value = node.find<double>(name)) {
-    return m.bitcast(m.number(LTC_I64, std::bit_cast<int64_t>(*value)), LTC_F64);
-  }
+  if (const auto value = node.find<double>(name)) return m.bitcast(m.number(LTC_I64, std::bit_cast<int64_t>(*value)), LTC_F64);
   return next_number < numbers.size() ? numbers[next_number++] : m.number(LTC_I64, 0);
 }
 
@@ -165,12 +163,8 @@ class Lowering {
     const Value failed = m_.op("concatenate", {m_.reshape(which, {1}), bad}, {LTC_I64, {2}}, axis("dimension", 0));
     const Value is_bad = m_.broadcast(m_.eval("or(LT(x,0),GE(x,y))", {bad, m_.filled(bad.type, size)}), {2});
     const Value own = m_.eval("select(x,y,-1)", {is_bad, failed});
-    if (signature_.checks.empty()) {
-      verdict_ = own;
-    } else {
-      const Value has_failed = m_.broadcast(m_.eval("GE(x,0)", {m_.slice(verdict_, {0}, {1}, {1})}), {2});
-      verdict_ = m_.eval("select(x,y,z)", {has_failed, verdict_, own});
-    }
+    const auto has_failed = [&] { return m_.broadcast(m_.eval("GE(x,0)", {m_.slice(verdict_, {0}, {1}, {1})}), {2}); };
+    verdict_ = signature_.checks.empty() ? own : m_.eval("select(x,y,z)", {has_failed(), verdict_, own});
     signature_.checks.push_back({call.node.index, dim, size});
   }
 
