@@ -30,6 +30,8 @@ if(LTC_SANITIZE)
   add_compile_options(-fsanitize=${LTC_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
   add_compile_definitions($<$<COMPILE_LANGUAGE:CXX>:_GLIBCXX_ASSERTIONS>)  # v[v.size()] within the capacity
   add_link_options(-fsanitize=${LTC_SANITIZE})
+  # With sanitizers GCC warns of what the standard library has initialised.
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   if(LTC_SANITIZE MATCHES thread)
     add_compile_options(-Wno-tsan)  # fences, of which the sanitizer knows nothing; PyTorch's headers have one too
   endif()
@@ -40,3 +42,16 @@ endif()
 add_library(ltc_warnings INTERFACE)
 target_compile_options(ltc_warnings INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>)
+
+# Compiles the files of each folder of a target a few at a time. A file that comes or goes moves its neighbours only.
+function(ltc_compile_together target most)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source ${sources})
+    get_filename_component(folder ${source} DIRECTORY)
+    string(MAKE_C_IDENTIFIER "${folder}" folder)
+    math(EXPR group "0${count_${folder}} / ${most}")
+    math(EXPR count_${folder} "0${count_${folder}} + 1")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -5,7 +5,6 @@
 namespace ltc::host::validation {
 namespace {
 
-constexpr ltc_code kFirstOfVendors = 0x10000;
 constexpr Codes kOfEverySlot = code_bits(LTC_INTERNAL, LTC_DEVICE_LOST, LTC_UNSUPPORTED, LTC_INVALID_ARGUMENT);
 
 // For a refusal where the handle is none of any instance.

@@ -5,8 +5,6 @@
 namespace ltc::host::validation {
 namespace {
 
-constexpr ltc_code kFirstOfVendors = 0x10000;
-
 // A call of a plugin into the host.
 class HostCall {
  public:

@@ -8,8 +8,6 @@
 namespace ltc::host::validation {
 namespace {
 
-constexpr ltc_dtype kFirstOfVendors = 0x10000;
-
 size_t bytes_of(ltc_dtype dtype) {
   if (dtype < kDTypeCount) return dtype_size_bytes(static_cast<DType>(dtype));
   return dtype <= LTC_U4_X2 ? 1 : 0;  // two elements in a byte count as one

@@ -12,6 +12,8 @@
 
 namespace ltc::host::validation {
 
+constexpr uint32_t kFirstOfVendors = 0x10000;  // of dtypes and of codes
+
 // A symbolic size of one of the types: its dim is scale * symbol + offset.
 struct Formula {
   size_t dim;
