@@ -52,6 +52,9 @@ class FloatControl {
   uint16_t x87_;
 };
 
+// Where a call is too short to be worth the price.
+struct KeepNothing {};
+
 // At its end the thread computes as it did at its beginning. A few nanoseconds where nothing was changed.
 class KeepFloatControl {
  public:

@@ -16,7 +16,7 @@ namespace ltc::host {
 // Runs `call`, a lambda that calls `slot`, and lets no exception through that the plugin did not have the right to throw.
 // `plugin`: a name that stays for the life of the process (HostApi::plugin_name).
 template <typename Call>
-auto guarded(const std::string& plugin, const char* slot, Call&& call) {
+LTC_ALWAYS_INLINE auto guarded(const std::string& plugin, const char* slot, Call&& call) {
   const WatchedCall watched(plugin, slot);
   try {
     return call();
@@ -29,15 +29,15 @@ auto guarded(const std::string& plugin, const char* slot, Call&& call) {
 
 // The same for a slot that returns a status: null or an ltc::Error. The slot may run on a thread of the user's, whose own numbers
 // must not be computed differently afterwards.
-template <typename Call>
-void checked(const std::string& plugin, const char* slot, Call&& call) {
-  const KeepFloatControl keep;
+template <typename Keep, typename Call>
+LTC_ALWAYS_INLINE void checked(const std::string& plugin, const char* slot, Call&& call) {
+  [[maybe_unused]] const Keep keep;
   if (ltc_status* status = guarded(plugin, slot, call)) throw_status(plugin, slot, status);
 }
 
 // The same for a slot that cannot fail: there is nobody to tell, so the log is told.
 template <typename Call>
-void ended(const std::string& plugin, const char* slot, Call&& call) noexcept {
+LTC_ALWAYS_INLINE void ended(const std::string& plugin, const char* slot, Call&& call) noexcept {
   try {
     guarded(plugin, slot, call);
   } catch (const std::exception& e) {
@@ -52,14 +52,14 @@ inline std::string copied(ltc_string text) {
   return valid_utf8({text.data, text.size <= kLongestText ? text.size : ::strnlen(text.data, kLongestText)});
 }
 
-template <typename Call>
-void Plugin::ask(const char* slot, Call&& call) const {
+template <typename Keep, typename Call>
+LTC_ALWAYS_INLINE void Plugin::ask(const char* slot, Call&& call) const {
   const auto turn = take_turn();
-  checked(name_, slot, call);
+  checked<Keep>(name_, slot, call);
 }
 
 template <typename Call>
-void Plugin::tell(const char* slot, Call&& call) const noexcept {
+LTC_ALWAYS_INLINE void Plugin::tell(const char* slot, Call&& call) const noexcept {
   const auto turn = take_turn();
   ended(name_, slot, call);
 }

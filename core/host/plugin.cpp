@@ -108,10 +108,6 @@ Plugin::~Plugin() {
   host_.leave();
 }
 
-std::unique_lock<std::mutex> Plugin::take_turn() const {
-  return one_call_at_a_time_ ? std::unique_lock(turn_) : std::unique_lock<std::mutex>();
-}
-
 std::shared_ptr<Plugin> Plugin::load(const std::string& path, const Options& options) {
   const KeepFloatControl keep;  // static constructors run, those of the libraries that it brings along too
   std::shared_ptr<Plugin> plugin(new Plugin(plugin_name(path), path));
@@ -248,9 +244,6 @@ void Plugin::check_describe() {
     refuse(Code::kInternal, "LTC_PLUGIN_ONE_CALL_AT_A_TIME does not go with event slots: a wait would keep all other calls out");
   }
 }
-
-bool Plugin::can_compute() const { return api_.execute != nullptr; }
-bool Plugin::is_asynchronous() const { return api_.event_wait != nullptr; }
 
 bool Plugin::understands(uint32_t extension) const {
   return std::find(extensions_.begin(), extensions_.end(), extension) != extensions_.end();

@@ -3,7 +3,8 @@
 // Every method does three things that no call site has to think of: it applies the default of an optional slot, it turns an
 // ltc_status into an ltc::Error, and it checks what came back. An exception that a plugin lets out of a slot becomes
 // Error(kInternal); nothing a plugin returns is trusted to be non-null, or to be given once only. Messages begin with
-// "[<plugin name>] ". How the calling thread computes floating-point numbers stays as it was (base/float_control.h).
+// "[<plugin name>] ". How the calling thread computes floating-point numbers stays as it was (base/float_control.h); only a query
+// of an event is too short for that.
 //
 // Handles (ltc_buffer*, ltc_event*, ...) are the plugin's. Whoever received one owns it and gives it to the destroy_ method of
 // the device it came from, before that device goes. Null is a legal argument of every destroy_ method.
@@ -15,13 +16,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "core/base/asymmetric_mutex.h"
+#include "core/base/float_control.h"
+#include "core/base/pointer_set.h"
 #include "core/base/spin_lock.h"
 #include "core/host/option_list.h"
 #include "core/host/status.h"
@@ -88,12 +90,12 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   Plugin(const Plugin&) = delete;
   Plugin& operator=(const Plugin&) = delete;
 
-  const std::string& name() const { return name_; }     // as LTC_BACKEND calls it: "opencl" for libltc_opencl.so
-  const std::string& path() const { return path_; }     // empty for one that was linked in
-  const ltc_plugin_api& slots() const { return api_; }  // as they are called: the plugin's, or with LTC_VALIDATE the layer's
-  ltc_version version() const { return agreed_; }       // of the ABI
-  bool can_compute() const;                             // else the host computes and the device holds memory
-  bool is_asynchronous() const;                         // else every event is null
+  const std::string& name() const { return name_; }         // as LTC_BACKEND calls it: "opencl" for libltc_opencl.so
+  const std::string& path() const { return path_; }         // empty for one that was linked in
+  const ltc_plugin_api& slots() const { return api_; }      // as they are called: the plugin's, or with LTC_VALIDATE the layer's
+  ltc_version version() const { return agreed_; }           // of the ABI
+  bool can_compute() const { return api_.execute; }         // else the host computes and the device holds memory
+  bool is_asynchronous() const { return api_.event_wait; }  // else every event is null
   bool takes_one_call_at_a_time() const { return one_call_at_a_time_; }
   bool understands(uint32_t extension) const;  // whether it lists that kind, in a version that this host sends
 
@@ -111,9 +113,11 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   Library open_library() const;
   void negotiate(ltc_plugin_entry_fn* entry, const Options& options);
   // Of LTC_PLUGIN_ONE_CALL_AT_A_TIME: held for as long as a slot runs.
-  std::unique_lock<std::mutex> take_turn() const;
-  // Calls of slots, in call.h: of one that returns a status, and of one that cannot fail.
-  template <typename Call>
+  std::unique_lock<std::mutex> take_turn() const {
+    return one_call_at_a_time_ ? std::unique_lock(turn_) : std::unique_lock<std::mutex>();
+  }
+  // Calls of slots, in call.h: of one that returns a status, and of one that cannot fail. Keep: what of the thread is kept.
+  template <typename Keep = KeepFloatControl, typename Call>
   void ask(const char* slot, Call&& call) const;
   template <typename Call>
   void tell(const char* slot, Call&& call) const noexcept;
@@ -167,7 +171,7 @@ class PluginDevice {
   ltc_buffer* create_buffer(const ltc_type& type);
   void destroy_buffer(ltc_buffer* buffer) noexcept;
   // While one lives, the device is not opened again: for who takes a buffer out of the list that reopen() is given.
-  using Open = std::shared_lock<std::shared_mutex>;
+  using Open = AsymmetricReader;
   [[nodiscard]] Open keep_open() const { return Open(life_); }
   void destroy_buffer(const Open&, ltc_buffer* buffer) noexcept;
 
@@ -232,23 +236,37 @@ class PluginDevice {
   template <typename Call>
   void ask(const char* slot, Call&& call);
   // The same for a handle of that opening.
-  template <typename Call>
+  template <typename Keep = KeepFloatControl, typename Call>
   void ask(uint32_t generation, const char* slot, Call&& call);
+  template <typename Keep>
+  bool ask_event(ltc_event* event, uint64_t timeout_ns, uint32_t generation);
   template <typename Handle>
-  bool forget(std::unordered_set<Handle*>& handles, Handle* handle) noexcept {
+  bool forget(PointerSet<Handle>& handles, Handle* handle) noexcept {
     std::lock_guard lock(handles_lock_);
-    return handles.erase(handle) > 0;
+    return handles.erase(handle);
   }
   template <typename Handle>
-  void require_known(const std::unordered_set<Handle*>& handles, const Handle* handle, const char* slot) const;
-  void require_current(uint32_t generation, const char* slot) const;
+  void require_known(const PointerSet<Handle>& handles, const Handle* handle, const char* slot) const;
+  void require_current(uint32_t generation, const char* slot) const {
+    if (generation != generation_ || !device_) [[unlikely]]
+      refuse_lost(slot);
+  }
+  [[noreturn]] void refuse_lost(const char* slot) const;
   const std::string& name() const { return plugin_->name_; }
   const ltc_plugin_api& api() const { return plugin_->api_; }
-  void require_computing(const char* slot) const;
+  void require_computing(const char* slot) const {
+    if (!can_compute()) [[unlikely]]
+      refuse_computing(slot);
+  }
+  [[noreturn]] void refuse_computing(const char* slot) const;
   void require_handle(const char* slot, const void* handle) const;
-  void require_events(const char* slot, ltc_event* event) const;
+  void require_events(const char* slot, ltc_event* event) const {
+    if (event && !plugin_->is_asynchronous()) [[unlikely]]
+      refuse_event(slot);
+  }
+  [[noreturn]] void refuse_event(const char* slot) const;
   ltc_event* take_event(const char* slot, ltc_event* event);
-  void check_outputs(const ltc_execute_args& args, ltc_buffer* const* outputs) const;
+  void check_outputs(const ltc_execute_args& args, ltc_buffer* const* outputs);
   void drop_outputs(const ltc_execute_args& args, ltc_buffer** outputs) noexcept;
 
   const std::shared_ptr<Plugin> plugin_;
@@ -257,12 +275,13 @@ class PluginDevice {
   DeviceInfo info_;
   std::atomic<uint32_t> generation_{1};
   std::atomic<bool> lost_{false};
-  mutable std::shared_mutex life_;  // held by who opens or closes the device; shared by each call
-  mutable SpinLock handles_lock_;   // guards what follows
+  mutable AsymmetricMutex life_;   // held by who opens or closes the device; shared by each call
+  mutable SpinLock handles_lock_;  // guards what follows
   std::string loss_;
-  std::unordered_set<ltc_event*> events_;  // that were handed out and not destroyed, as the next two
-  std::unordered_set<ltc_program*> programs_;
-  std::unordered_set<ltc_executable*> executables_;
+  PointerSet<ltc_event> events_;  // that were handed out and not destroyed, as the next two
+  PointerSet<ltc_program> programs_;
+  PointerSet<ltc_executable> executables_;
+  PointerSet<ltc_buffer> seen_;  // by check_outputs
 };
 
 // While one lives, the plugin can see that a thread of the program waits for it (ltc_host_api::is_awaited).

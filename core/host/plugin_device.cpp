@@ -1,12 +1,9 @@
 // An open device: one method per slot of the table.
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cstring>
 #include <mutex>
 #include <span>
 
-#include "core/base/hash.h"
 #include "core/base/utf8.h"
 #include "core/host/call.h"
 #include "core/host/host_api.h"
@@ -46,27 +43,6 @@ class Received {
   const size_t limit_;
   std::string bytes_;
   bool whole_ = true;
-};
-
-// Handles, each remembered by its place in a table of at least twice as many.
-class HandleSet {
- public:
-  explicit HandleSet(size_t most) : mask_(std::bit_ceil(2 * most + 1) - 1), many_(mask_ < few_.size() ? 0 : mask_ + 1) {}
-
-  // False if it is there already.
-  bool insert(const void* handle) {
-    const void** const slots = many_.empty() ? few_.data() : many_.data();
-    for (size_t i = hash_mix(0, reinterpret_cast<uintptr_t>(handle));; ++i) {
-      const void*& slot = slots[i & mask_];
-      if (slot == handle) return false;
-      if (!slot) return slot = handle, true;
-    }
-  }
-
- private:
-  std::array<const void*, 64> few_{};
-  const size_t mask_;
-  std::vector<const void*> many_;  // empty: few_ is enough
 };
 
 bool is_donated(const ltc_execute_args& args, size_t input) { return args.donate && args.donate[input]; }
@@ -124,19 +100,20 @@ void PluginDevice::reopen(const TakeBuffers& take_buffers) {
   if (!lost_) return;
   if (device_) {
     ++generation_;  // from here on nobody uses the old handles
-    std::unordered_set<ltc_event*> events;
-    std::unordered_set<ltc_executable*> executables;
-    std::unordered_set<ltc_program*> programs;
+    PointerSet<ltc_event> events;
+    PointerSet<ltc_executable> executables;
+    PointerSet<ltc_program> programs;
     {
       std::lock_guard lock(handles_lock_);
-      events.swap(events_);
-      executables.swap(executables_);
-      programs.swap(programs_);
+      std::swap(events, events_);
+      std::swap(executables, executables_);
+      std::swap(programs, programs_);
     }
     for (ltc_buffer* buffer : take_buffers()) plugin_->tell("buffer_destroy", [&] { api().buffer_destroy(buffer); });
-    for (ltc_event* event : events) plugin_->tell("event_destroy", [&] { api().event_destroy(event); });
-    for (ltc_executable* one : executables) plugin_->tell("executable_destroy", [&] { api().executable_destroy(one); });
-    for (ltc_program* program : programs) plugin_->tell("program_destroy", [&] { api().program_destroy(program); });
+    events.for_each([&](ltc_event* one) { plugin_->tell("event_destroy", [&] { api().event_destroy(one); }); });
+    executables.for_each(
+        [&](ltc_executable* one) { plugin_->tell("executable_destroy", [&] { api().executable_destroy(one); }); });
+    programs.for_each([&](ltc_program* one) { plugin_->tell("program_destroy", [&] { api().program_destroy(one); }); });
     plugin_->tell("device_close", [&] { api().device_close(std::exchange(device_, nullptr)); });
   }
   const DeviceInfo before = info_;
@@ -147,17 +124,16 @@ void PluginDevice::reopen(const TakeBuffers& take_buffers) {
   log::warn("[", name(), "] the device was lost and is open again; what lived on it is gone: ", loss());
 }
 
-void PluginDevice::require_current(uint32_t generation, const char* slot) const {
-  if (generation == generation_ && device_) return;
+void PluginDevice::refuse_lost(const char* slot) const {
   throw PluginError(Code::kDeviceLost, name(), slot, cat("the device was lost: ", loss()));
 }
 
 template <typename Handle>
-void PluginDevice::require_known(const std::unordered_set<Handle*>& handles, const Handle* handle, const char* slot) const {
+void PluginDevice::require_known(const PointerSet<Handle>& handles, const Handle* handle, const char* slot) const {
   bool is_known = false;
   {
     std::lock_guard lock(handles_lock_);
-    is_known = handles.contains(const_cast<Handle*>(handle));
+    is_known = handles.contains(handle);
   }
   if (!is_known) require_current(0, slot);
 }
@@ -168,11 +144,11 @@ void PluginDevice::ask(const char* slot, Call&& call) {
   ask(generation_, slot, call);
 }
 
-template <typename Call>
-void PluginDevice::ask(uint32_t generation, const char* slot, Call&& call) {
+template <typename Keep, typename Call>
+LTC_ALWAYS_INLINE void PluginDevice::ask(uint32_t generation, const char* slot, Call&& call) {
   require_current(generation, slot);
   try {
-    plugin_->ask(slot, call);
+    plugin_->ask<Keep>(slot, call);
   } catch (const PluginError& error) {
     if (error.code() == Code::kDeviceLost && !lost_.exchange(true)) {
       std::lock_guard lock(handles_lock_);
@@ -199,7 +175,7 @@ ltc_buffer* PluginDevice::create_buffer(const ltc_type& type) {
 void PluginDevice::destroy_buffer(ltc_buffer* buffer) noexcept { destroy_buffer(keep_open(), buffer); }
 
 void PluginDevice::destroy_buffer(const Open&, ltc_buffer* buffer) noexcept {
-  if (buffer) plugin_->tell("buffer_destroy", [&] { api().buffer_destroy(buffer); });
+  if (buffer) plugin_->tell("buffer_destroy", [this, buffer] { api().buffer_destroy(buffer); });
 }
 
 ltc_event* PluginDevice::transfer(const ltc_transfer_args& args) {
@@ -345,11 +321,18 @@ ltc_executable* PluginDevice::load_executable(const void* data, size_t size) {
 
 bool PluginDevice::wait(ltc_event* event, uint64_t timeout_ns, uint32_t generation) {
   if (!event) return true;
+  return timeout_ns == 0 ? ask_event<KeepNothing>(event, 0, generation)
+                         : ask_event<KeepFloatControl>(event, timeout_ns, generation);
+}
+
+template <typename Keep>
+LTC_ALWAYS_INLINE bool PluginDevice::ask_event(ltc_event* event, uint64_t timeout_ns, uint32_t generation) {
   require_events("event_wait", event);
   bool finished = false;
   try {
     const Open alive = keep_open();
-    ask(generation, "event_wait", [&] { return api().event_wait(event, timeout_ns, &finished); });
+    ask<Keep>(generation, "event_wait",
+              [this, event, timeout_ns, &finished] { return api().event_wait(event, timeout_ns, &finished); });
   } catch (const PluginError& error) {
     if (finished || generation != generation_) throw;
     throw WaitFailed(error);
@@ -385,18 +368,16 @@ MemoryStats PluginDevice::memory_stats() {
 
 // ---- checks
 
-void PluginDevice::require_computing(const char* slot) const {
-  if (!can_compute()) throw PluginError(Code::kUnsupported, name(), slot, "this plugin holds memory and does not compute");
+void PluginDevice::refuse_computing(const char* slot) const {
+  throw PluginError(Code::kUnsupported, name(), slot, "this plugin holds memory and does not compute");
 }
 
 void PluginDevice::require_handle(const char* slot, const void* handle) const {
   if (!handle) throw BrokenContract(name(), cat(slot, " succeeded and gave a null handle"));
 }
 
-void PluginDevice::require_events(const char* slot, ltc_event* event) const {
-  if (event && !plugin_->is_asynchronous()) {
-    throw BrokenContract(name(), cat(slot, " gave an event, but the plugin has no event_wait"));
-  }
+void PluginDevice::refuse_event(const char* slot) const {
+  throw BrokenContract(name(), cat(slot, " gave an event, but the plugin has no event_wait"));
 }
 
 // The event is the caller's from here on. One that is somebody else's already would be destroyed twice.
@@ -404,23 +385,29 @@ ltc_event* PluginDevice::take_event(const char* slot, ltc_event* event) {
   if (!event) return nullptr;
   require_events(slot, event);
   std::lock_guard lock(handles_lock_);
-  if (!events_.insert(event).second) {
+  if (!events_.insert(event)) {
     throw BrokenContract(name(), cat(slot, " gave an event that it gave before and that is not destroyed yet"));
   }
   return event;
 }
 
-void PluginDevice::check_outputs(const ltc_execute_args& args, ltc_buffer* const* outputs) const {
-  HandleSet seen(args.input_count + args.output_count);
-  for (size_t i = 0; i < args.input_count; ++i) {
-    if (!is_donated(args, i)) seen.insert(args.inputs[i]);
+void PluginDevice::check_outputs(const ltc_execute_args& args, ltc_buffer* const* outputs) {
+  const bool few = args.input_count + args.output_count <= 16;  // then to compare each with each is quicker
+  if (!few) {
+    seen_.clear();
+    for (size_t i = 0; i < args.input_count; ++i) {
+      if (!is_donated(args, i)) seen_.insert(args.inputs[i]);
+    }
   }
   for (size_t i = 0; i < args.output_count; ++i) {
+    ltc_buffer* const output = outputs[i];
     const auto broken = [&](const char* what) {
       throw BrokenContract(name(), cat("execute succeeded and gave ", what, " output ", i, " of ", args.output_count));
     };
-    if (!outputs[i]) broken("no");
-    if (!seen.insert(outputs[i])) broken(is_borrowed(args, outputs[i]) ? "an input as" : "another output again as");
+    if (!output) broken("no");
+    const bool is_new =
+        few ? !is_borrowed(args, output) && std::find(outputs, outputs + i, output) == outputs + i : seen_.insert(output);
+    if (!is_new) broken(is_borrowed(args, output) ? "an input as" : "another output again as");
   }
 }
 

@@ -26,26 +26,28 @@ struct CurrentCall {
 
   static CurrentCall& of_this_thread() {
     CurrentCall* const call = own;
-    return call ? *call : make();
+    if (!call) [[unlikely]]
+      return make();
+    return *call;
   }
   // Where this thread keeps it from now on, for a child process that its parent looks at. `place` must outlive the thread.
   static void keep_at(CurrentCall& place) { own = &place; }
 
  private:
   static inline LTC_THREAD_LOCAL constinit CurrentCall* own = nullptr;
-  static CurrentCall& make();
+  [[gnu::cold]] static CurrentCall& make();
   struct Return;
 };
 
 // A call, for as long as it lives. `plugin`: a name that stays for the life of the process.
 class WatchedCall {
  public:
-  WatchedCall(const std::string& plugin, const char* slot) : call_(CurrentCall::of_this_thread()) {
+  LTC_ALWAYS_INLINE WatchedCall(const std::string& plugin, const char* slot) : call_(CurrentCall::of_this_thread()) {
     call_.plugin.store(&plugin, std::memory_order_relaxed);
     call_.number.store(call_.number.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     call_.slot.store(slot, std::memory_order_release);
   }
-  ~WatchedCall() {
+  LTC_ALWAYS_INLINE ~WatchedCall() {
     if (call_.told.load(std::memory_order_relaxed) == call_.number.load(std::memory_order_relaxed)) [[unlikely]]
       tell_return(call_);
     call_.slot.store(nullptr, std::memory_order_relaxed);
@@ -55,7 +57,7 @@ class WatchedCall {
 
  private:
   CurrentCall& call_;
-  static void tell_return(CurrentCall& call) noexcept;
+  [[gnu::cold]] static void tell_return(CurrentCall& call) noexcept;
 };
 
 // The user's line that this thread's calls are about, for as long as it lives.

@@ -1,0 +1,101 @@
+#include "core/base/asymmetric_mutex.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace ltc {
+namespace {
+
+long membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0); }
+
+// Whether this process may send barriers to its threads.
+bool has_barrier() {
+#if defined(__SANITIZE_THREAD__)
+  return false;  // it does not know them
+#else
+  static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
+  return registered;
+#endif
+}
+
+}  // namespace
+
+// Those of all threads. Never moved, and used again by later threads.
+struct AsymmetricMutex::Readers {
+  std::mutex mutex;
+  std::deque<Reader> all;
+
+  // Leaked: threads end after static objects.
+  static Readers& instance() {
+    static auto* readers = new Readers();
+    return *readers;
+  }
+};
+
+void AsymmetricMutex::Reader::make_own() {
+  struct Return {
+    ~Return() {
+      Readers& readers = Readers::instance();
+      const std::lock_guard lock(readers.mutex);
+      std::exchange(own, nullptr)->has_thread = false;
+    }
+  };
+  Readers& readers = Readers::instance();
+  {
+    const std::lock_guard lock(readers.mutex);
+    const auto found = std::ranges::find(readers.all, false, &Reader::has_thread);
+    own = found == readers.all.end() ? &readers.all.emplace_back() : &*found;
+    own->has_thread = true;
+  }
+  thread_local const Return at_end;  // a lock after that takes another, for good
+}
+
+AsymmetricMutex::AsymmetricMutex() : keeps_out_(!has_barrier()) {}
+
+void AsymmetricMutex::lock_shared_otherwise() {
+  if (!Reader::own) {
+    Reader::make_own();
+    return lock_shared();
+  }
+  if (Reader::own->held.load(std::memory_order_relaxed) == this) Reader::own->held.store(nullptr, std::memory_order_release);
+  mutex_.lock_shared();
+}
+
+void AsymmetricMutex::lock() {
+  mutex_.lock();
+  if (!has_barrier()) return;
+  keeps_out_.store(true, std::memory_order_relaxed);
+  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
+    const int error = errno;
+    unlock();
+    throw std::system_error(error, std::generic_category(), "membarrier");
+  }
+  // From here on each reader has seen keeps_out_, or is seen to hold this.
+  std::vector<const Reader*> readers;
+  {
+    Readers& known = Readers::instance();
+    const std::lock_guard lock(known.mutex);
+    for (const Reader& reader : known.all) readers.push_back(&reader);
+  }
+  for (const Reader* reader : readers) {
+    while (reader->held.load(std::memory_order_acquire) == this) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+void AsymmetricMutex::unlock() {
+  keeps_out_.store(!has_barrier(), std::memory_order_release);
+  mutex_.unlock();
+}
+
+}  // namespace ltc
