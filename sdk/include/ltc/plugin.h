@@ -46,7 +46,8 @@
  * Numbers     Loading the library and calling a function leave how the calling thread computes floating-point numbers as it was:
  *             rounding, subnormal numbers (FTZ, DAZ), trapped exceptions. It is a thread of the user's program. Beware of
  *             linking with -ffast-math: some compilers then add code that makes subnormal numbers zero in the thread that
- *             loads the library. The host puts back what a plugin changed.
+ *             loads the library. The host puts back what loading it changed, and what a function that returns a status
+ *             changed, but for an event_wait that only asks.
  * Process     The host does not unload a plugin at exit and calls nothing in a forked child. Two hosts in one process may
  *             enter one library: each gets its own ltc_plugin.
  *
