@@ -41,26 +41,49 @@ class ErrorsIndex : public Execute {
     if (!device().supports(DType::kI64) || !claims(kGather)[0]) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: ", kGather);
     executable_ = device().build(kGather);
     input_ = four();
-    index_ = device().upload(Array::of<int64_t>(DType::kI64, {4}, {0, 99, 0, 0}));
+    index_ = indices(99);
   }
   void TearDown() override {
     executable_.reset(), input_.reset(), index_.reset();
     Execute::TearDown();
   }
+  Buffer indices(int64_t second) { return device().upload(Array::of<int64_t>(DType::kI64, {4}, {0, second, 0, 0})); }
   Device::Run run(std::vector<uint8_t> donate = {}) {
     return device().submit({executable_, {input_.get(), index_.get()}, 1, {}, std::move(donate)});
   }
+
+  // Beside the ends, and at those of the numbers.
+  static constexpr int64_t kBad[] = {4, 5, 99, int64_t{1} << 40, INT64_MAX, -1, -4, -5, INT64_MIN};
 
   Executable executable_;
   Buffer input_, index_;
 };
 
 TEST_F(ErrorsIndex, an_index_out_of_range_has_its_code_and_node) {
-  const Device::Run failed = run();
-  const Failure failure = failed.submitted ? failed.submitted : device().finish(failed.done);
-  if (!failure) LTC_NOT_APPLICABLE("the plugin does not look at indices");
-  EXPECT_EQ(code_text(failure.code), "OUT_OF_RANGE") << "the program catches IndexError by it";
-  EXPECT_TRUE(failure.node == LTC_NONE || failure.node == 0) << "the graph has one node; the error is of node " << failure.node;
+  int errors = 0;
+  for (const int64_t bad : kBad) {
+    index_ = indices(bad);
+    const Device::Run failed = run();
+    const Failure failure = failed.submitted ? failed.submitted : device().finish(failed.done);
+    if (!failure) continue;
+    ++errors;
+    EXPECT_EQ(code_text(failure.code), "OUT_OF_RANGE") << "of the index " << bad << "; the program catches IndexError by it";
+    EXPECT_TRUE(failure.node == LTC_NONE || failure.node == 0) << "the graph has one node; the error is of node " << failure.node;
+  }
+  if (errors == 0) LTC_NOT_APPLICABLE("the plugin does not look at indices");
+}
+
+TEST_F(ErrorsIndex, a_bad_index_without_an_error_picks_an_element_of_the_buffer) {
+  const Floats values{0x1.123456p5f, 0x1.234568p6f, -0x1.34567ap7f, 0x1.45678cp8f};
+  input_ = device().upload(Array::floats(values));
+  for (const int64_t bad : kBad) {
+    index_ = indices(bad);
+    const Device::Run done = run();
+    if (done.submitted || device().finish(done.done)) continue;
+    const float picked = read(done.outputs[0])[1];
+    EXPECT_NE(std::ranges::find(values, picked), values.end()) << "the index " << bad << " of 4 elements gave " << picked
+                                                               << ", which is none of them: memory outside the buffer was read";
+  }
 }
 
 TEST_F(ErrorsIndex, a_run_that_fails_on_submit_consumes_no_donated_input) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "conformance/kit/heap.h"
 #include "conformance/tiers/loader_fixture.h"
 #include "core/base/utf8.h"
 #include "core/host/host_api.h"
@@ -123,6 +124,18 @@ TEST(Loader, entry_again_after_a_refusal) {
   { const Entry refused({2, 0}, {2, 0}); }
   const Entry entry({1, 0}, {1, 0});
   EXPECT_TRUE(entry.accepted);
+}
+
+TEST(Loader, refusals_leave_nothing_behind) {
+  { const Entry loaded({1, 0}, {1, 0}); }
+  const host::Options options{{"no_such_option", "1"}};
+  const host::OptionList unknown(options);
+  const auto growth = growth_per_time(200, [&] {
+    EXPECT_FALSE(Entry({2, 0}, {2, 0}).accepted);
+    EXPECT_FALSE(Entry({1, 0}, {1, 0}, unknown).accepted);
+  });
+  if (!growth) LTC_NOT_APPLICABLE("the allocator does not count");
+  EXPECT_LT(*growth, kLeakBytes) << "bytes of host memory lost with each two refusals: after one there is no instance";
 }
 
 TEST(Loader, entry_refuses_an_unknown_option) {

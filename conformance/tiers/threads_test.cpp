@@ -42,6 +42,23 @@ TEST_F(Threads, describe_is_asked_in_several_threads) {
   });
 }
 
+TEST_F(Threads, strings_of_describe_stay_while_it_is_asked_again) {
+  const ltc_string name = instance().describe().name;
+  const std::string before(name.data, name.size);
+  std::atomic<bool> stop{false}, changed{false};
+  std::atomic<int> looks{0};
+  std::jthread reader([&] {
+    const volatile char* data = name.data;
+    for (; !stop; ++looks) {
+      for (size_t i = 0; i < before.size(); ++i) changed = changed || data[i] != before[i];
+    }
+  });
+  for (int i = 0; (i < 1000 || looks < 200'000) && !changed; ++i) (void)instance().describe();
+  stop = true;
+  reader.join();
+  EXPECT_FALSE(changed) << "the contract: strings live until plugin_close returns";
+}
+
 TEST_F(Threads, devices_open_in_several_threads) {
   LTC_NEEDS_SECOND_OPEN();
   in_threads(4, [&](int i) {
@@ -144,6 +161,27 @@ TEST_F(ThreadsCompute, claims_are_asked_in_several_threads) {
 TEST_F(ThreadsCompute, graphs_are_lowered_in_several_threads) {
   in_threads(4, [&](int) {
     for (int i = 0; i < 25; ++i) (void)device().lower(kNeg4);
+  });
+}
+
+// Of many nodes, so that calls overlap.
+TEST_F(ThreadsCompute, large_graphs_are_claimed_and_lowered_in_several_threads) {
+  std::string text = "graph(%0: f32[4]) {\n";
+  for (int i = 1; i <= 1500; ++i) text += cat("%", i, ": f32[4] = ", i % 10 ? "aten::neg" : "vendor::x", "(%", i - 1, ")\n");
+  const Graph graph = parse(text + "return %1500 }");
+  const AbiGraph abi(graph);
+  std::vector<uint32_t> alone;
+  ASSERT_OK(device().claims(*abi.get(), alone));
+  in_threads(4, [&](int) {
+    for (int i = 0; i < 30; ++i) {
+      std::vector<uint32_t> clusters;
+      EXPECT_OK(device().claims(*abi.get(), clusters));
+      EXPECT_EQ(clusters, alone);
+      Program program;
+      const Failure refused = device().lower(*abi.get(), program);
+      EXPECT_EQ(code_text(refused.code), "UNSUPPORTED");
+      EXPECT_EQ(refused.node, 9u);
+    }
   });
 }
 

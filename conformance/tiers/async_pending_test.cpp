@@ -1,0 +1,132 @@
+// The async tier: calls that do not wait for the queue, and waits that say truly whether work is over. No check measures time.
+#include <functional>
+
+#include "conformance/kit/fixture.h"
+#include "core/compile/lowering/abi_graph.h"
+#include "core/ir/text.h"
+
+namespace ltc::conformance {
+namespace {
+
+using Floats = std::vector<float>;
+constexpr int kRounds = 30;
+constexpr const char* kNeverPending = "such a run is complete when execute returns";
+
+class AsyncPending : public EventTest {
+ protected:
+  // Some long runs, and behind them a copy to host memory, which shows without a wait whether they are over.
+  void submit_work() {
+    if (!long_run_) {
+      long_run_ = device().build(
+          "graph(%0: f32[1048576]) { %1: f32[1048576] = aten::neg(%0) %2: f32[1048576] = aten::neg(%1) return %2 }");
+      long_input_ = device().buffer(DType::kF32, {1 << 20});
+      four_ = device().upload(Array::floats({1, 2, 3, 4}));
+    }
+    for (int i = 0; i < 3; ++i) (void)device().submit({long_run_, {long_input_.get()}});
+    seen_.assign(4, 0);
+    ASSERT_OK(device().transfer(from_device(four_, seen_.data(), 16), copied_));
+  }
+  bool is_over() const { return static_cast<const volatile float&>(seen_[3]) != 0; }
+
+  // Makes `call` while work is pending, until it returns once before the work is over. A call that waits for the queue never
+  // does.
+  void expect_no_wait(const std::function<void()>& prepare, const std::function<void()>& call) {
+    int pending = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      prepare();
+      submit_work();
+      const bool was_over = is_over();
+      call();
+      const bool is_over_now = is_over();
+      ASSERT_OK(device().finish(copied_));
+      pending += !was_over;
+      if (!was_over && !is_over_now) return;
+    }
+    if (pending < kRounds / 3) LTC_NOT_APPLICABLE(kNeverPending);
+    FAIL() << "all of " << pending << " calls returned only when the work that was pending before them was over";
+  }
+  void expect_no_wait(const std::function<void()>& call) {
+    expect_no_wait([] {}, call);
+  }
+
+  void TearDown() override {
+    long_run_.reset(), long_input_.reset(), four_.reset(), copied_.reset();
+    EventTest::TearDown();
+  }
+
+  Executable long_run_;
+  Buffer long_input_, four_;
+  Floats seen_;
+  Event copied_;
+};
+
+TEST_F(AsyncPending, a_wait_of_no_time_does_not_wait) {
+  expect_no_wait([&] {
+    bool finished = false;
+    EXPECT_OK(device().wait(copied_, 0, finished));
+  });
+}
+
+TEST_F(AsyncPending, finished_is_said_of_work_that_is_over) {
+  for (int round = 0; round < kRounds; ++round) {
+    submit_work();
+    if (!copied_) LTC_NOT_APPLICABLE(kNeverPending);
+    for (bool finished = false; !finished;) ASSERT_OK(device().wait(copied_, round % 2 ? 50'000 : 0, finished));
+    EXPECT_EQ(seen_, (Floats{1, 2, 3, 4})) << "event_wait said that the copy was over, and its memory was not yet written";
+    ASSERT_OK(device().finish(copied_));
+  }
+}
+
+TEST_F(AsyncPending, buffer_create_does_not_wait) {
+  std::vector<Buffer> made;
+  expect_no_wait([&] { made.push_back(device().buffer(DType::kF32, {4})); });
+}
+
+TEST_F(AsyncPending, buffer_destroy_does_not_wait) {
+  Buffer buffer;
+  expect_no_wait([&] { buffer = device().upload(Array::floats({1, 2, 3, 4})); }, [&] { buffer.reset(); });
+}
+
+TEST_F(AsyncPending, buffer_destroy_does_not_wait_for_its_readers) {
+  const Executable neg = device().build(kNeg4);
+  Buffer buffer;
+  Device::Run run;
+  expect_no_wait(
+      [&] {
+        buffer = device().upload(Array::floats({1, 2, 3, 4}));
+      },
+      [&] {
+        run = device().submit({neg, {buffer.get()}});
+        buffer.reset();
+      });
+}
+
+TEST_F(AsyncPending, executable_destroy_does_not_wait) {
+  Executable executable;
+  expect_no_wait([&] { executable = device().build(kNeg4); }, [&] { executable.reset(); });
+}
+
+TEST_F(AsyncPending, event_destroy_does_not_wait) {
+  const Executable neg = device().build(kNeg4);
+  const Buffer input = device().upload(Array::floats({1, 2, 3, 4}));
+  expect_no_wait([&] { device().submit({neg, {input.get()}}).done.reset(); });
+}
+
+TEST_F(AsyncPending, graphs_are_claimed_and_lowered_without_a_wait) {
+  const Graph graph = parse(kNeg4);
+  const AbiGraph abi(graph);
+  expect_no_wait([&] {
+    std::vector<uint32_t> clusters;
+    EXPECT_OK(device().claims(*abi.get(), clusters));
+    Program program;
+    EXPECT_OK(device().lower(*abi.get(), program));
+  });
+}
+
+TEST_F(AsyncPending, memory_stats_does_not_wait) {
+  if (!api().memory_stats) LTC_NOT_APPLICABLE("the plugin has no memory_stats");
+  expect_no_wait([&] { (void)device().memory_stats(); });
+}
+
+}  // namespace
+}  // namespace ltc::conformance
