@@ -76,7 +76,7 @@ TEST_P(GoodPlugin, passes_the_core_tiers) {
 }
 INSTANTIATE_TEST_SUITE_P(, GoodPlugin,
                          ::testing::Values("test", "test_two", "test_async", "test_memory", "test_open_once_async",
-                                           "fault_none_saving", "fault_none_whole_copies", "fault_none_half_bytes"),
+                                           "fault_none_whole_copies", "fault_none_half_bytes", "fault_none_half_products"),
                          [](const auto& info) { return std::string(info.param); });
 
 // Which check catches which bad plugin. Others may fail with it; without this one the fault would have to be found by luck.
@@ -154,12 +154,16 @@ constexpr Fault kFaults[] = {
     {"fault_short_centuries", "AsyncOrder.a_wait_of_centuries_is_no_wait_of_no_time"},
     {"fault_wrong_permissions", "ExecutePrecision.permissions_that_nobody_knows_are_left_alone"},
     {"fault_rounds_products", "ExecutePrecision.without_a_permission_products_keep_their_bits"},
+    {"fault_rounds_convolutions", "ExecutePrecision.without_a_permission_convolutions_keep_their_bits"},
+    {"fault_rounds_sums", "ExecutePrecision.without_a_permission_sums_of_f16_are_rounded_at_their_end"},
     {"fault_half_bytes", "MemoryPacked.a_listed_dtype_keeps_its_bits_and_others_are_refused/dtype_23"},
     {"fault_leaks_runs", "Stress.ten_thousand_queued_runs_are_right_and_keep_no_memory"},
     {"fault_leaks_devices", "StressEntry.a_device_opens_and_closes_a_thousand_times"},
+    {"fault_leaves_threads", "MemoryHost.a_closed_device_leaves_no_thread"},
     {"fault_leaks_instances", "StressEntry.instances_come_and_go_a_thousand_times"},
     {"fault_one_thread", "Stress.sixteen_threads_call_at_random"},
     {"fault_aborts_at_exit", "StressEnd.a_process_ends_with_everything_open"},
+    {"fault_saving_in_process", "Cache.another_process_loads_what_was_saved"},
     {"fault_saving_any_length", "CacheDamage.bytes_truncated_anywhere_are_refused"},
     {"fault_saving_no_checksum", "CacheDamage.each_byte_of_the_head_counts_or_is_harmless"},
     {"fault_saving_own_code", "CacheDamage.bytes_damaged_anywhere_are_refused_or_harmless"},
@@ -170,6 +174,7 @@ constexpr Fault kFaults[] = {
     {"fault_saving_forgets_when_off", "Cache.a_loaded_executable_is_saved_again"},
     {"fault_saving_new_fingerprint", "Cache.the_fingerprint_is_the_same_for_each_open"},
     {"fault_saving_deaf_to_sinks", "Cache.saving_ends_when_the_sink_takes_no_more"},
+    {"fault_saving_late_sink", "Cache.the_sink_is_left_alone_when_saving_has_returned"},
     {"fault_saving_bad_keys", "CacheHost.a_cache_that_keeps_nothing_is_no_error"},
     {"fault_saving_new_keys", "CacheHost.what_is_kept_is_found_under_its_key"},
 };
@@ -183,6 +188,12 @@ TEST_P(BadPlugin, is_caught) {
 }
 INSTANTIATE_TEST_SUITE_P(, BadPlugin, ::testing::ValuesIn(kFaults),
                          [](const auto& info) { return std::string(info.param.plugin); });
+
+TEST(Suite, what_another_process_cannot_load_is_all_that_is_wrong_with_it) {
+  const std::string waivers = written("waivers.txt", "Cache.another_process_loads_what_was_saved 9999-12-31 a list in memory\n");
+  const Ran ran = run_on("fault_saving_in_process", cat(kCoreTiers, " --waivers ", waivers));
+  EXPECT_EQ(ran.code, 0) << ran.text;
+}
 
 TEST(Suite, a_device_that_opens_once_at_a_time_conforms) {
   const Ran ran = run_on("test_open_once", cat(kCoreTiers, " --verbose"));

@@ -3,6 +3,7 @@ that claims them or for the CPU; without one they run at once on the CPU, as the
 other ops are recorded as these."""
 
 import pathlib
+import re
 
 import numpy
 import pytest
@@ -50,12 +51,16 @@ SCHEMAS = {
     "flat(Tensor(a) x) -> Tensor(a)": lambda x: x.view(-1),
     "each(Tensor[] xs, Tensor? y=None) -> Tensor[]": lambda xs, y=None: [x + 1 if y is None else x + y for x in xs],
     "cast(Tensor x, ScalarType dtype) -> Tensor": lambda x, dtype: x.to(dtype),
+    "placed(Tensor x, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, MemoryFormat? memory_format=None, Generator? generator=None) -> Tensor":
+        lambda x, *, dtype=None, **placement: x.to(dtype),
     "total(Tensor x) -> float": lambda x: float(x.sum()),
     "positive(Tensor x) -> Tensor": lambda x: x[x > 0].clone(),
 }
 for schema, kernel in SCHEMAS.items():
     LIBRARY.define(schema)
     LIBRARY.impl(schema.partition("(")[0], kernel, "CPU")
+torch.library.register_fake("ltc_lib::placed", lambda x, *, dtype=None, **placement: torch.empty_like(x, dtype=dtype), lib=LIBRARY)
 LIBRARY.define("nowhere(Tensor x) -> Tensor")
 library = torch.ops.ltc_lib
 
@@ -136,6 +141,26 @@ def test_ops_that_write():
         return x, y is x, library.flat(x).add_(1), x
 
     assert_both(work, torch.randn(3, 2))
+
+
+PLACEMENT = ("memory_format", "layout", "device", "pin_memory", "non_blocking", "generator")
+
+
+def test_placement_is_not_sent():
+    """Of an op that has all of these arguments, and of PyTorch's own with each."""
+    x = torch.randn(1, 2, 3, 4, device=LTC)
+    values = [
+        library.placed(x, dtype=torch.float64, layout=torch.strided, device=torch.device(LTC), pin_memory=False, non_blocking=True,
+                       memory_format=torch.contiguous_format, generator=None),
+        x.to(torch.float64, non_blocking=True, memory_format=torch.channels_last),
+        torch.arange(4, dtype=torch.int64, layout=torch.strided, device=LTC, pin_memory=False),
+        torch.empty_like(x, memory_format=torch.preserve_format).bernoulli_(0.5, generator=torch.Generator(LTC)),
+    ]
+    assert values[0].dtype == torch.float64
+    nodes = [line for line in ltc.graph().splitlines() if " = " in line]
+    assert any("ltc_lib::placed" in node and "dtype=f64" in node for node in nodes)
+    names = {name for node in nodes for name in re.findall(r"(\w+)=", node.split("{")[-1])}
+    assert names >= {"dtype", "size"} and names.isdisjoint(PLACEMENT)
 
 
 def test_made_of_other_ops():

@@ -3,10 +3,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
+#include <iostream>
+#include <iterator>
 #include <memory>
 
 #include "conformance/kit/fixture.h"
+#include "conformance/kit/load_bytes.h"
 
 namespace ltc::conformance {
 namespace {
@@ -34,9 +38,31 @@ bool child_ends() {
   return pid > 0 && ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+bool loads_and_runs(const std::string& bytes) {
+  Instance instance;
+  Device device(instance);
+  const LoadBytes data(bytes);
+  const ltc_load_args args = data.args();
+  ltc_executable* made = nullptr;
+  if (Instance::asked("executable_load", [&] { return device.api().executable_load(device.get(), &args, &made); })) return false;
+  const Executable add(device, made);
+  const Buffer a = device.upload(Array::floats({1, 2, 3, 4})), b = device.upload(Array::floats({10, 20, 30, 40}));
+  const auto outputs = device.run({add, {a.get(), b.get()}});
+  return device.download(outputs[0], DType::kF32, {4}).values<float>() == std::vector<float>{11, 22, 33, 44};
+}
+
+// A file without a name that holds the text, to be read from its beginning.
+int file_of(const std::string& text) {
+  std::FILE* file = std::tmpfile();
+  if (!file || std::fwrite(text.data(), 1, text.size(), file) != text.size()) fail(Code::kResourceExhausted, "no temporary file");
+  std::rewind(file);
+  return ::fileno(file);
+}
+
 }  // namespace
 
 int end_process(const std::string& how) {
+  if (how == "load") return loads_and_runs({std::istreambuf_iterator<char>(std::cin), {}}) ? 0 : 1;
   everything = new Everything;
   if (how == "pending") {
     for (int i = 0; i < 200; ++i)
@@ -46,6 +72,23 @@ int end_process(const std::string& how) {
   if (how == "fork" && !child_ends()) return 1;
   if (how == "atexit" || how == "fork") std::atexit([] { delete everything; });
   return 0;
+}
+
+void expect_end(const char* how, const std::string& input) {
+  const int file = file_of(input);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(file, STDIN_FILENO);
+    ::execl("/proc/self/exe", "ltc-conformance", "--end", how, "--backend", backend_text().c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(file);
+  ASSERT_GT(pid, 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
+      << "the process ended with " << (WIFEXITED(status) ? "exit code " : "signal ")
+      << (WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
 }  // namespace ltc::conformance

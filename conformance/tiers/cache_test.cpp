@@ -7,6 +7,8 @@
 #include "conformance/kit/guarded_struct.h"
 #include "conformance/kit/heap.h"
 #include "conformance/kit/in_threads.h"
+#include "conformance/kit/late_sink.h"
+#include "conformance/kit/process_end.h"
 #include "conformance/tiers/abi_fixture.h"
 #include "conformance/tiers/cache_fixture.h"
 
@@ -291,6 +293,22 @@ TEST_F(Cache, the_sink_is_called_by_the_thread_that_gave_it) {
                       }};
   (void)save(device().build(kAdd4), sink);
   EXPECT_FALSE(caller.other) << "the contract: called only by the thread of the call that was given the sink";
+}
+
+TEST_F(Cache, the_sink_is_left_alone_when_saving_has_returned) {
+  const Executable executable = device().build(kAdd4);
+  LateSink late;
+  (void)save(executable, late.sink());
+  late.end();
+  (void)save(executable);
+  EXPECT_EQ(sum(device(), executable), kSum);
+  EXPECT_FALSE(late.was_late()) << LateSink::kClause;
+}
+
+TEST_F(Cache, another_process_loads_what_was_saved) {
+  LTC_SAVED(bytes, device().build(kAdd4));
+  device_.reset();  // the other process opens it
+  expect_end("load", bytes);
 }
 
 // ---- while other calls run

@@ -1,4 +1,5 @@
 // The execute tier: arguments of runs, their counts, numbers that are passed by value, donations in parts.
+#include "conformance/kit/late_sink.h"
 #include "conformance/tiers/execute_fixture.h"
 #include "core/base/utf8.h"
 
@@ -269,6 +270,19 @@ TEST_F(ExecuteText, the_context_of_a_sink_may_be_null) {
                       }};
   EXPECT_OK(Instance::asked("program_text", [&] { return api().program_text(program.get(), &sink); }));
   EXPECT_NE(text, "");
+}
+
+TEST_F(ExecuteText, the_sink_is_left_alone_when_program_text_has_returned) {
+  Program program = device().lower(kNeg4);
+  LateSink late;
+  EXPECT_OK(Instance::asked("program_text", [&] { return api().program_text(program.get(), &late.sink()); }));
+  late.end();
+  (void)program_text(program);
+  const Executable executable = device().compile(program);
+  program.reset();
+  const Buffer input = four();
+  EXPECT_EQ(read(device().run({executable, {input.get()}})[0]), (Floats{-1, -2, -3, -4}));
+  EXPECT_FALSE(late.was_late()) << LateSink::kClause;
 }
 
 // ---- the type of what a run gives

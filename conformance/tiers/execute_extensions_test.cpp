@@ -1,5 +1,7 @@
 // The execute tier: what the headers of the extensions say beyond right results: who borrows what, versions, chains
 // (ltc/symbolic.h, ltc/precision.h).
+#include <optional>
+
 #include "conformance/tiers/execute_fixture.h"
 #include "ltc/entry.h"
 #include "ltc/precision.h"
@@ -170,45 +172,110 @@ class ExecutePrecision : public Execute {
   static ltc_precision allowed(uint32_t bits) {
     return {{LTC_SIZE_TO(ltc_precision, allowed), LTC_EXTENSION_PRECISION, 1, nullptr}, bits};
   }
-  // A product of 1 + 2^-20, which TF32 does not hold, and 1; 0 where it is not claimed.
-  float product(const ltc_extension* ext) {
-    constexpr int64_t kSize = 16;
-    const std::string type = cat("f32[1,", kSize, ",", kSize, "]");
-    const std::string text = cat("graph(%0: ", type, ", %1: ", type, ") { %2: ", type, " = aten::bmm(%0, %1) return %2 }");
-    if (claims(text)[0] == 0) return 0;
+  // The first element of what the graph gives; nothing where it is not claimed.
+  std::optional<double> first_of(const std::string& text, const std::vector<Array>& inputs, const ltc_extension* ext) {
+    for (const Array& input : inputs) {
+      if (!device().supports(input.dtype)) return std::nullopt;
+    }
+    if (claims(text)[0] == 0) return std::nullopt;
     const Graph graph = parse(text);
     Program program;
     EXPECT_OK(device().lower(*AbiGraph(graph).get(), program, ext));
-    if (!program) return 0;
-    Floats a(kSize * kSize, 0), b(kSize * kSize, 0);
-    for (size_t i = 0; i < kSize; ++i) a[i * kSize + i] = 1 + 0x1p-20f, b[i * kSize + i] = 1;
-    const Buffer x = device().upload(Array::floats({1, kSize, kSize}, a)),
-                 y = device().upload(Array::floats({1, kSize, kSize}, b));
+    if (!program) return std::nullopt;
+    std::vector<Buffer> buffers;
+    std::vector<ltc_buffer*> handles;
+    for (const Array& input : inputs) buffers.push_back(device().upload(input)), handles.push_back(buffers.back().get());
     const Executable executable = device().compile(program);
-    return floats(device().run({executable, {x.get(), y.get()}})[0], {1, kSize, kSize})[0];
+    const Type& type = type_of(graph.types[graph.outputs[0]]);
+    return device().download(device().run({executable, handles})[0], type.dtype, type.sizes).real(0);
+  }
+  // Of 1 + 2^-20, which TF32 does not hold, and 1.
+  std::optional<double> product(const ltc_extension* ext) {
+    return first_of("graph(%0: f32[1,16,16], %1: f32[1,16,16]) { %2: f32[1,16,16] = aten::bmm(%0, %1) return %2 }",
+                    {diagonal({1, 16, 16}, 1 + 0x1p-20), diagonal({1, 16, 16}, 1)}, ext);
+  }
+  std::optional<double> convolution(const ltc_extension* ext) {
+    return first_of(
+        "graph(%0: f32[1,16,4,4], %1: f32[16,16,1,1]) { %2: f32[1,16,4,4] = aten::convolution(%0, %1, none) "
+        "{stride=[1,1],padding=[0,0],dilation=[1,1],transposed=false,output_padding=[0,0],groups=1} return %2 }",
+        {diagonal({1, 16, 4, 4}, 1 + 0x1p-20), diagonal({16, 16, 1, 1}, 1)}, ext);
+  }
+  // Each row is a large number, two ones and the large number's negative, far apart: rounded to `dtype`, a part of their sum that
+  // has the large number loses its one.
+  std::optional<double> sum_of_parts(DType dtype, double large, const ltc_extension* ext) {
+    constexpr int64_t kLength = 4096;
+    Array x(dtype, {1, 16, kLength}), ones(dtype, {1, kLength, 16});
+    for (int64_t row = 0; row < 16; ++row) {
+      x.set_real(row * kLength, large);
+      x.set_real(row * kLength + 1, 1);
+      x.set_real(row * kLength + kLength / 2, 1);
+      x.set_real(row * kLength + kLength - 1, -large);
+    }
+    for (int64_t i = 0; i < ones.count(); ++i) ones.set_real(i, 1);
+    const char* name = dtype == DType::kF16 ? "f16" : "bf16";
+    return first_of(cat("graph(%0: ", name, "[1,16,4096], %1: ", name, "[1,4096,16]) { %2: ", name,
+                        "[1,16,16] = aten::bmm(%0, %1) return %2 }"),
+                    {x, ones}, ext);
+  }
+
+ private:
+  static Array diagonal(const Sizes& sizes, double value) {
+    Array result(DType::kF32, sizes);
+    for (int64_t i = 0; i < result.count(); i += 17) result.set_real(i, value);
+    return result;
   }
 };
-constexpr const char* kNoProduct = "not claimed: aten::bmm";
+
+#define LTC_CLAIMED(result, call)            \
+  const std::optional<double> result = call; \
+  if (!(result)) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: such a product")
 
 TEST_F(ExecutePrecision, without_a_permission_products_keep_their_bits) {
   const ltc_precision none = allowed(0);
-  const float result = product(&none.head);
-  if (result == 0) LTC_UNSUPPORTED_BY_PLUGIN(kNoProduct);
-  EXPECT_EQ(result, 1 + 0x1p-20f) << "the operands were rounded, and no permission allows that";
+  LTC_CLAIMED(result, product(&none.head));
+  EXPECT_EQ(*result, 1 + 0x1p-20) << "the operands were rounded, and no permission allows that";
 }
 
 TEST_F(ExecutePrecision, a_permission_for_convolutions_is_none_for_products) {
-  const ltc_precision convolutions = allowed(LTC_CONVOLUTIONS_IN_TF32);
-  const float result = product(&convolutions.head);
-  if (result == 0) LTC_UNSUPPORTED_BY_PLUGIN(kNoProduct);
-  EXPECT_EQ(result, 1 + 0x1p-20f);
+  const ltc_precision others = allowed(~uint32_t{LTC_PRODUCTS_IN_TF32});
+  LTC_CLAIMED(result, product(&others.head));
+  EXPECT_EQ(*result, 1 + 0x1p-20);
 }
 
 TEST_F(ExecutePrecision, a_permission_rounds_to_tf32_at_most) {
   const ltc_precision products = allowed(LTC_PRODUCTS_IN_TF32);
-  const float result = product(&products.head);
-  if (result == 0) LTC_UNSUPPORTED_BY_PLUGIN(kNoProduct);
-  EXPECT_NEAR(result, 1, 0x1p-10) << "TF32 has 10 bits behind the point";
+  LTC_CLAIMED(result, product(&products.head));
+  EXPECT_NEAR(*result, 1, 0x1p-10) << "TF32 has 10 bits behind the point";
+}
+
+TEST_F(ExecutePrecision, without_a_permission_convolutions_keep_their_bits) {
+  const ltc_precision none = allowed(0);
+  LTC_CLAIMED(result, convolution(&none.head));
+  EXPECT_EQ(*result, 1 + 0x1p-20) << "the operands were rounded, and no permission allows that";
+}
+
+TEST_F(ExecutePrecision, a_permission_for_products_is_none_for_convolutions) {
+  const ltc_precision others = allowed(~uint32_t{LTC_CONVOLUTIONS_IN_TF32});
+  LTC_CLAIMED(result, convolution(&others.head));
+  EXPECT_EQ(*result, 1 + 0x1p-20);
+}
+
+TEST_F(ExecutePrecision, a_permission_rounds_convolutions_to_tf32_at_most) {
+  const ltc_precision convolutions = allowed(LTC_CONVOLUTIONS_IN_TF32);
+  LTC_CLAIMED(result, convolution(&convolutions.head));
+  EXPECT_NEAR(*result, 1, 0x1p-10) << "TF32 has 10 bits behind the point";
+}
+
+TEST_F(ExecutePrecision, without_a_permission_sums_of_f16_are_rounded_at_their_end) {
+  const ltc_precision others = allowed(~uint32_t{LTC_PARTIAL_SUMS_IN_F16});
+  LTC_CLAIMED(result, sum_of_parts(DType::kF16, 2048, &others.head));
+  EXPECT_EQ(*result, 2) << "a part of the sum was rounded to F16, and no permission allows that";
+}
+
+TEST_F(ExecutePrecision, without_a_permission_sums_of_bf16_are_rounded_at_their_end) {
+  const ltc_precision others = allowed(~uint32_t{LTC_PARTIAL_SUMS_IN_BF16});
+  LTC_CLAIMED(result, sum_of_parts(DType::kBF16, 256, &others.head));
+  EXPECT_EQ(*result, 2) << "a part of the sum was rounded to BF16, and no permission allows that";
 }
 
 TEST_F(ExecutePrecision, permissions_that_nobody_knows_are_left_alone) {
@@ -221,9 +288,8 @@ TEST_F(ExecutePrecision, permissions_that_nobody_knows_are_left_alone) {
 TEST_F(ExecutePrecision, permissions_are_found_behind_an_unknown_extension) {
   const ltc_precision none = allowed(0);
   const ltc_extension first{sizeof(ltc_extension), 0x7fff0004u, 1, &none.head};
-  const float result = product(&first);
-  if (result == 0) LTC_UNSUPPORTED_BY_PLUGIN(kNoProduct);
-  EXPECT_EQ(result, 1 + 0x1p-20f);
+  LTC_CLAIMED(result, product(&first));
+  EXPECT_EQ(*result, 1 + 0x1p-20);
 }
 
 }  // namespace

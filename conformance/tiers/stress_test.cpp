@@ -1,8 +1,5 @@
 // The stress tier: the same work many thousand times, from many threads, and ends in each order that the contract allows. No
 // check measures time.
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -11,6 +8,7 @@
 #include "conformance/kit/fixture.h"
 #include "conformance/kit/heap.h"
 #include "conformance/kit/in_threads.h"
+#include "conformance/kit/process_end.h"
 
 namespace ltc::conformance {
 namespace {
@@ -269,21 +267,6 @@ TEST_F(Stress, devices_of_an_instance_close_in_any_order) {
       devices.pop_back();
     }
   }
-}
-
-// A process of its own ends in the way `how`; it must end well.
-void expect_end(const char* how) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::execl("/proc/self/exe", "ltc-conformance", "--end", how, "--backend", backend_text().c_str(), nullptr);
-    ::_exit(127);
-  }
-  ASSERT_GT(pid, 0);
-  int status = 0;
-  ASSERT_EQ(::waitpid(pid, &status, 0), pid);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-      << "the process ended with " << (WIFEXITED(status) ? "exit code " : "signal ")
-      << (WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
 }
 
 class StressEnd : public Stress {
