@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <latch>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -11,14 +12,16 @@
 
 namespace ltc::conformance {
 
-// Ends when all have ended; an exception of one fails the test.
+// All begin together. Ends when all have ended; an exception of one fails the test.
 inline void in_threads(int count, const std::function<void(int)>& body) {
+  std::latch begin(count);
   std::mutex mutex;
   std::string failed;
   {
     std::vector<std::jthread> threads;
     for (int i = 0; i < count; ++i) {
       threads.emplace_back([&, i] {
+        begin.arrive_and_wait();
         try {
           body(i);
         } catch (const std::exception& e) {

@@ -8,7 +8,6 @@
 #include "conformance/tiers/loader_fixture.h"
 #include "core/base/utf8.h"
 #include "core/host/host_api.h"
-#include "core/host/plugin.h"
 
 namespace ltc::conformance {
 namespace {
@@ -60,17 +59,6 @@ TEST(Loader, the_library_imports_nothing_of_the_host) {
   for (const std::string& name : read_symbols(backend_path()).undefined) {
     EXPECT_FALSE(name.starts_with("ltc_")) << "the contract: a plugin imports nothing from the host; it wants " << name;
   }
-}
-
-TEST(Loader, the_hosts_own_loader_accepts_it) {
-  backend_entry();  // the first to load it looks at what that does to the thread
-  host::Options options;
-  for (size_t i = 0; i < backend_options().size(); ++i) {
-    const ltc_option& option = *backend_options().data()[i];
-    options.emplace_back(text(option.name), text(option.value));
-  }
-  const auto plugin = host::Plugin::load(backend_path(), options);
-  EXPECT_EQ(plugin->version().major, LTC_ABI_MAJOR);
 }
 
 TEST(Loader, the_process_ends_well) {
@@ -296,7 +284,7 @@ TEST(Loader, describe_gives_strings_in_utf8) {
 
 TEST(Loader, describe_counts_devices_that_can_be_numbered) {
   const Instance instance;
-  EXPECT_LE(instance.describe().device_count, host::kMostDevices) << "PyTorch numbers devices in 8 bits: the host refuses more";
+  EXPECT_LE(instance.describe().device_count, 127u) << "PyTorch numbers devices in 8 bits: the host refuses more";
 }
 
 TEST(Loader, describe_answers_the_same_again) {

@@ -173,7 +173,7 @@ TEST_F(ThreadsCompute, large_graphs_are_claimed_and_lowered_in_several_threads) 
   std::vector<uint32_t> alone;
   ASSERT_OK(device().claims(*abi.get(), alone));
   in_threads(4, [&](int) {
-    for (int i = 0; i < 30; ++i) {
+    for (int i = 0; i < 100; ++i) {
       std::vector<uint32_t> clusters;
       EXPECT_OK(device().claims(*abi.get(), clusters));
       EXPECT_EQ(clusters, alone);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Rehearses minor versions: makes headers of 1.1 to 1.3 from those of 1.0 and minors/*.toml, with the layouts that each must have.
 
-usage: minors.py FOLDER     writes FOLDER/1.N/ltc/*.h and FOLDER/1.N/layout.h, for N from 0
+usage: minors.py FOLDER     writes FOLDER/1.N/ltc/*.h, layout.h and core/host/sized.h, the host's list of last fields, for N from 0
 
 These versions are not released. Their additions are such as vendors ask for, and show that a minor version can append them.
 """
 
 import copy
+import re
 import shutil
 import sys
 import tomllib
@@ -19,6 +20,7 @@ import header  # noqa: E402
 import manifest  # noqa: E402
 
 MINORS = [path.stem for path in sorted((manifest.HERE / "minors").glob("*.toml"))]
+SIZED = manifest.HERE.parents[1] / "core/host/sized.h"
 FIRST_OF_ENUM = {"LTC_DEVICE_": "LTC_DEVICE_PEER_COPY"}
 CHECKS = """/* Written by sdk/manifest/minors.py: the headers of ABI {release} have the layout of each version up to it. */
 #include "ltc/plugin.h"
@@ -85,8 +87,16 @@ def versions(abi, texts):
     return made
 
 
+def sized(abi, text):
+    """The host's list of last fields, as the host of this version has it."""
+    last = {struct["name"]: struct["fields"][-1]["name"] for struct in abi["struct"]}
+    return re.sub(r"(?m)^LTC_HOST_SIZED\((\w+), \w+\)", lambda row: f"LTC_HOST_SIZED({row[1]}, {last[row[1]]})", text)
+
+
 def write(folder):
-    abi = manifest.read()
+    abi, host = manifest.read(), SIZED.read_text()
+    if sized(abi, host) != host:
+        raise manifest.Error(f"{SIZED}: a row does not name the last field")
     folder.mkdir(parents=True, exist_ok=True)
     releases = []
     for release, (extended_abi, texts) in versions(abi, header.read(abi)).items():
@@ -98,6 +108,8 @@ def write(folder):
         (here / "ltc/plugin.h").write_text(texts["ltc/plugin.h"])
         (here / "layout.inc").write_text(generate.layout(extended_abi, release))
         (here / "signatures.inc").write_text(generate.signatures(extended_abi, release))
+        (here / "core/host").mkdir(parents=True, exist_ok=True)
+        (here / "core/host/sized.h").write_text(sized(extended_abi, host))
         (here / "layout.h").write_text(CHECKS.format(release=release, minor=release[2:], older=older))
         releases.append(release)
 
