@@ -1,4 +1,6 @@
 // The errors tier: a refusal, or work that fails on submit, leaves no memory behind and consumes nothing.
+#include <cmath>
+
 #include "conformance/kit/heap.h"
 #include "conformance/tiers/execute_fixture.h"
 
@@ -73,15 +75,23 @@ TEST_F(ErrorsIndex, an_index_out_of_range_has_its_code_and_node) {
   if (errors == 0) LTC_NOT_APPLICABLE("the plugin does not look at indices");
 }
 
-TEST_F(ErrorsIndex, a_bad_index_without_an_error_picks_an_element_of_the_buffer) {
-  const Floats values{0x1.123456p5f, 0x1.234568p6f, -0x1.34567ap7f, 0x1.45678cp8f};
+// 24 bytes, behind which no allocator has room to spare; and other values around them.
+TEST_F(ErrorsIndex, a_bad_index_without_an_error_reads_no_other_memory) {
+  const Floats values{0x1.123456p5f, 0x1.234568p6f, -0x1.34567ap7f, 0x1.45678cp8f, -0x1.56789ap9f, 0x1.6789acp10f};
+  const auto other = [&] { return device().upload(Array::floats(Floats(values.size(), 0x1.9p11f))); };
+  executable_ =
+      device().build("graph(%0: f32[6], %1: i64[4]) { %2: f32[4] = aten::gather(%0, %1) {dim=0,sparse_grad=false} return %2 }");
+  std::vector<Buffer> others;
+  for (int i = 0; i < 8; ++i) others.push_back(other());
   input_ = device().upload(Array::floats(values));
-  for (const int64_t bad : kBad) {
+  for (int i = 0; i < 8; ++i) others.push_back(other());
+  for (const int64_t bad : {int64_t{6}, int64_t{7}, int64_t{99}, int64_t{-1}, int64_t{-6}, int64_t{-7}, INT64_MAX, INT64_MIN}) {
     index_ = indices(bad);
     const Device::Run done = run();
     if (done.submitted || device().finish(done.done)) continue;
     const float picked = read(done.outputs[0])[1];
-    EXPECT_NE(std::ranges::find(values, picked), values.end()) << "the index " << bad << " of 4 elements gave " << picked
+    if (picked == 0 || std::isnan(picked)) continue;  // a fill
+    EXPECT_NE(std::ranges::find(values, picked), values.end()) << "the index " << bad << " of 6 elements gave " << picked
                                                                << ", which is none of them: memory outside the buffer was read";
   }
 }
