@@ -3,6 +3,7 @@
 #include <cstring>
 #include <set>
 
+#include "conformance/kit/heap.h"
 #include "conformance/tiers/loader_fixture.h"
 #include "core/base/utf8.h"
 
@@ -165,11 +166,18 @@ TEST(LoaderHost, strings_of_describe_live_as_long_as_the_instance) {
   Instance instance;
   const ltc_plugin_info first = instance.describe();
   const std::string name = text(first.name), version = text(first.version), build = text(first.build_id);
-  for (int i = 0; i < 20; ++i) (void)instance.describe();
+  const auto expect_unchanged = [&] {
+    ASSERT_EQ(text(first.name), name) << "changed by later calls";
+    ASSERT_EQ(text(first.version), version) << "changed by later calls";
+    ASSERT_EQ(text(first.build_id), build) << "changed by later calls";
+  };
+  for (int i = 0; i < 20; ++i) {
+    keep_freed_memory_apart();
+    (void)instance.describe();
+    expect_unchanged();
+  }
   if (first.device_count > 0) Device device(instance);
-  EXPECT_EQ(text(first.name), name) << "changed by later calls";
-  EXPECT_EQ(text(first.version), version) << "changed by later calls";
-  EXPECT_EQ(text(first.build_id), build) << "changed by later calls";
+  expect_unchanged();
 }
 
 TEST(LoaderHost, strings_of_one_instance_outlive_another) {

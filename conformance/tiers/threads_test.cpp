@@ -42,23 +42,6 @@ TEST_F(Threads, describe_is_asked_in_several_threads) {
   });
 }
 
-TEST_F(Threads, strings_of_describe_stay_while_it_is_asked_again) {
-  const ltc_string name = instance().describe().name;
-  const std::string before(name.data, name.size);
-  std::atomic<bool> stop{false}, changed{false};
-  std::atomic<int> looks{0};
-  std::jthread reader([&] {
-    const volatile char* data = name.data;
-    for (; !stop; ++looks) {
-      for (size_t i = 0; i < before.size(); ++i) changed = changed || data[i] != before[i];
-    }
-  });
-  for (int i = 0; (i < 1000 || looks < 200'000) && !changed; ++i) (void)instance().describe();
-  stop = true;
-  reader.join();
-  EXPECT_FALSE(changed) << "the contract: strings live until plugin_close returns";
-}
-
 TEST_F(Threads, devices_open_in_several_threads) {
   LTC_NEEDS_SECOND_OPEN();
   in_threads(4, [&](int i) {
