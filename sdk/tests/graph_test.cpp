@@ -138,6 +138,12 @@ TEST(Ops, without_id_have_operands_in_their_row) {
   EXPECT_FALSE(claims(OneNode(0, "aten::neg", {0}).get())) << "the row has no operands for an op without id";
 }
 
+TEST(Ops, a_row_is_found_by_its_name) {
+  ASSERT_NE(kTable.named("aten::add.Tensor"), nullptr);
+  EXPECT_EQ(kTable.named("aten::add.Tensor")->handler, 2);
+  EXPECT_EQ(kTable.named("aten::add"), nullptr);
+}
+
 TEST(Ops, a_row_is_found_or_its_node_is_to_blame) {
   OneNode neg(LTC_OP_ATEN_NEG, "aten::neg", {0}), abs(LTC_OP_ATEN_ABS, "aten::abs", {0});
   EXPECT_EQ(kTable.at(Graph(neg.get()).node(0)).handler, 1);

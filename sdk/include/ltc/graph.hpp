@@ -191,6 +191,11 @@ class OpTable {
     const char* operands = node.abi.op ? ltc_op_operands(node.abi.op) : row.operands;
     return ltc_node_matches(&node.abi, operands) && (!row.takes || row.takes(node)) ? &row : nullptr;
   }
+  // The row of that name, whatever form it takes; null where there is none.
+  const OpRow<Handler>* named(std::string_view name) const {
+    const auto found = rows_.find(name);
+    return found == rows_.end() ? nullptr : &found->second;
+  }
   // Throws UNSUPPORTED, with the node to blame.
   const OpRow<Handler>& at(const Node& node) const {
     if (const OpRow<Handler>* row = find(node)) return *row;
