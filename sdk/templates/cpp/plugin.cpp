@@ -38,8 +38,8 @@ void buffer_create(ltc_device* device, const ltc_buffer_args& args, ltc_buffer*&
   buffer = new ltc_buffer{device, bytes_of(*args.type)};
 }
 
-// The copy is complete on return, so no event is made.
 void transfer(ltc_device*, const ltc_transfer_args& args, ltc_event**) {
+  // The copy is complete on return, so no event is made.
   copy_of(args, [](ltc_buffer& buffer) { return std::span(buffer.data.get(), buffer.bytes); })();
 }
 
