@@ -39,16 +39,23 @@ void describe(ltc_plugin*, ltc_plugin_info& info) {
   info.sanitizers = sanitizers();
 }
 
+// What the device holds, a bit per dtype.
+const uint64_t kDtypes = all_dtypes();
+
 void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {
   check_ordinal(args, 1);
   info.name = literal("host memory");
   info.fingerprint = literal("interpreter-1");
-  info.dtypes = all_dtypes();
+  info.dtypes = kDtypes;
   device = new ltc_device{plugin};
 }
 
 void buffer_create(ltc_device* device, const ltc_buffer_args& args, ltc_buffer*& buffer) {
-  buffer = new ltc_buffer{device, args.type->dtype, bytes_of(*args.type)};
+  const uint64_t bytes = bytes_of(*args.type);  // refuses dtypes that do not exist
+  if ((kDtypes >> args.type->dtype & 1) == 0) {
+    throw Failure(LTC_UNSUPPORTED, "[buffer_create] the device holds no dtype " + std::to_string(args.type->dtype));
+  }
+  buffer = new ltc_buffer{device, args.type->dtype, bytes};
 }
 
 void transfer(ltc_device* device, const ltc_transfer_args& args, ltc_event*& done) {
