@@ -175,8 +175,7 @@ void LoadedPlan::make_graph(Part part, const device::Run& run) {
   const DriverApi& api = driver_.api();
   CUgraph chain = nullptr;
   api.check(api.cuGraphCreate(&chain, 0), "cuGraphCreate");
-  const std::unique_ptr<CUgraph_st, decltype(api.cuGraphDestroy)> owned(chain, api.cuGraphDestroy);
-  ExecGraph made{std::move(part), nullptr, {}, {}};
+  ExecGraph made{std::move(part), Graph(chain, api.cuGraphDestroy), nullptr, {}, {}};
   CUgraphNode last = nullptr;
   for (size_t i = made.part.begin; i < made.part.end; ++i) {
     const Launch& launch = compiled_plan_->launches[i];
@@ -230,7 +229,7 @@ CUgraphNode LoadedPlan::add_library(CUgraph graph, const CUgraphNode* after, siz
     throw;
   }
   api.check(api.cuStreamEndCapture(stream, &captured), "cuStreamEndCapture");
-  const std::unique_ptr<CUgraph_st, decltype(api.cuGraphDestroy)> owned(captured, api.cuGraphDestroy);
+  const Graph owned(captured, api.cuGraphDestroy);
   CUgraphNode node = nullptr;
   api.check(api.cuGraphAddChildGraphNode(&node, graph, after, after ? 1 : 0, captured), "cuGraphAddChildGraphNode");
   return node;

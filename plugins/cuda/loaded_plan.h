@@ -40,8 +40,10 @@ class LoadedPlan : public device::LoadedPlan {
     bool operator==(const Part&) const = default;
   };
   // A part as a CUDA graph.
+  using Graph = std::unique_ptr<CUgraph_st, decltype(DriverApi::cuGraphDestroy)>;
   struct ExecGraph {
     Part part;
+    Graph graph;  // whose nodes name what is changed in the executable
     CUgraphExec executable;
     std::vector<CUgraphNode> nodes;    // by launch of the part; null: a library's
     std::vector<Arguments> arguments;  // likewise, as the nodes have them
