@@ -20,7 +20,7 @@ usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 # ---- what is taken along
 
-# The headers of Highway, and those of Boost, spdlog, fmt and GoogleTest that are included, and packages that make CMake find them.
+# The headers of Highway and OpenCL, and those of Boost, spdlog, fmt and GoogleTest that are included, and packages that make CMake find them.
 carry() {
   rm -rf "$carry"
   mkdir -p "$carry"/{include,lib/cmake/{Boost,spdlog,GTest}}
@@ -28,8 +28,8 @@ carry() {
     gtest/gtest.h gmock/gmock.h \
     | g++ -std=c++20 -DSPDLOG_FMT_EXTERNAL -DFMT_HEADER_ONLY -M -x c++ - | tr ' \\' '\n\n' \
     | sed -nE 's#^/usr/include/((boost|spdlog|fmt|gtest|gmock)/.*)#\1#p' | sort -u \
-    | tar -C /usr/include -cf - hwy -T - | tar -C "$carry/include" -xf -
-  cp "$(g++ -print-file-name=libgtest.a)" "$(g++ -print-file-name=libgmock.a)" "$carry/lib/"
+    | tar -C /usr/include -cf - hwy CL -T - | tar -C "$carry/include" -xf -
+  cp "$(g++ -print-file-name=libgtest.a)" "$(g++ -print-file-name=libgmock.a)" "$(g++ -print-file-name=libgmock_main.a)" "$carry/lib/"
   cat > "$carry/lib/cmake/Boost/BoostConfig.cmake" <<'CMAKE'
 add_library(Boost::headers INTERFACE IMPORTED)
 target_include_directories(Boost::headers INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../../include)
@@ -44,6 +44,8 @@ add_library(GTest::gmock INTERFACE IMPORTED)
 target_include_directories(GTest::gmock INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../../include)
 target_link_libraries(GTest::gmock INTERFACE
   ${CMAKE_CURRENT_LIST_DIR}/../../libgmock.a ${CMAKE_CURRENT_LIST_DIR}/../../libgtest.a Threads::Threads)
+add_library(GTest::gmock_main INTERFACE IMPORTED)
+target_link_libraries(GTest::gmock_main INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../libgmock_main.a GTest::gmock)
 CMAKE
   du -sh "$carry"
 }
@@ -51,21 +53,27 @@ CMAKE
 # ---- parts, each as its own command under a limit of time
 
 configure() {
+  export TORCH_DEVICE_BACKEND_AUTOLOAD=0  # PyTorch is asked for its paths while `ltc` is not built
   [[ -f $build/build.ninja ]] && return
+  # A compiler may link its own libstdc++ into each library. Two copies in a process with PyTorch's crash, so all take the shared one.
+  local shared=-Wl,--no-as-needed,-l:libstdc++.so.6,-l:libgcc_s.so.1,--as-needed
   cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$carry" \
+    -DCMAKE_EXE_LINKER_FLAGS="$shared" -DCMAKE_SHARED_LINKER_FLAGS="$shared" -DCMAKE_MODULE_LINKER_FLAGS="$shared" \
     -DPython_EXECUTABLE="$(command -v "$python")" -DLTC_TESTS=OFF -DLTC_SAMPLES=OFF
 }
-plugin() { configure && ninja -C "$build" ltc_plugin_cuda ltc_conformance; }
+plugin() { configure && ninja -k0 -C "$build" ltc_plugin_cuda ltc_conformance; }
 # Values are compared in F32, so TF32, which PyTorch's defaults allow to convolutions, is off in the libraries of the first; figures
 # of speed are taken as those defaults are.
 exactly() { NVIDIA_TF32_OVERRIDE=0 "$@"; }
-suite() { exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_cuda.so" "$@"; }
+# CUDA's libraries lie among PyTorch's packages, which a program that loads no PyTorch does not find by itself.
+cuda_libraries() { "$python" -c 'import glob, sysconfig; print(":".join(glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib")))'; }
+suite() { LTC_CUDA_PATH=$(cuda_libraries) exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_cuda.so" "$@"; }
 conformance() { suite; }
 sanitizer() {
-  exactly compute-sanitizer --tool memcheck --error-exitcode 9 "$build/python/ltc/bin/ltc-conformance" \
+  LTC_CUDA_PATH=$(cuda_libraries) exactly compute-sanitizer --tool memcheck --error-exitcode 9 "$build/python/ltc/bin/ltc-conformance" \
     --backend "$build/python/ltc/plugins/libltc_cuda.so" --tier memory,execute,async,programs
 }
-core() { configure && ninja -C "$build"; }
+core() { configure && ninja -k0 -C "$build"; }
 torchscript() {
   LTC_TORCHSCRIPT_CUDA=1 exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_torchscript.so"
 }
@@ -79,7 +87,7 @@ precision() { "$python" "$root/bench/gpu_values.py" precision; }
 activations() { LTC_CUDA_WITH=activations exactly "$python" "$root/bench/gpu_values.py" activations; }
 fp8() { exactly "$python" "$root/bench/gpu_values.py" fp8; }
 peers() { exactly "$python" "$root/bench/gpu_values.py" peers; }
-models() { exactly "$python" -m pytest -q -x "$root/tests/test_models.py" -k as_on_cpu; }
+models() { exactly "$python" -m pytest -q --maxfail 5 "$root/tests/test_models.py" -k as_on_cpu; }
 times() {
   "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
     --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,topk,embedding,attention,gpt2,resnet18
@@ -112,6 +120,10 @@ run_part() {  # PART
   fi
   if (( left < 20 )); then
     echo "$1: no time left; call again"
+    return 1
+  fi
+  if [[ $1 != plugin && $1 != core ]] && ! [[ -f $state/plugin.done ]]; then
+    echo "$1: not run: the part plugin failed"
     return 1
   fi
   limit=$(limit_of "$1")

@@ -67,6 +67,8 @@ class Worker:
 
     def __init__(self, side, threads, cache, **env):
         threads = {name: str(threads) for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}  # read when torch is loaded
+        if side.device != "ltc":  # PyTorch's autograd on CUDA fails beside another accelerator (pytorch/pytorch#161129)
+            env["LTC_BACKEND"] = ""  # which keeps PyTorch from loading ltc
         self._process = subprocess.Popen(
             [sys.executable, HERE / "worker.py", side.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, **threads, **side.env, **env, "LTC_CACHE_DIR": cache, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor"},
