@@ -1,6 +1,6 @@
 // For tests: what a libtorch with CUDA has beside one without. Two devices, whose memory lies on the host and whose kernels are
-// the CPU's. A stream runs no sooner than somebody waits for it, has asked for it once, or a kernel needs it, or nothing was
-// submitted to it for a while; work that touches what another stream allocated, or another device, is refused.
+// the CPU's. A stream runs when somebody waits for it or a kernel needs it; a little after somebody asked for it; or when nothing
+// was submitted to it for a while. Work that touches what another stream allocated, or another device, is refused.
 //
 // Loaded before anybody asks libtorch about CUDA.
 #include <ATen/Context.h>
@@ -19,7 +19,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -60,6 +62,10 @@ class Streams {
     return submitted_[stream.pack3()] - lines_[stream.pack3()].size() >= place;
   }
   void run(Stream stream) { run(stream.pack3()); }
+  void run_soon(Stream stream) {
+    const std::lock_guard lock(mutex_);
+    asked_.insert(stream.pack3());
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -67,13 +73,14 @@ class Streams {
   struct Less {
     bool operator()(const Key& a, const Key& b) const { return a.stream_id < b.stream_id; }
   };
-  static constexpr std::chrono::milliseconds kLate{300};
+  static constexpr std::chrono::milliseconds kLate{300}, kSoon{1};
 
   [[noreturn]] void run_late_work() {
     while (true) {
-      std::this_thread::sleep_for(kLate / 10);
+      std::this_thread::sleep_for(kSoon);
       const std::lock_guard lock(mutex_);
       const Clock::time_point now = Clock::now();
+      for (const Key& key : std::exchange(asked_, {})) run(key);
       for (const auto& [key, time] : submitted_at_) {
         if (now - time > kLate) run(key);
       }
@@ -96,6 +103,7 @@ class Streams {
   std::map<Key, std::deque<std::function<void()>>, Less> lines_;
   std::map<Key, uint64_t, Less> submitted_;
   std::map<Key, Clock::time_point, Less> submitted_at_;
+  std::set<Key, Less> asked_;
 };
 
 Streams& streams() {
@@ -134,7 +142,7 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   bool queryEvent(void* event) const override {
     const auto* const place = static_cast<Place*>(event);
     const bool is_over = streams().is_over(place->stream, place->count);
-    if (!is_over) streams().run(place->stream);
+    if (!is_over) streams().run_soon(place->stream);
     return is_over;
   }
   void synchronizeEvent(void* event) const override { streams().run(static_cast<Place*>(event)->stream); }
