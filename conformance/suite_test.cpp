@@ -159,7 +159,7 @@ constexpr Fault kFaults[] = {
     {"fault_half_bytes", "MemoryPacked.a_listed_dtype_keeps_its_bits_and_others_are_refused/dtype_23"},
     {"fault_leaks_runs", "Stress.ten_thousand_queued_runs_are_right_and_keep_no_memory"},
     {"fault_leaks_devices", "StressEntry.a_device_opens_and_closes_a_thousand_times"},
-    {"fault_leaves_threads", "MemoryHost.a_closed_device_leaves_no_thread"},
+    {"fault_leaves_threads", "StressEntry.a_closed_device_leaves_no_thread"},
     {"fault_leaks_instances", "StressEntry.instances_come_and_go_a_thousand_times"},
     {"fault_one_thread", "Stress.sixteen_threads_call_at_random"},
     {"fault_aborts_at_exit", "StressEnd.a_process_ends_with_everything_open"},

@@ -44,7 +44,11 @@ bool loads_and_runs(const std::string& bytes) {
   const LoadBytes data(bytes);
   const ltc_load_args args = data.args();
   ltc_executable* made = nullptr;
-  if (Instance::asked("executable_load", [&] { return device.api().executable_load(device.get(), &args, &made); })) return false;
+  const auto load = [&] { return device.api().executable_load(device.get(), &args, &made); };
+  if (const Failure failure = Instance::asked("executable_load", load)) {
+    std::cerr << "executable_load failed: " << failure << "\n";
+    return false;
+  }
   const Executable add(device, made);
   const Buffer a = device.upload(Array::floats({1, 2, 3, 4})), b = device.upload(Array::floats({10, 20, 30, 40}));
   const auto outputs = device.run({add, {a.get(), b.get()}});

@@ -3,10 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 #include <set>
-#include <thread>
 
 #include "conformance/kit/fixture.h"
 #include "core/host/sized.h"
@@ -35,11 +32,6 @@ class GuardedPage {
   size_t size_;
   char* begin_;
 };
-
-// Of this process.
-ptrdiff_t thread_count() {
-  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
-}
 
 class MemoryHost : public MemoryTest {
  protected:
@@ -166,29 +158,6 @@ TEST_F(MemoryHost, each_device_is_handed_out_once) {
   const Device second(instance()), third(instance());
   EXPECT_NE(second.get(), device().get());
   EXPECT_NE(second.get(), third.get());
-}
-
-// A thread that was joined is listed for a moment more. A pool of a driver grows and then stops.
-TEST_F(MemoryHost, a_closed_device_leaves_no_thread) {
-  device_.reset();
-  const auto open_and_close = [&] {
-    Device again(instance());
-    (void)again.upload(Array::floats({1, 2, 3, 4}));
-    if (!instance().computes()) return;
-    const Executable executable = again.build(kNeg4);
-    const Buffer input = again.buffer(DType::kF32, {4});
-    (void)again.run({executable, {input.get()}});
-  };
-  open_and_close();
-  constexpr int kTimes = 5;
-  int grew = 0;
-  for (int i = 0; i < kTimes; ++i) {
-    const auto before = thread_count();
-    open_and_close();
-    for (int wait = 0; wait < 500 && thread_count() > before; ++wait) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    grew += thread_count() > before;
-  }
-  EXPECT_LT(grew, kTimes) << "each device that was opened and closed left a thread: device_close joins its threads";
 }
 
 TEST_F(MemoryHost, a_buffer_has_any_rank) {

@@ -1,9 +1,12 @@
 // The stress tier: the same work many thousand times, from many threads, and ends in each order that the contract allows. No
 // check measures time.
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <random>
+#include <thread>
 
 #include "conformance/kit/fixture.h"
 #include "conformance/kit/heap.h"
@@ -46,6 +49,35 @@ TEST_F(StressEntry, instances_with_a_device_come_and_go_a_thousand_times) {
 
 TEST_F(StressEntry, a_device_opens_and_closes_a_thousand_times) {
   expect_flat_cycles("device", [&] { Device device(instance()); });
+}
+
+ptrdiff_t threads_of_this_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), std::filesystem::directory_iterator());
+}
+
+// A thread that was joined is listed for a moment more. A pool of a driver grows and then stops.
+TEST_F(StressEntry, a_closed_device_leaves_no_thread) {
+  const auto open_and_close = [&] {
+    Device device(instance());
+    if (!device.supports(DType::kF32)) return;
+    (void)device.upload(Array::floats({1, 2, 3, 4}));
+    if (!instance().computes()) return;
+    const Executable executable = device.build(kNeg4);
+    const Buffer input = device.buffer(DType::kF32, {4});
+    (void)device.run({executable, {input.get()}});
+  };
+  open_and_close();
+  constexpr int kTimes = 5;
+  int grew = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    const auto before = threads_of_this_process();
+    open_and_close();
+    for (int wait = 0; wait < 500 && threads_of_this_process() > before; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    grew += threads_of_this_process() > before;
+  }
+  EXPECT_LT(grew, kTimes) << "each device that was opened and closed left a thread: device_close joins its threads";
 }
 
 class Stress : public ComputeTest {
