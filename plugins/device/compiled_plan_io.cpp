@@ -91,7 +91,9 @@ CompiledPlan read_compiled_plan(std::string_view bytes, std::vector<std::string>
   std::string device;
   CompiledPlan compiled_plan;
   plugin::load(kFormat, bytes, device, compiled_plan, binaries);
-  if (device != fingerprint) throw plugin::Failure(LTC_UNSUPPORTED, "saved for another device: " + device);
+  if (device != fingerprint) {
+    throw plugin::Failure(LTC_UNSUPPORTED, "saved for another device: " + device + "; this is " + fingerprint);
+  }
   check(compiled_plan, binaries);
   return compiled_plan;
 }
