@@ -31,13 +31,15 @@ class AsyncPending : public EventTest {
   }
   bool is_over() const { return static_cast<const volatile float&>(seen_[3]) != 0; }
 
-  // Makes `call` while work is pending, until it returns once before the work is over. A call that waits for the queue never
-  // does.
-  void expect_no_wait(const std::function<void()>& prepare, const std::function<void()>& call) {
+  // Makes `call` while work is pending, and behind it what `submit` submits, until it returns once before the work is over. A
+  // call that waits for the queue never does.
+  void expect_no_wait(const std::function<void()>& prepare, const std::function<void()>& submit,
+                      const std::function<void()>& call) {
     int pending = 0;
     for (int round = 0; round < kRounds; ++round) {
       prepare();
       submit_work();
+      submit();
       const bool was_over = is_over();
       call();
       const bool is_over_now = is_over();
@@ -47,6 +49,10 @@ class AsyncPending : public EventTest {
     }
     if (pending < kRounds / 3) LTC_NOT_APPLICABLE(kNeverPending);
     FAIL() << "all of " << pending << " calls returned only when the work that was pending before them was over";
+  }
+  void expect_no_wait(const std::function<void()>& prepare, const std::function<void()>& call) {
+    expect_no_wait(
+        prepare, [] {}, call);
   }
   void expect_no_wait(const std::function<void()>& call) {
     expect_no_wait([] {}, call);
@@ -101,8 +107,8 @@ TEST_F(AsyncPending, buffer_destroy_does_not_wait_for_its_readers) {
       },
       [&] {
         run = device().submit({neg, {buffer.get()}});
-        buffer.reset();
-      });
+      },
+      [&] { buffer.reset(); });
 }
 
 TEST_F(AsyncPending, executable_destroy_does_not_wait) {
@@ -113,7 +119,8 @@ TEST_F(AsyncPending, executable_destroy_does_not_wait) {
 TEST_F(AsyncPending, event_destroy_does_not_wait) {
   const Executable neg = device().build(kNeg4);
   const Buffer input = device().upload(Array::floats({1, 2, 3, 4}));
-  expect_no_wait([&] { device().submit({neg, {input.get()}}).done.reset(); });
+  Device::Run run;
+  expect_no_wait([] {}, [&] { run = device().submit({neg, {input.get()}}); }, [&] { run.done.reset(); });
 }
 
 TEST_F(AsyncPending, graphs_are_claimed_and_lowered_without_a_wait) {
