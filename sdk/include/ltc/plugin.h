@@ -1,4 +1,4 @@
-/* The C ABI between the lazy tensor core (the host) and a hardware plugin.
+/* The C ABI between the lazy tensor core (the host) and a hardware plugin. Version 1.0, released 2026-11-26.
  *
  * A plugin is one shared library that exports one function, ltc_plugin_entry, and imports nothing from the host. It answers
  * with a table of functions, ltc_plugin_api. Six of them make a plugin that holds memory while the host computes; six more
