@@ -12,7 +12,6 @@
 #include <system_error>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace ltc {
 namespace {
@@ -31,7 +30,7 @@ bool has_barrier() {
 
 }  // namespace
 
-// Those of all threads. Never moved, and used again by later threads.
+// The readers of all threads. One never moves, and later threads use it again.
 struct AsymmetricMutex::Readers {
   std::mutex mutex;
   std::deque<Reader> all;
@@ -58,7 +57,7 @@ void AsymmetricMutex::Reader::make_own() {
     own = found == readers.all.end() ? &readers.all.emplace_back() : &*found;
     own->has_thread = true;
   }
-  thread_local const Return at_end;  // a lock after that takes another, for good
+  thread_local const Return at_end;  // a thread that locks after this takes a second Reader and never returns it
 }
 
 AsymmetricMutex::AsymmetricMutex() : keeps_out_(!has_barrier()) {}
@@ -82,15 +81,13 @@ void AsymmetricMutex::lock() {
     throw std::system_error(error, std::generic_category(), "membarrier");
   }
   // From here on each reader has seen keeps_out_, or is seen to hold this.
-  std::vector<const Reader*> readers;
-  {
-    Readers& known = Readers::instance();
-    const std::lock_guard lock(known.mutex);
-    for (const Reader& reader : known.all) readers.push_back(&reader);
-  }
-  for (const Reader* reader : readers) {
-    while (reader->held.load(std::memory_order_acquire) == this) std::this_thread::sleep_for(std::chrono::microseconds(50));
-  }
+  Readers& readers = Readers::instance();
+  const auto reads = [this](const Reader& reader) { return reader.held.load(std::memory_order_acquire) == this; };
+  const auto one_reads = [&] {
+    const std::lock_guard lock(readers.mutex);
+    return std::ranges::any_of(readers.all, reads);
+  };
+  while (one_reads()) std::this_thread::sleep_for(std::chrono::microseconds(50));
 }
 
 void AsymmetricMutex::unlock() {

@@ -1,5 +1,5 @@
-// A shared mutex whose readers pay two plain stores. Its writer makes every thread of the process pass a barrier: for what each
-// call reads and almost nobody writes. The scheme is that of asymmetric fences (Linux: membarrier(2); C++: P1202).
+// A shared mutex whose readers pay two plain stores. Its writer makes every thread of the process pass a barrier. Use it for data
+// that each call reads and that rarely changes. The scheme is that of asymmetric fences (Linux: membarrier(2); C++: P1202).
 //
 // The thread that locked unlocks, and no thread locks one twice. Where the system has no such barrier, readers take a
 // std::shared_mutex.
@@ -25,7 +25,7 @@ class AsymmetricMutex {
     Reader* const reader = Reader::own;
     if (!reader || reader->held.load(std::memory_order_relaxed)) [[unlikely]]
       return lock_shared_otherwise();
-    reader->held.store(this, std::memory_order_relaxed);
+    reader->held.store(this, std::memory_order_release);  // the next writer of a mutex that this thread left sees it leave
     std::atomic_signal_fence(std::memory_order_seq_cst);  // lock() brings the fence for processors
     if (keeps_out_.load(std::memory_order_acquire)) [[unlikely]]
       lock_shared_otherwise();
@@ -39,9 +39,9 @@ class AsymmetricMutex {
   }
 
  private:
-  // Of a thread, which alone writes it.
+  // One per thread. Only its thread writes `held`.
   struct alignas(kCacheLine) Reader {
-    std::atomic<const AsymmetricMutex*> held{nullptr};  // what it has locked by a store
+    std::atomic<const AsymmetricMutex*> held{nullptr};  // the mutex that the thread holds without `mutex_`
     bool has_thread = false;
 
     static inline LTC_THREAD_LOCAL constinit Reader* own = nullptr;  // null before the first lock

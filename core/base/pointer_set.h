@@ -13,6 +13,14 @@ namespace ltc {
 template <typename T>
 class PointerSet {
  public:
+  PointerSet() = default;
+  PointerSet(const PointerSet&) = delete;  // one that was moved from would have no slots
+  PointerSet& operator=(const PointerSet&) = delete;
+
+  void swap(PointerSet& other) noexcept {
+    slots_.swap(other.slots_);
+    std::swap(size_, other.size_);
+  }
   size_t size() const { return size_; }
   bool contains(const T* pointer) const { return pointer && slots_[find(pointer)] == pointer; }
 

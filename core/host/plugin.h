@@ -142,8 +142,8 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
 //
 // Lifetime: every handle that came from it dies first. The destructor drains the queue.
 // Loss: an answer of DEVICE_LOST makes the device lost until reopen(). Handles belong to the opening that made them, which
-//   generation() counts. With those of an earlier opening nothing can be done: their destroy_ methods do nothing, since reopen()
-//   has ended them, and the others throw DEVICE_LOST.
+//   generation() counts; methods that make one tell which, if asked. With those of an earlier opening nothing can be done: their
+//   destroy_ methods do nothing, since reopen() has ended them, and the others throw DEVICE_LOST.
 // Threads: transfer and execute are for the caller to serialise; all other members from any thread.
 class PluginDevice {
  public:
@@ -186,14 +186,15 @@ class PluginDevice {
 
   // Borrows `graph` for the call; `precision`: LTC_PRODUCTS_IN_TF32 and its kind, for a plugin that asks; `sizes`: what is
   // symbolic in it, for a plugin that understands that. Throws UnsupportedNode for a node that the plugin cannot lower after all.
-  ltc_program* lower(const ltc_graph& graph, uint32_t precision = 0, const ltc_symbolic_sizes* sizes = nullptr);
+  ltc_program* lower(const ltc_graph& graph, uint32_t precision = 0, const ltc_symbolic_sizes* sizes = nullptr,
+                     uint32_t* generation = nullptr);
   void destroy_program(ltc_program* program, uint32_t generation) noexcept;
 
   // For people; empty where the plugin has no text: print the graph instead.
   std::optional<std::string> program_text(const ltc_program* program);
 
   // effort: 0 quick .. 3 most. The program may be destroyed before the executable.
-  ltc_executable* compile(const ltc_program* program, uint32_t effort);
+  ltc_executable* compile(const ltc_program* program, uint32_t effort, uint32_t* generation = nullptr);
   void destroy_executable(ltc_executable* executable, uint32_t generation) noexcept;
 
   // Submits a run. `outputs` has room for args.output_count handles, all non-null on return and owned by the caller, also where
@@ -207,7 +208,7 @@ class PluginDevice {
   std::optional<std::string> save_executable(const ltc_executable* executable);
 
   // Null where the plugin refuses the bytes: compile again. Throws for a lost device only.
-  ltc_executable* load_executable(const void* data, size_t size);
+  ltc_executable* load_executable(const void* data, size_t size, uint32_t* generation = nullptr);
 
   // events
 
@@ -240,6 +241,13 @@ class PluginDevice {
   void ask(uint32_t generation, const char* slot, Call&& call);
   template <typename Keep>
   bool ask_event(ltc_event* event, uint64_t timeout_ns, uint32_t generation);
+  // Takes in a handle of the present opening, which stays open meanwhile.
+  template <typename Handle>
+  void remember(const Open&, PointerSet<Handle>& handles, Handle* handle, uint32_t* generation) {
+    if (generation) *generation = generation_;
+    std::lock_guard lock(handles_lock_);
+    handles.insert(handle);
+  }
   template <typename Handle>
   bool forget(PointerSet<Handle>& handles, Handle* handle) noexcept {
     std::lock_guard lock(handles_lock_);

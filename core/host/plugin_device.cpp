@@ -105,9 +105,9 @@ void PluginDevice::reopen(const TakeBuffers& take_buffers) {
     PointerSet<ltc_program> programs;
     {
       std::lock_guard lock(handles_lock_);
-      std::swap(events, events_);
-      std::swap(executables, executables_);
-      std::swap(programs, programs_);
+      events.swap(events_);
+      executables.swap(executables_);
+      programs.swap(programs_);
     }
     for (ltc_buffer* buffer : take_buffers()) plugin_->tell("buffer_destroy", [&] { api().buffer_destroy(buffer); });
     events.for_each([&](ltc_event* one) { plugin_->tell("event_destroy", [&] { api().event_destroy(one); }); });
@@ -195,7 +195,8 @@ std::vector<uint32_t> PluginDevice::claims(const ltc_graph& graph) {
   return cluster;
 }
 
-ltc_program* PluginDevice::lower(const ltc_graph& graph, uint32_t precision, const ltc_symbolic_sizes* sizes) {
+ltc_program* PluginDevice::lower(const ltc_graph& graph, uint32_t precision, const ltc_symbolic_sizes* sizes,
+                                 uint32_t* generation) {
   require_computing("lower");
   auto allowed = sized_extension<ltc_precision>(LTC_EXTENSION_PRECISION, 1);
   allowed.allowed = precision;
@@ -205,10 +206,10 @@ ltc_program* PluginDevice::lower(const ltc_graph& graph, uint32_t precision, con
   if (sizes) symbolic.head.next = std::exchange(args.ext, &symbolic.head);
   args.graph = &graph;
   ltc_program* program = nullptr;
-  ask("lower", [&] { return api().lower(device_, &args, &program); });
+  const Open alive = keep_open();
+  ask(generation_, "lower", [&] { return api().lower(device_, &args, &program); });
   require_handle("lower", program);
-  std::lock_guard lock(handles_lock_);
-  programs_.insert(program);
+  remember(alive, programs_, program, generation);
   return program;
 }
 
@@ -231,7 +232,7 @@ std::optional<std::string> PluginDevice::program_text(const ltc_program* program
   return valid_utf8(text.take()) + end;
 }
 
-ltc_executable* PluginDevice::compile(const ltc_program* program, uint32_t effort) {
+ltc_executable* PluginDevice::compile(const ltc_program* program, uint32_t effort, uint32_t* generation) {
   require_computing("compile");
   auto args = sized<ltc_compile_args>();
   args.program = program;
@@ -241,8 +242,7 @@ ltc_executable* PluginDevice::compile(const ltc_program* program, uint32_t effor
   require_known(programs_, program, "compile");
   ask(generation_, "compile", [&] { return api().compile(device_, &args, &executable); });
   require_handle("compile", executable);
-  std::lock_guard lock(handles_lock_);
-  executables_.insert(executable);
+  remember(alive, executables_, executable, generation);
   return executable;
 }
 
@@ -294,7 +294,7 @@ std::optional<std::string> PluginDevice::save_executable(const ltc_executable* e
   return std::nullopt;
 }
 
-ltc_executable* PluginDevice::load_executable(const void* data, size_t size) {
+ltc_executable* PluginDevice::load_executable(const void* data, size_t size, uint32_t* generation) {
   if (!api().executable_load) return nullptr;
   struct alignas(64) Line {
     std::byte bytes[64];
@@ -305,15 +305,15 @@ ltc_executable* PluginDevice::load_executable(const void* data, size_t size) {
   args.data = aligned.data();
   args.size = size;
   ltc_executable* executable = nullptr;
+  const Open alive = keep_open();
   try {
-    ask("executable_load", [&] { return api().executable_load(device_, &args, &executable); });
+    ask(generation_, "executable_load", [&] { return api().executable_load(device_, &args, &executable); });
   } catch (const Error& e) {
     if (e.code() == Code::kDeviceLost) throw;
     log::debug(e.what(), "; compiling again");
     return nullptr;
   }
-  std::lock_guard lock(handles_lock_);
-  if (executable) executables_.insert(executable);
+  if (executable) remember(alive, executables_, executable, generation);
   return executable;
 }
 

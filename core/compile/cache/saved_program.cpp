@@ -63,9 +63,7 @@ SavedStep read_step(ByteReader& in, const std::vector<LocationId>& locations) {
 
 void load_step(Step& step, std::string_view saved, const CompileTarget& target) {
   host::PluginDevice& device = target.device;
-  if (!saved.empty()) {
-    if (ltc_executable* loaded = device.load_executable(saved.data(), saved.size())) step.executable = own(loaded, device);
-  }
+  if (!saved.empty()) step.executable = load(saved, device);
   if (step.executable && !target.symbolic) return;
   const DemotedGraph demoted = demote(step.graph, target.demotion);
   if (!step.executable) step.executable = compile(*lower(demoted.graph, target), device, default_effort());

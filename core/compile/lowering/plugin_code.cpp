@@ -5,20 +5,31 @@
 
 namespace ltc {
 
+namespace {
+
+std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevice& device, uint32_t generation) {
+  return {executable, [&device, generation](ltc_executable* gone) { device.destroy_executable(gone, generation); }};
+}
+
+}  // namespace
+
 std::shared_ptr<ltc_program> lower(const Graph& graph, const CompileTarget& target, const ltc_symbolic_sizes* sizes) {
   host::PluginDevice& device = target.device;
-  const uint32_t generation = device.generation();
-  return {device.lower(*AbiGraph(graph).get(), target.precision, sizes),
-          [&device, generation](ltc_program* gone) { device.destroy_program(gone, generation); }};
+  uint32_t generation = 0;
+  ltc_program* const program = device.lower(*AbiGraph(graph).get(), target.precision, sizes, &generation);
+  return {program, [&device, generation](ltc_program* gone) { device.destroy_program(gone, generation); }};
 }
 
 std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::PluginDevice& device, Effort effort) {
-  return own(device.compile(&program, static_cast<uint32_t>(effort)), device);
+  uint32_t generation = 0;
+  ltc_executable* const executable = device.compile(&program, static_cast<uint32_t>(effort), &generation);
+  return own(executable, device, generation);
 }
 
-std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevice& device) {
-  const uint32_t generation = device.generation();
-  return {executable, [&device, generation](ltc_executable* gone) { device.destroy_executable(gone, generation); }};
+std::shared_ptr<ltc_executable> load(std::string_view saved, host::PluginDevice& device) {
+  uint32_t generation = 0;
+  ltc_executable* const executable = device.load_executable(saved.data(), saved.size(), &generation);
+  return executable ? own(executable, device, generation) : nullptr;
 }
 
 }  // namespace ltc

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "core/compile/lowering/effort.h"
 #include "core/compile/lowering/target.h"
@@ -15,6 +16,7 @@ std::shared_ptr<ltc_program> lower(const Graph& graph, const CompileTarget& targ
 
 std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::PluginDevice& device, Effort effort);
 
-std::shared_ptr<ltc_executable> own(ltc_executable* executable, host::PluginDevice& device);
+// Of bytes that the device's plugin saved; null where it takes them no more.
+std::shared_ptr<ltc_executable> load(std::string_view saved, host::PluginDevice& device);
 
 }  // namespace ltc
