@@ -1,6 +1,6 @@
 """docs/write-a-plugin.md, followed to the letter, leads from an empty folder to the level Silver.
 
-What its reader then has is samples/interpreter.
+The resulting project equals samples/interpreter.
 """
 
 import json
@@ -23,7 +23,7 @@ PACKAGE = Path(ltc.__file__).absolute().parents[1]
 
 
 def level(path):
-    """Of a result, as if the suite had been built from a clean tree: a developer's is not."""
+    """The level of a result, as if the suite had been built from a clean tree: a developer's is not."""
     plugin, = results.read([str(path)])
     plugin.result["host"]["clean"] = True
     return levels.assess(plugin)[0]
@@ -43,8 +43,10 @@ def project(tmp_path_factory):
         environment.update(CMAKE_CXX_COMPILER_LAUNCHER="ccache", CCACHE_BASEDIR=str(folder), CCACHE_NOHASHDIR="1")
     if not shutil.which("ltc", path=environment["PATH"]):
         pytest.skip("no command ltc")
-    commands = script(ROOT / "docs/write-a-plugin.md")
-    run = subprocess.run(["bash", "-euxo", "pipefail"], input=commands, cwd=folder, env=environment, capture_output=True, text=True)
+    commands = folder / "commands.sh"
+    commands.write_text(script(ROOT / "docs/write-a-plugin.md"))
+    run = subprocess.run(["bash", "-euxo", "pipefail", commands], stdin=subprocess.DEVNULL, cwd=folder, env=environment,
+                         capture_output=True, text=True, timeout=900)
     assert run.returncode == 0, run.stdout[-5000:] + run.stderr[-5000:]
     return folder / "mine"
 
@@ -91,5 +93,6 @@ def test_the_samples_own_build_has_all_files():
 ])
 def test_edits(how, place, result):
     assert edited("a;\n  b {\n    x;\n  }\nc(d,\ne);\n", how, place, "-\n") == result
-    with pytest.raises(AssertionError):
-        edited("a;\na;\n", how, place, "-\n")
+    for text in ("", f"{place}\n" * 2):  # no place, and more than one
+        with pytest.raises(AssertionError):
+            edited(text, how, place, "-\n")
