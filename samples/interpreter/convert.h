@@ -12,7 +12,7 @@ struct Number {
 
   double as_float() const { return is_float ? f : static_cast<double>(i); }
   // Towards zero; any value where it does not fit.
-  int64_t as_integer() const { return !is_float ? i : f > -9e18 && f < 9e18 ? static_cast<int64_t>(f) : 0; }
+  int64_t as_integer() const { return !is_float ? i : f >= -0x1p63 && f < 0x1p63 ? static_cast<int64_t>(f) : 0; }
 };
 
 Number load(ltc_dtype dtype, const char* from);

@@ -36,7 +36,7 @@ Kernels comparison(Types<T...>) {
   return {{dtype_of<T>, map<f, bool, T, T>}...};
 }
 
-// Of integers: a divisor of 0 has no answer, and -1 traps for the least one.
+// Integers: a divisor of 0 has no answer, and the least one divided by -1 traps.
 template <typename T>
 T fmod_of(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -15,7 +15,8 @@ void visit(const Call& call, const Array& x, const Array& others, const Each& ea
   Sizes sizes = index.sizes(), bounds = x.sizes();
   View positions = dense(index), elements = dense(x), other = dense(others);
   if (bounds.empty()) bounds = {1}, elements.strides = {0};
-  if (sizes.empty()) sizes = {1}, positions.strides = {0}, other.strides.resize(1, 0);
+  if (sizes.empty()) sizes = {1}, positions.strides = {0};
+  other.strides.resize(sizes.size(), 0);  // of rank 0 beside an index of one element
   const size_t dim = dim_of(call.integer("dim", 0), bounds.size());
   const int64_t size = bounds[dim], stride = std::exchange(elements.strides[dim], 0);
   walk(sizes, {positions, elements, other}, [&](char* const* at, const int64_t* strides, int64_t count) {

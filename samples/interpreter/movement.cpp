@@ -27,7 +27,8 @@ void slice(const Call& call) {
   const size_t dim = dim_of(call.integer("dim", 0), from.strides.size());
   const int64_t start = call.integer("start", 0), size = call.in[0].sizes()[dim];
   from.data += std::clamp(start < 0 ? start + size : start, int64_t{0}, size) * from.strides[dim];
-  from.strides[dim] *= call.integer("step", 1);
+  const int64_t step = call.integer("step", 1);
+  from.strides[dim] = step < size ? from.strides[dim] * step : 0;  // one element at most
   copy_from(call, from);
 }
 

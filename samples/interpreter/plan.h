@@ -9,7 +9,7 @@
 
 namespace interpreter {
 
-// A node.
+// One node of the graph.
 struct Step {
   std::string op;
   ltc_dtype dtype;                // picks the op's kernel
@@ -25,7 +25,7 @@ class Plan {
  public:
   // Throws UNSUPPORTED, with the node to blame, for a node that no table has.
   explicit Plan(const ltc_graph& graph);
-  // Throws DATA_CORRUPT for bytes that save() did not write.
+  // Throws DATA_CORRUPT for bytes that are cut short or damaged.
   explicit Plan(std::string_view saved);
   std::string save() const;
 

@@ -130,7 +130,7 @@ Kernels convolutions(Types<T...>) {
   return {{dtype_of<T>, convolution<T>}...};
 }
 
-// A batch of 1 to 3 dims.
+// 1 to 3 spatial dims, behind those of the batch and the channels.
 bool has_known_rank(const Node& node) { return node.input(0).rank >= 3 && node.input(0).rank <= 5; }
 
 }  // namespace

@@ -87,7 +87,7 @@ constexpr auto product = []<typename T>(std::span<const T> row) {
 // A NaN is larger than all else, and equal to others.
 constexpr auto less = [](auto x, auto y) { return x < y || (x == x && y != y); };
 
-// Of the first largest one.
+// The position of the first largest element.
 constexpr auto position = []<typename T>(std::span<const T> row) { return std::ranges::max_element(row, less) - row.begin(); };
 constexpr auto largest = []<typename T>(std::span<const T> row) {
   return row.empty() ? T() : row[static_cast<size_t>(position(row))];  // an empty row has no largest one

@@ -25,7 +25,7 @@ void copy(const Sizes& sizes, uint64_t bytes, const View& to, const View& from);
 // All of an array, as bytes.
 void copy_all(const Array& to, const Array& from);
 
-// Of an attribute: a negative dim counts from the end.
+// The dim that an attribute names: a negative one counts from the end.
 inline size_t dim_of(int64_t dim, size_t rank) { return static_cast<size_t>(dim < 0 ? dim + static_cast<int64_t>(rank) : dim); }
 
 }  // namespace interpreter
