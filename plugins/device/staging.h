@@ -1,4 +1,4 @@
-// Pinned memory through which bytes pass that the host wants back at once, or that would wait for the queue.
+// Pinned memory through which uploads pass that would wait for the queue.
 #pragma once
 #include <cstdint>
 #include <vector>
