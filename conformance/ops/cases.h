@@ -55,6 +55,7 @@ struct ProgramCase {
   std::string_view graph;
 };
 std::span<const ProgramCase> derived_cases();
+std::span<const ProgramCase> form_cases();
 std::span<const ProgramCase> program_cases();
 
 }  // namespace ltc::conformance

@@ -142,8 +142,10 @@ void register_ops() {
       add_test("Ops", case_name(row.op, dtype), [&row, dtype]() -> GraphTest* { return new OpTest(row, dtype); });
     }
   }
-  for (const ProgramCase& row : derived_cases()) {
-    add_test("OpsDerived", std::string(row.name), [&row]() -> GraphTest* { return new DerivedTest(row); });
+  for (const auto& rows : {derived_cases(), form_cases()}) {
+    for (const ProgramCase& row : rows) {
+      add_test("OpsDerived", std::string(row.name), [&row]() -> GraphTest* { return new DerivedTest(row); });
+    }
   }
   for (const ProgramCase& row : program_cases()) {
     add_test("Programs", std::string(row.name), [&row]() -> GraphTest* { return new ProgramTest(row); });
