@@ -62,7 +62,7 @@ static bool flip(struct call* call) {
   const struct array* x = call->in[0];
   int64_t strides[MAX_RANK], offset = 0;
   dense_strides(x->rank, x->sizes, strides);
-  for (size_t i = 0; i < call->attrs[0].count; ++i) {
+  for (size_t i = 0; i < call->attrs[0].count && x->rank > 0; ++i) {
     const int64_t dim = wrap(call->attrs[0].values[i].i, x);
     offset += (x->sizes[dim] - 1) * strides[dim];
     strides[dim] = -strides[dim];

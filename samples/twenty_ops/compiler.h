@@ -110,7 +110,7 @@ inline void permute(const Node& node, Loop& loop) {
 inline void reduce(const Node& node, Loop& loop) {
   loop.sizes = sizes_of(node.input(0));
   const auto dims = node.get<std::span<const int64_t>>("dim", {});
-  std::vector<bool> is_reduced(loop.sizes.size(), dims.empty());
+  std::vector<bool> is_reduced(std::max<size_t>(loop.sizes.size(), 1), dims.empty());  // dim 0 of rank 0 is legal
   for (const int64_t dim : dims) is_reduced[dim_of(dim, is_reduced.size())] = true;
   loop.operands = {{node.outputs()[0], dense(loop.sizes, is_reduced)}, {node.inputs()[0], dense(loop.sizes)}};
 }

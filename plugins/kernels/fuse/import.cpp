@@ -23,12 +23,16 @@ bool in_set(std::string_view set, ltc_dtype dtype) {
   return is_computed(dtype) && set.find(letter) != set.npos;
 }
 
-// Conditions that a row does not state: alpha of add, ranks of what is joined (an empty vector joins anything), dtypes that
-// random bytes are shared out to.
+// Conditions that a row does not state: alpha of add, ranks of what is joined (an empty vector joins anything), indexed or
+// flipped (never 0), dtypes that random bytes are shared out to.
 bool is_canonical(const OpRow& row, const plugin::Node& node) {
   if (ltc_find_attr(&node.abi, "alpha", 5, "") && node.get<double>("alpha", 0) != 1) return false;
   const auto has_rank_of_result = [&](uint32_t value) { return node.graph.type(value).rank == node.output(0).rank; };
   if (row.kind == Kind::kCat && !std::ranges::all_of(node.inputs(), has_rank_of_result)) return false;
+  const bool names_a_dim =
+      row.kind == Kind::kGather || row.kind == Kind::kScatter || row.kind == Kind::kScatterAdd || row.kind == Kind::kFlip;
+  const auto has_dims = [&](uint32_t value) { return node.graph.type(value).rank > 0; };
+  if (names_a_dim && !std::ranges::all_of(node.inputs(), has_dims)) return false;
   if (row.name != "ltc::philox") return true;
   const ltc_dtype dtype = node.output(0).dtype;
   return dtype == LTC_I32 || dtype == LTC_I64 || is_float(dtype);

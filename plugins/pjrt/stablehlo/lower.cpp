@@ -41,10 +41,13 @@ namespace {
 // ---- claims
 
 // Conditions that letters do not state: add without a factor; what is joined has the rank of the result, as an empty vector may
-// not have.
+// not have; what is indexed or flipped has a dim.
 bool is_canonical(const plugin::Node& node) {
   if (ltc_find_attr(&node.abi, "alpha", 5, "") && node.get<double>("alpha", 0) != 1) return false;
   const auto has_rank_of_result = [&](uint32_t value) { return node.graph.type(value).rank == node.output(0).rank; };
+  const auto has_dims = [&](uint32_t value) { return node.graph.type(value).rank > 0; };
+  constexpr std::string_view kNamingADim[] = {"aten::gather", "aten::scatter.src", "aten::scatter_add", "aten::flip"};
+  if (std::ranges::count(kNamingADim, node.name()) > 0 && !std::ranges::all_of(node.inputs(), has_dims)) return false;
   return node.name() != "aten::cat" || std::ranges::all_of(node.inputs(), has_rank_of_result);
 }
 
