@@ -170,6 +170,7 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry, const Options& options) {
   }
   agreed_ = args.agreed;
   copy_table(args.api);
+  instance_ = args.plugin;  // which the destructor closes if what follows refuses
   read_extensions();
   layer.install(args, kOldest, kNewest);  // behind the checks of what it reads
   copy_table(args.api);

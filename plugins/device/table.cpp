@@ -41,7 +41,7 @@ void describe(ltc_plugin* plugin, ltc_plugin_info& info) {
   info.build_id = lasting(plugin->what.build_id);
   info.why_no_device = borrowed(platform.why_no_device());
   info.device_count = static_cast<uint32_t>(platform.device_count());
-  info.sanitizers = 0;
+  info.sanitizers = plugin::sanitizers();
   info.licence = plugin::literal("Apache-2.0");
   plugin->options.list(info);
 }

@@ -125,7 +125,7 @@ void describe(ltc_plugin* plugin, ltc_plugin_info& info) {
   info.build_id = literal("torchscript 0.1.0, torch " TORCH_VERSION);
   info.why_no_device = {plugin->found().why_none.data(), plugin->found().why_none.size()};
   info.device_count = plugin->found().count;
-  info.sanitizers = 0;
+  info.sanitizers = plugin::sanitizers();
   info.licence = literal("Apache-2.0");
   plugin->options.list(info);
 }
