@@ -68,10 +68,12 @@ void AsymmetricMutex::lock_shared_otherwise() {
     return lock_shared();
   }
   if (Reader::own->held.load(std::memory_order_relaxed) == this) Reader::own->held.store(nullptr, std::memory_order_release);
+  { const std::lock_guard turn(turn_); }
   mutex_.lock_shared();
 }
 
 void AsymmetricMutex::lock() {
+  turn_.lock();
   mutex_.lock();
   if (!has_barrier()) return;
   keeps_out_.store(true, std::memory_order_relaxed);
@@ -93,6 +95,7 @@ void AsymmetricMutex::lock() {
 void AsymmetricMutex::unlock() {
   keeps_out_.store(!has_barrier(), std::memory_order_release);
   mutex_.unlock();
+  turn_.unlock();
 }
 
 }  // namespace ltc

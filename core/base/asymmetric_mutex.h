@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <mutex>
 #include <shared_mutex>
 
 #include "core/base/api.h"
@@ -52,6 +53,7 @@ class AsymmetricMutex {
   void lock_shared_otherwise();
 
   std::atomic<bool> keeps_out_;  // readers take mutex_
+  std::mutex turn_;              // the writer's, through which readers of mutex_ pass: it may prefer readers for ever
   std::shared_mutex mutex_;
 };
 

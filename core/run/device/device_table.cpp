@@ -67,7 +67,7 @@ uint32_t DeviceTable::count() { return host::Registry::instance().device_count()
 // None where another thread is opening one for longer than that.
 std::vector<LazyDevice*> DeviceTable::in_use(std::chrono::milliseconds patience) {
   std::unique_lock lock(mutex_, std::defer_lock);
-  for (auto waited = 0 * kWaitSlice; !t_opens_device && !lock.try_lock_for(kWaitSlice); check_interrupt()) {
+  for (auto waited = 0 * kWaitSlice; !t_opens_device && !try_lock_for_a_slice(lock); check_interrupt()) {
     if ((waited += kWaitSlice) > patience) return {};
   }
   std::vector<LazyDevice*> open;

@@ -34,10 +34,18 @@ void wait_in_slices(std::condition_variable& changed, std::unique_lock<std::mute
   }
 }
 
+inline bool try_lock_for_a_slice(std::unique_lock<std::timed_mutex>& lock) {
+#if defined(__SANITIZE_THREAD__)
+  return lock.try_lock_until(std::chrono::system_clock::now() + kWaitSlice);  // GCC 12's does not know pthread_mutex_clocklock
+#else
+  return lock.try_lock_for(kWaitSlice);
+#endif
+}
+
 // The mutex, locked; throws what check_interrupt() throws.
 inline std::unique_lock<std::timed_mutex> lock_in_slices(std::timed_mutex& mutex) {
   std::unique_lock lock(mutex, std::try_to_lock);
-  while (!lock && !lock.try_lock_for(kWaitSlice)) check_interrupt();
+  while (!lock && !try_lock_for_a_slice(lock)) check_interrupt();
   return lock;
 }
 
