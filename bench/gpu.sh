@@ -67,11 +67,11 @@ plugin() { configure && ninja -k0 -C "$build" ltc_plugin_cuda ltc_conformance; }
 exactly() { NVIDIA_TF32_OVERRIDE=0 "$@"; }
 # CUDA's libraries lie among PyTorch's packages, which a program that loads no PyTorch does not find by itself.
 cuda_libraries() { "$python" -c 'import glob, sysconfig; print(":".join(glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/lib")))'; }
-suite() { LTC_CUDA_PATH=$(cuda_libraries) exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_cuda.so" "$@"; }
-conformance() { suite; }
+with_libraries() { LTC_CUDA_PATH=$(cuda_libraries) exactly "$@"; }
+suite=("$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_cuda.so")
+conformance() { with_libraries "${suite[@]}"; }
 sanitizer() {
-  LTC_CUDA_PATH=$(cuda_libraries) exactly compute-sanitizer --tool memcheck --error-exitcode 9 "$build/python/ltc/bin/ltc-conformance" \
-    --backend "$build/python/ltc/plugins/libltc_cuda.so" --tier memory,execute,async,programs
+  with_libraries compute-sanitizer --tool memcheck --error-exitcode 9 "${suite[@]}" --tier memory,execute,async,programs
 }
 core() { configure && ninja -k0 -C "$build"; }
 torchscript() {
@@ -123,7 +123,7 @@ run_part() {  # PART
     return 1
   fi
   if [[ $1 != plugin && $1 != core ]] && ! [[ -f $state/plugin.done ]]; then
-    echo "$1: not run: the part plugin failed"
+    echo "$1: not run: the part plugin is not done"
     return 1
   fi
   limit=$(limit_of "$1")

@@ -69,7 +69,7 @@ constexpr ProgramCase kForms[] = {
      "graph(%0: i32[3,4]) { %1: f32[3] = aten::sum.dim_IntList(%0) {dim=[1],keepdim=false,dtype=f32} return %1 }"},
     {"form_flip_of_rank_0", {}, "a", "graph(%0: f32[]) { %1: f32[] = aten::flip(%0) {dims=[0]} return %1 }"},
     {"form_flip_of_nothing", {}, "a", "graph(%0: f32[3]) { %1: f32[3] = aten::flip(%0) {dims=[]} return %1 }"},
-    // What says less, or more, than the canonical form.
+    // Attributes that say less, or more, than in the canonical form.
     {"form_slice_beyond_the_end",
      {},
      "a",

@@ -16,7 +16,7 @@ std::shared_ptr<ltc_program> lower(const Graph& graph, const CompileTarget& targ
 
 std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::PluginDevice& device, Effort effort);
 
-// Of bytes that the device's plugin saved; null where it takes them no more.
+// Loads bytes that the device's plugin saved; null where it takes them no more.
 std::shared_ptr<ltc_executable> load(std::string_view saved, host::PluginDevice& device);
 
 }  // namespace ltc
