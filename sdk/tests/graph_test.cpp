@@ -192,6 +192,38 @@ TEST(Types, that_the_op_does_not_compute_fit_no_letter) {
   for (const char* types : {"TN:T", "AN:A"}) EXPECT_FALSE(matches_types(graph.node(0), types, none)) << types;
 }
 
+// Value 0 and the result have one dim, value 1 has none.
+bool is_usual(const char* name, std::vector<uint32_t> inputs) {
+  OneNode made(0, name, std::move(inputs));
+  const Graph graph(made.get());
+  return has_usual_form(graph.node(0));
+}
+
+TEST(Form, is_usual_without_a_factor) {
+  const auto with_alpha = [](ltc_attr_kind kind, const int64_t* value) {
+    OneNode add(LTC_OP_ATEN_ADD_TENSOR, "aten::add.Tensor", {0, 0});
+    const Graph graph(add.with("alpha", kind, value).get());
+    return has_usual_form(graph.node(0));
+  };
+  EXPECT_TRUE(is_usual("aten::add.Tensor", {0, 0}));
+  EXPECT_TRUE(with_alpha(LTC_ATTR_INT, &kOne));
+  EXPECT_FALSE(with_alpha(LTC_ATTR_INT, &kTwo));
+}
+
+TEST(Form, is_usual_where_all_parts_have_the_rank_of_the_whole) {
+  EXPECT_TRUE(is_usual("aten::cat", {0, 0}));
+  EXPECT_FALSE(is_usual("aten::cat", {0, 1}));
+}
+
+TEST(Form, is_usual_where_what_is_indexed_has_a_dim) {
+  for (const char* name : {"aten::gather", "aten::scatter.src", "aten::scatter_add", "aten::flip"}) {
+    EXPECT_TRUE(is_usual(name, {0, 0})) << name;
+    EXPECT_FALSE(is_usual(name, {0, 1})) << name;
+    EXPECT_FALSE(is_usual(name, {0, LTC_NONE})) << name << " lacks an operand";
+  }
+  EXPECT_TRUE(is_usual("aten::neg", {1}));
+}
+
 // graph(%0) { %1 = a(%0) %2 = checked(%0) %3 = b(%2, none) %4, none = c(%1) return %1, %2, %3, %4, %0 }
 TEST(Outputs, that_do_not_depend_on_a_node_that_may_fail) {
   const int64_t size = 2;

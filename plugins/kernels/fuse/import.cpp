@@ -23,20 +23,8 @@ bool in_set(std::string_view set, ltc_dtype dtype) {
   return is_computed(dtype) && set.find(letter) != set.npos;
 }
 
-// Conditions that a row does not state: alpha of add, ranks of what is joined (an empty vector joins anything), indexed or
-// flipped (never 0), dtypes that random bytes are shared out to.
-bool is_canonical(const OpRow& row, const plugin::Node& node) {
-  if (ltc_find_attr(&node.abi, "alpha", 5, "") && node.get<double>("alpha", 0) != 1) return false;
-  const auto has_rank_of_result = [&](uint32_t value) { return node.graph.type(value).rank == node.output(0).rank; };
-  if (row.kind == Kind::kCat && !std::ranges::all_of(node.inputs(), has_rank_of_result)) return false;
-  const bool names_a_dim =
-      row.kind == Kind::kGather || row.kind == Kind::kScatter || row.kind == Kind::kScatterAdd || row.kind == Kind::kFlip;
-  const auto has_dims = [&](uint32_t value) { return node.graph.type(value).rank > 0; };
-  if (names_a_dim && !std::ranges::all_of(node.inputs(), has_dims)) return false;
-  if (row.name != "ltc::philox") return true;
-  const ltc_dtype dtype = node.output(0).dtype;
-  return dtype == LTC_I32 || dtype == LTC_I64 || is_float(dtype);
-}
+// Whether random bytes are shared out to such elements.
+bool is_random(ltc_dtype dtype) { return dtype == LTC_I32 || dtype == LTC_I64 || is_float(dtype); }
 
 Attr import_attr(const ltc_attr& attr) {
   Attr copy{std::string(plugin::view(attr.name)), attr.kind, {}, {}};
@@ -75,7 +63,8 @@ bool can_compute(const plugin::Node& node, const Extras& extras) {
   if (row->kind == Kind::kAttention) return extras.attention && is_attention(node);
   if (row->kind == Kind::kScaledProduct) return extras.scaled_product && is_scaled_product(node);
   const auto computes = [&](ltc_dtype dtype) { return in_set(row->dtypes, dtype); };
-  return plugin::matches_types(node, row->types, computes) && is_canonical(*row, node) &&
+  return plugin::matches_types(node, row->types, computes) && plugin::has_usual_form(node) &&
+         (row->name != "ltc::philox" || is_random(node.output(0).dtype)) &&
          (!needs_library(graph, *row, node.abi) || for_library(graph, node.abi, extras));
 }
 

@@ -40,24 +40,14 @@ namespace {
 
 // ---- claims
 
-// Conditions that letters do not state: add without a factor; what is joined has the rank of the result, as an empty vector may
-// not have; what is indexed or flipped has a dim.
-bool is_canonical(const plugin::Node& node) {
-  if (ltc_find_attr(&node.abi, "alpha", 5, "") && node.get<double>("alpha", 0) != 1) return false;
-  const auto has_rank_of_result = [&](uint32_t value) { return node.graph.type(value).rank == node.output(0).rank; };
-  const auto has_dims = [&](uint32_t value) { return node.graph.type(value).rank > 0; };
-  constexpr std::string_view kNamingADim[] = {"aten::gather", "aten::scatter.src", "aten::scatter_add", "aten::flip"};
-  if (std::ranges::count(kNamingADim, node.name()) > 0 && !std::ranges::all_of(node.inputs(), has_dims)) return false;
-  return node.name() != "aten::cat" || std::ranges::all_of(node.inputs(), has_rank_of_result);
-}
-
 // Null where the node cannot be lowered.
 const Row* find_row(const plugin::Node& node) {
   if (!node.graph.knows_flags() || !ltc_node_matches(&node.abi, ltc_op_operands(node.abi.op))) return nullptr;
   for (const auto table : {elementwise_ops(), movement_ops(), reduction_ops(), index_ops(), product_ops(), creation_ops()}) {
     for (const Row& row : table) {
       const auto computes = [&](ltc_dtype dtype) { return is_kind(dtype, row.dtypes); };
-      if (row.name == node.name() && plugin::matches_types(node, row.types, computes) && is_canonical(node)) return &row;
+      if (row.name == node.name() && plugin::matches_types(node, row.types, computes) && plugin::has_usual_form(node))
+        return &row;
     }
   }
   return nullptr;

@@ -166,6 +166,22 @@ bool matches_types(const Node& node, std::string_view types, const Computes& com
   return true;
 }
 
+// Whether the node has the usual form of its op: no factor alpha but 1, inputs of cat with the rank of the result (an empty
+// vector joins anything), and at least one dim where gather, scatter and flip name one. A plugin without code for the other forms
+// leaves them alone.
+inline bool has_usual_form(const Node& node) {
+  if (ltc_find_attr(&node.abi, "alpha", 5, "") && node.get<double>("alpha", 0) != 1) return false;
+  const auto all_ranks = [&](auto&& fit) {
+    const auto fits = [&](uint32_t value) { return value != LTC_NONE && fit(node.graph.type(value).rank); };
+    return std::all_of(node.inputs().begin(), node.inputs().end(), fits);
+  };
+  if (node.name() == "aten::cat") return all_ranks([&](uint32_t rank) { return rank == node.output(0).rank; });
+  for (const char* naming_a_dim : {"aten::gather", "aten::scatter.src", "aten::scatter_add", "aten::flip"}) {
+    if (node.name() == naming_a_dim) return all_ranks([](uint32_t rank) { return rank > 0; });
+  }
+  return true;
+}
+
 // A row of the table of ops.
 template <typename Handler>
 struct OpRow {
