@@ -13,7 +13,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD state=$PWD/build/gpu carry=$PWD/build/gpu-carry build=$PWD/build/gpu-release
 python=${PYTHON:-python3}
 deadline=$((SECONDS + ${GPU_SECONDS:-570}))
-parts=(plugin conformance sanitizer core torchscript precision activations fp8 peers sweep models times
+parts=(plugin conformance sanitizer racecheck core torchscript precision activations fp8 peers sweep models times kernels
   without_{coop_reduce,split_reduce,block_sort,attention,attention_mma,cudnn,cublas,epilogues} with_{activations,tf32})
 
 usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
@@ -73,6 +73,7 @@ conformance() { with_libraries "${suite[@]}"; }
 sanitizer() {
   with_libraries compute-sanitizer --tool memcheck --error-exitcode 9 "${suite[@]}" --tier memory,execute,async,programs
 }
+racecheck() { with_libraries compute-sanitizer --tool racecheck --error-exitcode 9 "${suite[@]}" --tier execute,programs; }
 core() { configure && ninja -k0 -C "$build"; }
 torchscript() {
   LTC_TORCHSCRIPT_CUDA=1 exactly "$build/python/ltc/bin/ltc-conformance" --backend "$build/python/ltc/plugins/libltc_torchscript.so"
@@ -92,6 +93,11 @@ times() {
   "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
     --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,topk,embedding,attention,gpt2,resnet18
 }
+# The kernels of the steps that take the GPU longest.
+kernels() {
+  local side
+  for side in ltc cuda; do "$python" "$root/bench/gpu_kernels.py" "$side" pass4m,topk,attention,gpt2,resnet18; done
+}
 # The gain of each feature: the table of `times` beside the same without it.
 quick_times() { "$python" "$root/bench/run.py" --quick --against cuda --sides ltc --workloads mlp,mnist4,enc,chain4m,topk,embedding,attention,gpt2,resnet18; }
 without() { LTC_CUDA_WITHOUT=$1 quick_times; }  # WAY
@@ -109,7 +115,7 @@ with_tf32() { TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=1 quick_times; }
 # ---- running them
 
 limit_of() {  # PART: its own limit in seconds
-  case $1 in plugin) echo 180 ;; conformance) echo 150 ;; sanitizer) echo 240 ;; core) echo 300 ;; *) echo 280 ;; esac
+  case $1 in plugin) echo 180 ;; conformance) echo 150 ;; sanitizer | racecheck) echo 240 ;; core) echo 300 ;; *) echo 280 ;; esac
 }
 
 run_part() {  # PART
