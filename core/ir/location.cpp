@@ -22,7 +22,7 @@ InternTable<std::string, TextHash>& table() {
 }  // namespace
 
 namespace detail {
-std::atomic<Locator> locator{nullptr};
+std::atomic<Locator> locator{nullptr}, callers{nullptr};
 }
 
 LocationId intern_location(std::string_view text) { return table().intern(text); }
@@ -37,6 +37,9 @@ std::string at_location(LocationId id) {
   return text.empty() ? text : " at " + text;
 }
 
-void set_locator(Locator locator) { detail::locator = locator; }
+void set_locator(Locator locator, Locator callers) {
+  detail::locator = locator;
+  detail::callers = callers;
+}
 
 }  // namespace ltc

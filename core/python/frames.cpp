@@ -166,21 +166,52 @@ PythonPlace python_place() {
 #endif
 }
 
-LocationId python_stack() {
-  if (!PyGILState_GetThisThreadState() || _Py_IsFinalizing()) return kNoLocation;
+namespace {
+
+// Calls visit(code, frame) with each frame, the innermost first, until it returns false. Without the GIL's thread state: with
+// none.
+template <typename Visit>
+void visit_frames(Visit visit) {
+  if (!PyGILState_GetThisThreadState() || _Py_IsFinalizing()) return;
   Gil gil;
-  std::string text;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   while (frame) {
     PyCodeObject* code = PyFrame_GetCode(frame);
-    const char* name = PyUnicode_AsUTF8(code->co_name);
-    text += cat(text.empty() ? "" : ", from ", line_text(file_of(code), PyFrame_GetLineNumber(frame)), " in ", name ? name : "?");
-    PyFrameObject* back = PyFrame_GetBack(frame);
+    PyFrameObject* back = visit(code, frame) ? PyFrame_GetBack(frame) : nullptr;
     Py_DECREF(code);
     Py_DECREF(frame);
     frame = back;
   }
   PyErr_Clear();
+}
+
+std::string name_of(const PyCodeObject* code) {
+  const char* name = PyUnicode_AsUTF8(code->co_name);
+  return name ? name : "?";
+}
+
+}  // namespace
+
+LocationId python_stack() {
+  std::string text;
+  visit_frames([&](PyCodeObject* code, PyFrameObject* frame) {
+    text += cat(text.empty() ? "" : ", from ", line_text(file_of(code), PyFrame_GetLineNumber(frame)), " in ", name_of(code));
+    return true;
+  });
+  return intern_location(text);
+}
+
+LocationId python_callers() {
+  std::string text;
+  visit_frames([&](PyCodeObject* code, PyFrameObject*) {
+    std::string file = file_of(code);
+    const auto holds = [&](const std::string& folder) { return file.starts_with(folder); };
+    const auto folder = std::ranges::find_if(g_library_folders, holds);
+    if (folder == g_library_folders.end() && !file.starts_with("<frozen")) return false;
+    if (folder != g_library_folders.end()) file.erase(0, folder->rfind('/', folder->size() - 2) + 1);
+    text += cat(text.empty() ? "" : ", ", file, " in ", name_of(code));
+    return true;
+  });
   return intern_location(text);
 }
 

@@ -23,4 +23,8 @@ PythonPlace python_place();
 // All frames, the innermost first: "model.py:12 in forward, from train.py:31 in step, from ...". Takes the GIL; microseconds.
 LocationId python_stack();
 
+// The frames of libraries inside the user's innermost one: "torch/_tensor_str.py in _str, torch/_tensor.py in __repr__". The
+// same.
+LocationId python_callers();
+
 }  // namespace ltc

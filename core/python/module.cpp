@@ -55,17 +55,41 @@ void end_process() {
   ltc::DeviceTable::instance().rest();
 }
 
-py::list timeline_events(const std::vector<ltc::timeline::Event>& events) {
-  py::list result;
-  for (const auto& event : events) {
+py::dict stop_timeline() {
+  const ltc::timeline::Timeline timeline = ltc::timeline::stop();
+  py::list events, programs;
+  for (const auto& event : timeline.events) {
     py::dict entry;
     entry["name"] = event.name;
+    entry["reason"] = event.reason;
+    entry["detail"] = event.detail;
+    entry["where"] = ltc::location_text(event.where);
     entry["thread"] = event.thread;
     entry["begin_ns"] = event.begin_ns;
     entry["end_ns"] = event.end_ns;
     entry["run"] = event.run_id;
-    result.append(entry);
+    entry["program"] = event.program;
+    entry["ops"] = event.ops;
+    entry["bytes"] = event.bytes;
+    events.append(entry);
   }
+  for (const auto& program : timeline.programs) {
+    py::dict entry;
+    entry["id"] = program.id;
+    entry["graph"] = program.graph;
+    entry["ops"] = program.ops;
+    entry["device_steps"] = program.device_steps;
+    entry["host_steps"] = program.host_steps;
+    entry["from_disk"] = program.is_from_disk;
+    programs.append(entry);
+  }
+  py::dict result;
+  result["events"] = events;
+  result["programs"] = programs;
+  result["begin_ns"] = timeline.begin_ns;
+  result["end_ns"] = timeline.end_ns;
+  result["thread"] = timeline.thread;
+  result["dropped"] = timeline.dropped;
   return result;
 }
 
@@ -169,7 +193,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("misses", &misses);
   m.def("reset_metrics", &ltc::reset_metrics);
   m.def("timeline_start", &ltc::timeline::start);
-  m.def("timeline_stop", [] { return timeline_events(ltc::timeline::stop()); });
+  m.def("timeline_stop", &stop_timeline);
   m.def("op_rows", &op_rows);
   m.def("set_dry_run_limit", &ltc::set_dry_run_limit);
   ltc::bind_captures(m);

@@ -74,7 +74,7 @@ void set_known_line(std::string_view line) { t_known_line = line.empty() ? kNoLo
 
 void record_source_lines(std::vector<std::string> library_folders) {
   set_library_folders(std::move(library_folders));
-  set_locator(env::is_set(env::kStacks) ? &python_stack : &locate);
+  set_locator(env::is_set(env::kStacks) ? &python_stack : &locate, &python_callers);
   static const int ended = Py_AtExit([] { set_locator(nullptr); });  // there are no frames any more
   (void)ended;
 }

@@ -201,6 +201,17 @@ class Explanation {
 
 }  // namespace
 
+std::string_view reason_of(const Miss& miss) {
+  switch (miss.kind) {
+    case Miss::kType: return miss.is_size ? "size" : "type";
+    case Miss::kAttribute: return "attribute";
+    case Miss::kOp: return "op";
+    case Miss::kOperands: return "operands";
+    case Miss::kResults: return "results";
+  }
+  return "";
+}
+
 std::optional<Miss> explain_miss(const Trace& trace, std::span<const Root> roots, std::span<const LocationId> locations,
                                  const std::deque<SeenTrace>& seen) {
   const SeenTrace* then = nearest(trace, seen);

@@ -31,6 +31,9 @@ struct Miss {
   std::optional<EqualPart> equal = {};      // the longest one, if nothing but types and attributes differs
 };
 
+// In a word: "size", "type", "attribute", "op", "operands" or "results".
+std::string_view reason_of(const Miss& miss);
+
 struct SeenTrace {
   Trace trace;
   std::vector<Root> roots;

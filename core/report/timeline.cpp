@@ -1,33 +1,52 @@
 #include "core/report/timeline.h"
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "core/compile/lowering/program.h"
+#include "core/ir/text.h"
+
 namespace ltc::timeline {
 namespace {
 
+constexpr size_t kMostEvents = 1u << 20;  // some 200 MB
+
 std::atomic<bool> g_enabled{false};
 std::mutex g_mutex;
-std::vector<Event>& events() {
-  static auto* list = new std::vector<Event>();  // leaked: queue threads may outlive static destruction
-  return *list;
+Timeline& timeline() {
+  static auto* instance = new Timeline();  // leaked: queue threads may outlive static destruction
+  return *instance;
+}
+
+uint64_t this_thread() { return std::hash<std::thread::id>{}(std::this_thread::get_id()); }
+
+ProgramFacts facts_of(const Program& program) {
+  ProgramFacts facts{.id = program.id, .graph = print(program.graph), .is_from_disk = !program.saved_as.empty()};
+  facts.ops = static_cast<int64_t>(program.graph.nodes.size());
+  facts.device_steps = std::ranges::count(program.steps, true, &Step::on_device);
+  facts.host_steps = static_cast<int64_t>(program.steps.size()) - facts.device_steps;
+  return facts;
 }
 
 }  // namespace
 
 void start() {
   std::lock_guard lock(g_mutex);
-  events().clear();
+  timeline() = {};
+  timeline().thread = this_thread();
+  timeline().begin_ns = now_ns();
   g_enabled = true;
 }
 
-std::vector<Event> stop() {
+Timeline stop() {
   std::lock_guard lock(g_mutex);
-  g_enabled = false;
-  return std::exchange(events(), {});
+  if (!g_enabled.exchange(false)) return {};
+  timeline().end_ns = now_ns();
+  return std::exchange(timeline(), {});
 }
 
 bool enabled() { return g_enabled.load(std::memory_order_relaxed); }
@@ -37,11 +56,53 @@ uint64_t now_ns() {
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
 
-Span::~Span() {
-  if (begin_ns_ == 0) return;
-  const uint64_t thread = std::hash<std::thread::id>{}(std::this_thread::get_id());
+void add(Event event) {
+  event.thread = this_thread();
   std::lock_guard lock(g_mutex);
-  if (g_enabled) events().push_back({name_, thread, begin_ns_, now_ns(), run_id_});
+  // What began before the timeline is not of it.
+  if (!g_enabled || event.begin_ns < timeline().begin_ns) return;
+  if (timeline().events.size() == kMostEvents) {
+    ++timeline().dropped;
+    return;
+  }
+  timeline().events.push_back(std::move(event));
+}
+
+void add_program(const Program& program) {
+  {
+    std::lock_guard lock(g_mutex);
+    if (!g_enabled || std::ranges::count(timeline().programs, program.id, &ProgramFacts::id) > 0) return;
+  }
+  ProgramFacts facts = facts_of(program);
+  std::lock_guard lock(g_mutex);
+  if (g_enabled && std::ranges::count(timeline().programs, program.id, &ProgramFacts::id) == 0)
+    timeline().programs.push_back(std::move(facts));
+}
+
+void Span::begin(const char* name, uint64_t run_id) {
+  event_.name = name;
+  event_.run_id = run_id;
+  event_.begin_ns = now_ns();
+}
+
+void Span::here() {
+  if (is_on()) event_.where = current_location();
+}
+
+void Span::with_callers() {
+  if (is_on()) event_.detail = location_text(current_callers());
+}
+
+void Span::of(const Program& program) {
+  if (!is_on()) return;
+  event_.program = program.id;
+  event_.ops = static_cast<int64_t>(program.graph.nodes.size());
+  add_program(program);
+}
+
+void Span::end() {
+  event_.end_ns = now_ns();
+  add(std::move(event_));
 }
 
 }  // namespace ltc::timeline

@@ -1,39 +1,104 @@
-// When each thing happened, on the tracing threads and on the device queues: off by default, then one branch per span.
+// When each thing happened, why, for which line of the user's and how many bytes: on the tracing threads and on the device
+// queues. Off by default, then one branch per span.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/api.h"
+#include "core/base/error.h"
+#include "core/ir/location.h"
 
-namespace ltc::timeline {
+namespace ltc {
 
+struct Program;
+
+namespace timeline {
+
+// On tracing threads: "barrier", "compile", "load" (a program of the disk), "read" (a value, or all that a copy to the host
+// needs), "send" (a value's bytes are handed over), "fallback" (one op on the CPU), "wait". On a queue: "execute", "host_step"
+// (of an execution), "upload", "download", "copy_from_peer", "resize", "recover" (a run that failed, op by op), and "device":
+// from the submission of a run, or the end of the one before, to its end on an asynchronous device.
 struct Event {
-  std::string name;   // "barrier", "compile", "execute", "upload", "download", "copy_from_peer", "resize", "recover"
-  uint64_t thread;    // distinguishes threads
-  uint64_t begin_ns;  // steady clock
-  uint64_t end_ns;
-  uint64_t run_id;  // which run of a program; 0 where it does not apply
+  std::string name;
+  std::string reason;    // of a barrier its counter, of a fallback or host step the op, of a compile what differs; may be empty
+  std::string detail;    // in words; of a read, the library's functions that asked for it
+  LocationId where = 0;  // the user's line, where it is known
+  uint64_t thread = 0;   // distinguishes threads
+  uint64_t begin_ns = 0, end_ns = 0;  // steady clock
+  uint64_t run_id = 0;                // which run of a program; 0 where it does not apply, as are the next two
+  uint64_t program = 0;               // Program::id
+  int64_t ops = 0;                    // of a trace, a program or a host step
+  int64_t bytes = 0;
 };
 
-LTC_API void start();               // forgets earlier events
-LTC_API std::vector<Event> stop();  // in order of their ends
+// Of a program that was compiled or ran meanwhile.
+struct ProgramFacts {
+  uint64_t id = 0;
+  std::string graph;  // as text, with lines
+  int64_t ops = 0, device_steps = 0, host_steps = 0;
+  bool is_from_disk = false;
+};
+
+struct Timeline {
+  std::vector<Event> events;           // in order of their ends
+  std::vector<ProgramFacts> programs;  // those that events name
+  uint64_t begin_ns = 0, end_ns = 0;
+  uint64_t thread = 0;  // which called start()
+  int64_t dropped = 0;  // events beyond the first million
+};
+
+LTC_API void start();  // forgets earlier events
+LTC_API Timeline stop();
 bool enabled();
 uint64_t now_ns();
+
+void add(Event event);                     // of the calling thread, if the timeline is on
+void add_program(const Program& program);  // the same; the first time counts
 
 // Records the time between construction and destruction.
 class Span {
  public:
-  explicit Span(const char* name, uint64_t run_id = 0) : name_(name), run_id_(run_id), begin_ns_(enabled() ? now_ns() : 0) {}
-  ~Span();
+  explicit Span(const char* name, uint64_t run_id = 0) {
+    if (enabled()) begin(name, run_id);
+  }
+  ~Span() {
+    if (event_.begin_ns != 0) end();
+  }
   Span(const Span&) = delete;
   Span& operator=(const Span&) = delete;
 
+  bool is_on() const { return event_.begin_ns != 0; }
+  // For these, nothing happens while it is off.
+  void rename(const char* name) {
+    if (is_on()) event_.name = name;
+  }
+  void because(std::string_view reason) {
+    if (is_on()) event_.reason = reason;
+  }
+  template <typename... Parts>
+  void detail(const Parts&... parts) {
+    if (is_on()) event_.detail = cat(parts...);
+  }
+  void at(LocationId where) {
+    if (is_on()) event_.where = where;
+  }
+  void here();          // the line where the calling thread is
+  void with_callers();  // and the library's functions that called
+  void count(int64_t ops, int64_t bytes = 0) {
+    if (is_on()) event_.ops = ops, event_.bytes = bytes;
+  }
+  void of(const Program& program);
+
  private:
-  const char* name_;
-  uint64_t run_id_, begin_ns_;
+  void begin(const char* name, uint64_t run_id);
+  void end();
+
+  Event event_;
 };
 
-}  // namespace ltc::timeline
+}  // namespace timeline
+}  // namespace ltc

@@ -29,8 +29,9 @@ struct Step {
 };
 
 struct Program {
-  Graph graph;                // all of it, after the passes
-  std::vector<TypeId> slots;  // the first input_count are the graph's buffer params in order
+  const uint64_t id = next_id();  // of no other program of the process; never 0
+  Graph graph;                    // all of it, after the passes
+  std::vector<TypeId> slots;      // the first input_count are the graph's buffer params in order
   size_t input_count = 0;
   size_t scalar_count = 0;
   std::vector<uint32_t> outputs;  // slot of each output of the graph, all distinct
@@ -48,6 +49,12 @@ struct Program {
   void note_run(int64_t ns) const {
     const int64_t before = typical_ns.load(std::memory_order_relaxed);
     typical_ns.store(ns < before ? ns : before + (ns - before) / 8, std::memory_order_relaxed);
+  }
+
+ private:
+  static uint64_t next_id() {
+    static std::atomic<uint64_t> last{0};
+    return ++last;
   }
 };
 

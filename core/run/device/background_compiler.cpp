@@ -31,8 +31,11 @@ constexpr size_t kMostWaiting = 64;  // further jobs wait for the next time that
 // Without a program where that fails.
 CompiledProgram build(const BackgroundJob& job) {
   timeline::Span span("compile");
+  span.because("background");
   try {
-    return build_program(job.graph, job.target);
+    CompiledProgram compiled = build_program(job.graph, job.target);
+    span.of(*compiled.program);
+    return compiled;
   } catch (const std::exception& error) {
     log::info("a program was not compiled in the background, it is tried once more when it is wanted: ", error.what());
     return {};

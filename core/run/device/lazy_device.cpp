@@ -53,7 +53,7 @@ std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited)
   if (trace_state().is_capture) t_capture->refuse(cat("a value was asked for, or a barrier (", reason, ")"));
   metrics::counter(reason) += 1;
   if (has_records()) queue_.await_room();
-  std::vector<BufferRef> outputs = run_step(is_awaited);
+  std::vector<BufferRef> outputs = run_step(reason, is_awaited);
   if (process_is_ending()) [[unlikely]]
     queue_.drain();  // Python, which the work may need, is about to go
   return outputs;
@@ -64,11 +64,14 @@ bool LazyDevice::has_records() {
   return !trace_state_.trace.records.empty();
 }
 
-std::vector<BufferRef> LazyDevice::run_step(bool is_awaited) {
+std::vector<BufferRef> LazyDevice::run_step(std::string_view reason, bool is_awaited) {
   const auto order = lock_in_slices(submission_);
   timeline::Span span("barrier", run_id_ + 1);
+  span.because(reason);
+  span.here();
   PendingStep& step = spare_;
   cut(step);
+  span.count(static_cast<int64_t>(step.locations.size()));
   std::vector<BufferRef> outputs;
   if (is_eager_) outputs = step.outputs;
   const CachedProgram* program = nullptr;
@@ -220,6 +223,9 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced
   timeline::Span span("compile");
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
   ExplainedMiss miss = explain_miss(step.trace, step.roots, step.locations);
+  span.because(miss.miss ? reason_of(*miss.miss) : "new");
+  span.at(miss.miss ? miss.miss->where : step.locations.empty() ? kNoLocation : step.locations.back());
+  if (miss.miss) span.detail(miss.miss->difference);
   if (miss.miss && miss.miss->equal && !symbolic_) {
     std::lock_guard lock(mutex_);
     splits_.learn(step.trace, step.locations, *miss.miss->equal);
@@ -234,9 +240,11 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced
   CompiledProgram compiled = is_interim ? build_interim(traced.graph, target, awaited)
                                         : build(traced.graph, target, is_quick ? Effort::kQuick : default_effort());
   if (!awaited) count_compile(compiled.source);
+  if (compiled.source == CompiledProgram::kDisk) span.rename("load");
   if (miss.miss) note_varying_offsets(miss.miss->offsets);
   note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);
   if (!awaited) check_fallbacks(*compiled.program);
+  span.of(*compiled.program);
   return *cache_.insert({std::move(compiled.program),
                          std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations,
                                                                      std::move(traced.buffers), std::move(traced.scalars)}),
@@ -301,6 +309,9 @@ void LazyDevice::describe(std::span<LazyStorage* const> storages, std::vector<St
 
 void LazyDevice::wait() {
   LongCall call;
+  timeline::Span span("wait");
+  span.here();
+  span.with_callers();
   queue_.drain();
 }
 

@@ -92,7 +92,7 @@ class LTC_API LazyDevice {
 
   // The barrier and its steps; `is_awaited`: its caller waits for the results. With LTC_EAGER, returns what it computes.
   std::vector<BufferRef> run(std::string_view reason, bool is_awaited);
-  std::vector<BufferRef> run_step(bool is_awaited);
+  std::vector<BufferRef> run_step(std::string_view reason, bool is_awaited);
   bool has_records();
   static void collect_roots(const TraceState& trace_state, std::vector<Root>& roots);
   void cut(PendingStep& step);

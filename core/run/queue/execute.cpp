@@ -44,6 +44,22 @@ constexpr size_t kSendingBytes = 256 << 20;  // of host memory that a device sti
 
 ThrowToReader g_throw_to_reader = nullptr;
 
+void describe_host_step(timeline::Span& span, const Step& step) {
+  const Graph& graph = step.graph;
+  if (graph.nodes.empty()) return;
+  const Node& first = graph.nodes.front();
+  span.because(op_name(first.op));
+  if (!step.reasons.empty()) span.detail(step.reasons.front());
+  span.at(first.location);
+  int64_t bytes = 0;
+  const auto add = [&](ValueId value) { bytes += static_cast<int64_t>(graph.type(value).size_bytes()); };
+  for (const Param& param : graph.params) {
+    if (!param.scalar) add(param.value);
+  }
+  for (const ValueId output : graph.outputs) add(output);
+  span.count(static_cast<int64_t>(graph.nodes.size()), bytes);
+}
+
 }  // namespace
 
 void set_throw_to_reader(ThrowToReader throw_to_reader) { g_throw_to_reader = throw_to_reader; }
@@ -61,6 +77,7 @@ DeviceExecutor::DeviceExecutor(DeviceMemory& memory, size_t pending_limit)
     : memory_(memory), demotion_(TypeDemotion::of(memory.device())), pending_limit_(pending_limit) {}
 
 void DeviceExecutor::finish() {
+  device_times_.finish();
   limit_pending(0);
   limit_uploading(0);
 }
@@ -192,6 +209,7 @@ bool DeviceExecutor::CopyOut::finish_soon() {
 
 void DeviceExecutor::upload(const HostValue& value, Buffer& buffer) {
   timeline::Span span("upload");
+  span.count(0, static_cast<int64_t>(type_of(value.type).size_bytes()));
   try {
     reopen_if_lost();
     copy_in(value, buffer);
@@ -202,6 +220,7 @@ void DeviceExecutor::upload(const HostValue& value, Buffer& buffer) {
 
 void DeviceExecutor::copy_from_peer(const Buffer& source, Buffer& buffer) {
   timeline::Span span("copy_from_peer");
+  span.count(0, static_cast<int64_t>(type_of(buffer.type).size_bytes()));
   source.wait_made();  // there is no order between devices
   const TypeId stored = demotion_.storage_type(buffer.type);
   ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, stored);
@@ -251,6 +270,7 @@ void DeviceExecutor::resize_on_host(Buffer& source, Buffer& buffer) {
 
 void DeviceExecutor::run(Run& run) {
   timeline::Span span("execute", run.id);
+  if (run.program) span.of(*run.program);
   const auto begin = timeline::now_ns();
   try {
     reopen_if_lost();
@@ -416,6 +436,8 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   if (event || !parents.empty()) {
     const std::shared_ptr<const Step> submitted(run.program, &step);
     completion = std::make_shared<Completion>(memory_, event, std::move(parents), submitted, !consumes);
+    if (timeline::enabled()) [[unlikely]]
+      device_times_.watch(completion, run.id, *run.program);
     pending_.push_back(newest_ = completion);
     limit_pending(pending_limit_);
     limit_uploading(kSendingBytes);
@@ -453,6 +475,8 @@ void DeviceExecutor::limit_uploading(size_t at_most_bytes) {
 }
 
 void DeviceExecutor::run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
+  timeline::Span span("host_step", run.id);
+  if (span.is_on()) describe_host_step(span, step);
   std::vector<HostValue> inputs;
   for (const uint32_t slot : step.inputs) {
     const HostValue& input = inputs.emplace_back(allocate_host_value(slots[slot]->type));

@@ -15,6 +15,7 @@
 #include "core/compile/lowering/type_demotion.h"
 #include "core/report/metrics.h"
 #include "core/run/queue/device_memory.h"
+#include "core/run/queue/device_times.h"
 #include "core/run/queue/host_ops.h"
 #include "core/run/queue/run.h"
 
@@ -61,6 +62,9 @@ class DeviceExecutor {
   const std::shared_ptr<Completion>& newest() const { return newest_; }  // of what was submitted last; null: all is done
   void finish();  // returns when the device is done with all runs and uploads; throws nothing
 
+  // Where the timeline is on: returns when it has the ends of all runs that are over.
+  void finish_timeline() { device_times_.finish(); }
+
   OpPrograms& op_programs() { return op_programs_; }  // of the step that was repeated last
 
  private:
@@ -89,6 +93,7 @@ class DeviceExecutor {
   OpPrograms op_programs_;
   std::shared_ptr<Completion> newest_;
   std::atomic<bool> is_asynchronous_{false};
+  DeviceTimes device_times_;
 };
 
 }  // namespace ltc

@@ -30,12 +30,14 @@ std::shared_ptr<Fence> DeviceQueue::add_fence(bool timed) {
   bool passed = false;
   tasks_.try_here([&] {
     if (timed && executor_.newest() && !executor_.newest()->is_over()) return;  // would be waited for here
+    if (timed) executor_.finish_timeline();
     fence->arrive(executor_.newest());
     passed = true;
   });
   if (passed) return fence->announce(), fence;
   const auto arrive = [this, timed, fence] {
     if (timed && executor_.newest()) executor_.newest()->wait_until_over();
+    if (timed) executor_.finish_timeline();
     fence->arrive(executor_.newest());
   };
   tasks_.submit({.work = arrive, .announce = [fence] { fence->announce(); }});
@@ -207,8 +209,10 @@ void DeviceQueue::download(const BufferRef& buffer, void* to, std::shared_ptr<vo
   DeviceExecutor::CopyOut copy(executor_, buffer, to, std::move(memory));
   std::exception_ptr error;
   bool is_over = false;
+  const auto size_bytes = static_cast<int64_t>(type_of(buffer->type).size_bytes());
   tasks_.try_here([&] {
     timeline::Span span("download");
+    span.count(0, size_bytes);
     try {
       DeviceExecutor::tell(*buffer);
       is_over = copy.finish_soon();
@@ -221,8 +225,9 @@ void DeviceQueue::download(const BufferRef& buffer, void* to, std::shared_ptr<vo
     host::Waiting waiting(*device_);
     const auto download = std::make_shared<Download>(std::move(copy));
     tasks_.submit({.work =
-                       [download] {
+                       [download, size_bytes] {
                          timeline::Span span("download");
+                         span.count(0, size_bytes);
                          download->work();
                        },
                    .announce = [download] { download->announce(); }});

@@ -57,6 +57,8 @@ Recovery::Recovery(DeviceExecutor& executor, Run& run, std::exception_ptr error)
 
 void Recovery::run() noexcept {
   timeline::Span span("recover", run_.id);
+  span.detail(text_of(error_));
+  if (run_.program) span.of(*run_.program);
   try {
     repeat();
   } catch (...) {

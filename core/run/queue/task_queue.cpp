@@ -43,7 +43,12 @@ void TaskQueue::await(std::unique_lock<std::mutex>& lock, HasRoom has_room) {
 
 void TaskQueue::await_room() {
   std::unique_lock lock(mutex_);
-  if (!in_flight_.has_room()) await(lock, [&] { return in_flight_.is_half_free(); });
+  if (in_flight_.has_room()) return;
+  timeline::Span span("wait");
+  span.because("ahead");
+  await(lock, [&] { return in_flight_.is_half_free(); });
+  lock.unlock();
+  span.here();
 }
 
 void TaskQueue::reserve(size_t bytes) {

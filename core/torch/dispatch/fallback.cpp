@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/report/fallback_policy.h"
+#include "core/report/timeline.h"
 #include "core/torch/dispatch/infer.h"
 #include "core/torch/dispatch/map_tensors.h"
 #include "core/torch/tensor/generator.h"
@@ -136,10 +137,15 @@ class EagerCall {
 
 void run_eagerly(const OpEntry& entry, torch::jit::Stack& stack, const char* reason) {
   const std::string name = toString(entry.called.operator_name());
+  timeline::Span span("fallback");
+  span.because(name);
+  span.detail(reason);
+  span.here();
   check_fallback(name, reason, current_location());
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   EagerCall call(entry, stack);
   call.run(entry.called);
+  span.count(1, call.moved_bytes());
   count_fallback(name, call.moved_bytes());
 }
 

@@ -61,7 +61,7 @@ void check_assertions(LazyDevice& device) {
   if (pending().count.load(std::memory_order_relaxed) == 0) [[likely]]
     return;
   for (const Assertion& assertion : take_those_of(device)) {
-    TORCH_CHECK(to_cpu(assertion.condition, metrics::kReadBarrier).item().toBool(), assertion.message);
+    TORCH_CHECK(read_value(assertion.condition, "assertion").item().toBool(), assertion.message);
   }
 }
 

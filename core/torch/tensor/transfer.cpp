@@ -14,6 +14,8 @@
 #include <ATen/ops/neg.h>
 #include <ATen/ops/resize_native.h>
 
+#include "core/base/hash.h"
+#include "core/report/timeline.h"
 #include "core/run/device/device_table.h"
 #include "core/torch/tensor/assertions.h"
 #include "core/torch/tensor/geometry.h"
@@ -65,6 +67,15 @@ void copy_on_device(const at::Tensor& from, const at::Tensor& to) {
 
 }  // namespace
 
+at::Tensor read_value(const at::Tensor& tensor, std::string_view reason) {
+  timeline::Span span("read");
+  span.because(reason);
+  span.here();
+  span.with_callers();
+  span.count(0, static_cast<int64_t>(tensor.nbytes()));
+  return to_cpu(tensor, metrics::kReadBarrier);
+}
+
 at::Tensor to_cpu(const at::Tensor& tensor, std::string_view reason) {
   at::NoGradGuard no_grad;
   at::AutoDispatchBelowADInplaceOrView below_autograd;
@@ -89,16 +100,20 @@ namespace {
 
 // A copy of a CPU tensor on its way to the device: the caller's tensor may change at once. `type` is contiguous.
 BufferRef upload(LazyDevice& device, const at::Tensor& cpu, TypeId type) {
+  timeline::Span span("send");
+  span.here();
+  span.count(0, static_cast<int64_t>(cpu.nbytes()));
   HostValue value = allocate_host_value(type);
   if (cpu.is_contiguous() && !cpu.is_conj() && !cpu.is_neg()) {
     std::memcpy(value.data.get(), cpu.const_data_ptr(), cpu.nbytes());
-    return device.queue().upload(std::move(value));
+  } else {
+    at::NoGradGuard no_grad;
+    at::AutoDispatchBelowADInplaceOrView below_autograd;
+    // Through a tensor over the staging memory: copy_ handles strides, conj and neg.
+    at::Tensor staging = at::from_blob(value.data.get(), cpu.sizes(), cpu.options());
+    staging.copy_(cpu);
   }
-  at::NoGradGuard no_grad;
-  at::AutoDispatchBelowADInplaceOrView below_autograd;
-  // Through a tensor over the staging memory: copy_ handles strides, conj and neg.
-  at::Tensor staging = at::from_blob(value.data.get(), cpu.sizes(), cpu.options());
-  staging.copy_(cpu);
+  if (span.is_on()) span.detail("contents ", hash_bytes(0, value.data.get(), cpu.nbytes()));  // to find what is sent again
   return device.queue().upload(std::move(value));
 }
 
@@ -182,11 +197,11 @@ at::Tensor copy_from(const at::Tensor& from, const at::Tensor& to, bool /*non_bl
     copy_on_device(copied, to);
   } else if (!is_lazy(to)) {
     at::Tensor target = to;
-    target.copy_(to_cpu(from, metrics::kReadBarrier));
+    target.copy_(read_value(from, "copy"));
   } else if (!is_lazy(from)) {
     write_any_cpu(to, from);
   } else if (&lazy_device(from) != &lazy_device(to)) {
-    write_any_cpu(to, to_cpu(from, metrics::kReadBarrier));
+    write_any_cpu(to, read_value(from, "other device"));
   } else {
     copy_on_device(from, to);
   }
@@ -225,6 +240,6 @@ bool equal(const at::Tensor& self, const at::Tensor& other) {
   return self.numel() == 0 || at::eq(self, other).all().item<bool>();
 }
 
-at::Scalar local_scalar_dense(const at::Tensor& tensor) { return at::_local_scalar_dense(to_cpu(tensor, metrics::kReadBarrier)); }
+at::Scalar local_scalar_dense(const at::Tensor& tensor) { return at::_local_scalar_dense(read_value(tensor, "item")); }
 
 }  // namespace ltc

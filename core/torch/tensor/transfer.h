@@ -8,6 +8,9 @@ namespace ltc {
 // The tensor's contents on the CPU, with its geometry. Waits. `reason` is the counter of the barrier that it may need.
 at::Tensor to_cpu(const at::Tensor& tensor, std::string_view reason);
 
+// The same for a reader of the user's: an event of the timeline. `reason`: "item", "copy", "other device" or "assertion".
+at::Tensor read_value(const at::Tensor& tensor, std::string_view reason);
+
 // A new lazy tensor with the contents and the geometry of a CPU tensor.
 at::Tensor to_lazy(LazyDevice& device, const at::Tensor& cpu);
 

@@ -1,0 +1,41 @@
+// When an asynchronous device does what runs: "device" events of the timeline.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+namespace ltc {
+
+class Completion;
+struct Program;
+
+// A thread of its own waits for each run, one after the other, and notes when it is over; the device does them in that order. It
+// begins with the first run while the timeline is on, and ends with finish().
+// Threads: watch() and finish() by the queue's work, one at a time.
+class DeviceTimes {
+ public:
+  ~DeviceTimes();
+
+  void watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program);  // just submitted
+  void finish();  // returns when all runs are over that are watched
+
+ private:
+  struct Watched {
+    std::shared_ptr<Completion> completion;
+    uint64_t run_id, program, submitted_ns;
+    int64_t ops;
+  };
+
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Watched> watched_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace ltc
