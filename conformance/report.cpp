@@ -23,21 +23,6 @@ bool ran(const Results& results, const std::string& tier) {
   return std::ranges::any_of(results, [&](const Result& r) { return r.tier() == tier; });
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : valid_utf8(text)) {
-    char code[8];
-    std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned char>(c));
-    if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      result += code;
-    } else {
-      result += c;
-    }
-  }
-  return result + "\"";
-}
-
 std::string xml(const std::string& text) {
   std::string result;
   for (const char c : valid_utf8(text)) {
@@ -59,7 +44,7 @@ std::string abi() { return cat(LTC_ABI_MAJOR, ".", LTC_ABI_MINOR); }
 
 std::string list(const std::vector<std::string>& texts) {
   std::string result = "[";
-  for (const std::string& text : texts) result += cat(result.size() > 1 ? ", " : "", quoted(text));
+  for (const std::string& text : texts) result += cat(result.size() > 1 ? ", " : "", json_string(text));
   return result + "]";
 }
 
@@ -160,34 +145,35 @@ void write_json(const std::string& path, const Run& run) {
   const Machine machine = this_machine();
   const Verdict conforms = verdict(run);
   std::ofstream file = opened(path);
-  file << "{\n  \"suite\": \"ltc-conformance\",\n  \"abi\": " << quoted(abi())
-       << ",\n  \"conformance_version\": " << quoted(conformance_version(run)) << ",\n  \"conforms\": "
+  file << "{\n  \"suite\": \"ltc-conformance\",\n  \"abi\": " << json_string(abi())
+       << ",\n  \"conformance_version\": " << json_string(conformance_version(run)) << ",\n  \"conforms\": "
        << (conforms == Verdict::kNoStatement ? "null"
            : conforms == Verdict::kConforms  ? "true"
                                              : "false")
        << ",\n  \"complete\": " << (run.complete() ? "true" : "false") << ",\n  \"selection\": {\"tiers\": " << list(run.tiers)
-       << ", \"filters\": " << list(run.filters) << "},\n  \"host\": {\"version\": " << quoted(build.version)
-       << ", \"commit\": " << quoted(build.commit) << ", \"clean\": " << (build.clean ? "true" : "false")
-       << "},\n  \"plugin\": {\"path\": " << quoted(run.subject.path) << ", \"name\": " << quoted(run.subject.name)
-       << ", \"version\": " << quoted(run.subject.version) << ", \"build_id\": " << quoted(run.subject.build_id)
-       << ", \"device\": " << quoted(run.subject.device) << "},\n  \"machine\": {\"processor\": " << quoted(machine.processor)
-       << ", \"processors\": " << machine.processors << ", \"architecture\": " << quoted(machine.architecture)
-       << ", \"os\": " << quoted(machine.os) << ", \"kernel\": " << quoted(machine.kernel) << "},\n  \"tiers\": {";
+       << ", \"filters\": " << list(run.filters) << "},\n  \"host\": {\"version\": " << json_string(build.version)
+       << ", \"commit\": " << json_string(build.commit) << ", \"clean\": " << (build.clean ? "true" : "false")
+       << "},\n  \"plugin\": {\"path\": " << json_string(run.subject.path) << ", \"name\": " << json_string(run.subject.name)
+       << ", \"version\": " << json_string(run.subject.version) << ", \"build_id\": " << json_string(run.subject.build_id)
+       << ", \"device\": " << json_string(run.subject.device)
+       << "},\n  \"machine\": {\"processor\": " << json_string(machine.processor) << ", \"processors\": " << machine.processors
+       << ", \"architecture\": " << json_string(machine.architecture) << ", \"os\": " << json_string(machine.os)
+       << ", \"kernel\": " << json_string(machine.kernel) << "},\n  \"tiers\": {";
   const char* separator = "";
   for (const std::string& tier : tiers()) {
     if (!run.checks.contains(tier)) continue;
-    file << separator << "\n    " << quoted(tier) << ": {\"checks\": " << run.checks.at(tier);
+    file << separator << "\n    " << json_string(tier) << ": {\"checks\": " << run.checks.at(tier);
     for (const Outcome outcome : kOutcomes)
-      file << ", " << quoted(outcome_name(outcome)) << ": " << count(run.results, tier, outcome);
+      file << ", " << json_string(outcome_name(outcome)) << ": " << count(run.results, tier, outcome);
     file << "}";
     separator = ",";
   }
   file << "\n  },\n  \"checks\": [";
   separator = "";
   for (const Result& r : run.results) {
-    file << separator << "\n    {\"name\": " << quoted(r.name) << ", \"tier\": " << quoted(r.tier())
-         << ", \"outcome\": " << quoted(outcome_name(r.outcome)) << ", \"elapsed_ms\": " << r.elapsed_ms
-         << ", \"message\": " << quoted(r.message) << ", \"reason\": " << quoted(r.reason) << "}";
+    file << separator << "\n    {\"name\": " << json_string(r.name) << ", \"tier\": " << json_string(r.tier())
+         << ", \"outcome\": " << json_string(outcome_name(r.outcome)) << ", \"elapsed_ms\": " << r.elapsed_ms
+         << ", \"message\": " << json_string(r.message) << ", \"reason\": " << json_string(r.reason) << "}";
     separator = ",";
   }
   file << "\n  ]\n}\n";

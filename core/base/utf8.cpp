@@ -1,6 +1,7 @@
 #include "core/base/utf8.h"
 
 #include <algorithm>
+#include <cstdio>
 
 namespace ltc {
 namespace {
@@ -40,6 +41,21 @@ std::string message_text(std::string_view bytes) {
   size_t kept = kLongestMessage;
   for (int i = 0; i < 3 && is_continuation(bytes[kept]); ++i) --kept;  // no half of a character
   return valid_utf8(bytes.substr(0, kept)) + "... (" + std::to_string(bytes.size() - kept) + " more bytes)";
+}
+
+std::string json_string(std::string_view bytes) {
+  std::string result = "\"";
+  for (const char c : valid_utf8(bytes)) {
+    char code[8];
+    std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned char>(c));
+    if (c == '"' || c == '\\') result += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      result += code;
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
 }
 
 }  // namespace ltc

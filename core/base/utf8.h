@@ -16,4 +16,7 @@ std::string valid_utf8(std::string_view bytes);
 // The same of at most the first kLongestMessage bytes; says how many were left out.
 std::string message_text(std::string_view bytes);
 
+// The bytes as a string of JSON, with its quotation marks.
+std::string json_string(std::string_view bytes);
+
 }  // namespace ltc
