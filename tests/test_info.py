@@ -1,5 +1,6 @@
 """The command `ltc info`: what it lists, and that it survives every plugin."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -67,3 +68,35 @@ def test_a_fault_that_the_host_refuses_is_told_in_its_words(tmp_path):
     path = tmp_path / "libltc_test_hostile.so"
     assert f"test_hostile: refused\n  [test_hostile] {path}: describe gives no option 1 of 3\n" in listed.stdout
     assert f"cut: refused\n  [cut] {tmp_path}/libltc_cut.so: the file is cut short: it has 5000 bytes\n" in listed.stdout
+
+
+def test_it_tells_the_version_the_variables_and_the_cache(tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+    (cache / ("a" * 32 + ".ltc")).write_bytes(b"ltcprog\n")
+    (cache / "notes").write_bytes(b"ltcprog\n")
+    variables = {"LTC_CACHE": "1", "LTC_CACHE_DIR": str(cache), "LTC_FALBACK": "warn", "LTC_EAGER": "on"}
+    text = info(tmp_path, **variables).stdout
+    assert text.startswith(f"ltc {ltc.__version__}, ABI 1.0\n") and "  LTC_FALBACK=warn\n" in text
+    problems = ["nothing reads the environment variable LTC_FALBACK; the nearest that is read is LTC_FALLBACK", "LTC_EAGER is 'on'; it may be 0 or 1"]
+    assert all(f"  {problem}\n" in text for problem in problems)
+    assert f"  1 programs, 8 bytes in {cache}\n" in text
+    told = json.loads(info(tmp_path, "--json", **variables).stdout)
+    assert (told["version"], told["abi"], told["warnings"]) == (ltc.__version__, "1.0", problems)
+    assert told["variables"].items() >= variables.items() and told["folders"][0] == str(tmp_path)
+    assert told["cache"] == {"folder": str(cache), "programs": 1, "bytes": 8}
+    assert json.loads(info(tmp_path, "--json", LTC_CACHE="0").stdout)["cache"] is None
+    one, = json.loads(info(tmp_path, "--json", "torchscript:kernels=sync").stdout)["plugins"]
+    assert one == next(plugin for plugin in told["plugins"] if plugin["plugin"] == "torchscript")
+    assert one["devices"] == 1 and one["options"][0].keys() == {"name", "default", "about"}
+
+
+@pytest.mark.skipif(not TEST_PLUGINS.exists(), reason="no unit tests in this build")
+def test_refused_plugins_as_json(tmp_path):
+    for name in ("test_exits_in_describe", "test_not_a_plugin", "test_two"):
+        shutil.copy(TEST_PLUGINS / f"libltc_{name}.so", tmp_path)
+    listed = info(tmp_path, "--json")
+    assert listed.returncode == 0, listed.stderr
+    plugins = {one["plugin"]: one for one in json.loads(listed.stdout)["plugins"]}
+    assert plugins["test_exits_in_describe"]["dangerous"] and "in describe" in plugins["test_exits_in_describe"]["refused"]
+    assert not plugins["test_not_a_plugin"]["dangerous"] and plugins["test_two"]["devices"] == 2

@@ -172,6 +172,19 @@ void DiskCache::insert(std::string_view key, std::string_view about, std::string
   }
 }
 
+DiskCache::Contents DiskCache::contents() {
+  Contents result{folder_};
+  const auto folder = this->folder();
+  for (const std::string& name : folder ? folder->names() : std::vector<std::string>()) {
+    if (kind_of(name) != Kind::kProgram) continue;
+    if (const auto file = find_own(*folder, name, Kind::kProgram)) {
+      ++result.programs;
+      result.bytes += file->size_bytes();
+    }
+  }
+  return result;
+}
+
 // Other processes may do the same: a file that is gone is no error.
 void DiskCache::shrink(const PrivateFolder& folder) {
   struct Used {

@@ -44,6 +44,12 @@ class DiskCache {
 
   std::filesystem::path path_of(std::string_view key) const;
 
+  struct Contents {
+    std::filesystem::path folder;
+    uint64_t programs = 0, bytes = 0;
+  };
+  Contents contents();  // no programs where the folder is not to be trusted
+
  private:
   std::optional<PrivateFolder> folder();
   void shrink(const PrivateFolder& folder);

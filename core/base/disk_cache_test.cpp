@@ -47,6 +47,16 @@ TEST_F(DiskCacheTest, ReplacesAValue) {
   EXPECT_EQ(cache.find("key"), "another");
 }
 
+TEST_F(DiskCacheTest, CountsItsPrograms) {
+  EXPECT_EQ(cache.contents().programs, 0u);
+  cache.insert("key", "about", "value");
+  cache.insert("other", "about", "value");
+  overwrite(folder / "foreign", "bytes");
+  EXPECT_EQ(cache.contents().folder, folder);
+  EXPECT_EQ(cache.contents().programs, 2u);
+  EXPECT_EQ(cache.contents().bytes, fs::file_size(cache.path_of("key")) + fs::file_size(cache.path_of("other")));
+}
+
 TEST_F(DiskCacheTest, AnotherKeyUnderTheSameNameIsNotTaken) {
   cache.insert("key", "", "value");
   fs::rename(cache.path_of("key"), cache.path_of("other"));

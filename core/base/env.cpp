@@ -99,6 +99,17 @@ void check() {
   for (const Variable& variable : kVariables) read(variable);
 }
 
+std::vector<std::pair<std::string, std::string>> set_variables() {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; entry && *entry; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = text.find('=');
+    if (text.starts_with("LTC_") && equals != text.npos) variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  std::ranges::sort(variables);
+  return variables;
+}
+
 std::vector<std::string> strangers(std::span<const std::string> names, std::span<const std::string> plugins) {
   const auto known = known_names();
   const auto is_of_plugin = [&](std::string_view name) {
@@ -133,10 +144,7 @@ void warn_of_strangers(std::span<const std::string> plugins) {
   static std::once_flag once;
   std::call_once(once, [&] {
     std::vector<std::string> names;
-    for (char** entry = environ; entry && *entry; ++entry) {
-      const std::string_view text = *entry;
-      names.emplace_back(text.substr(0, text.find('=')));
-    }
+    for (const auto& [name, value] : set_variables()) names.push_back(name);
     for (const std::string& message : strangers(names, plugins)) log::warn(message);
   });
 }

@@ -55,6 +55,9 @@ LTC_API void check();
 // The options that the environment has for a plugin, by name; none in a process with more rights than its user.
 std::vector<std::pair<std::string, std::string>> options_of(std::string_view plugin);
 
+// The variables LTC_* of the environment with their values, sorted.
+std::vector<std::pair<std::string, std::string>> set_variables();
+
 // Warnings about variables LTC_* that nobody reads, each with the nearest name that is read. `names`: of the environment.
 std::vector<std::string> strangers(std::span<const std::string> names, std::span<const std::string> plugins);
 void warn_of_strangers(std::span<const std::string> plugins);  // in the log, once in a process

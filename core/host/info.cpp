@@ -1,7 +1,13 @@
-// ltc-info: the plugins that this installation finds, their devices and their options.
-#include <iostream>
+// ltc-info: this installation, the variables that are set, and the plugins that are found with their devices and options.
+#include <unistd.h>
 
+#include <iostream>
+#include <utility>
+
+#include "core/base/disk_cache.h"
+#include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/base/utf8.h"
 #include "core/host/child_process.h"
 #include "core/host/library.h"
 #include "core/host/search.h"
@@ -10,77 +16,205 @@ namespace ltc::host {
 namespace {
 
 constexpr std::chrono::seconds kPatience{10};
+constexpr int kWrongUse = 2;
 
-constexpr const char* kUsage = R"(usage: ltc info [PLUGIN]
+constexpr const char* kUsage = R"(usage: ltc info [PLUGIN] [--json]
 
-Lists the plugins in the folders of LTC_PLUGIN_PATH and in the package: what each is, how many devices it finds, and its options with their
-defaults. PLUGIN: one only, by name, path, or an entry with options as in LTC_BACKEND. Without it, each is loaded in a process of its own: one
+Lists the version of ltc, the variables LTC_* that are set, the programs kept on disk, and the plugins in the folders of LTC_PLUGIN_PATH and in
+the package: what each is, how many devices it finds, and its options with their defaults. Each plugin is loaded in a process of its own: one
 that crashes, ends its process or does not answer within 10 s is named.
 
+  PLUGIN  only this plugin: a name, a path, or an entry with options as in LTC_BACKEND
+  --json  write JSON
+
 An option is given as LTC_BACKEND="torchscript:kernels=sync", or by an environment variable: LTC_TORCHSCRIPT_KERNELS=sync.
+
+Exit code: 0 all is well, 1 no plugin is found or the one that was named is refused, 2 wrong use.
 )";
 
-void print_options(const PluginInfo& info) {
-  if (info.options.empty()) std::cout << "  no options\n";
-  for (const PluginInfo::Option& option : info.options)
-    std::cout << "  option " << option.name << "=" << option.default_value << "\n      " << option.about << "\n";
+// JSON from values that are JSON.
+std::string object(const std::vector<std::pair<std::string, std::string>>& members) {
+  std::string text;
+  for (const auto& [name, value] : members) text += cat(text.empty() ? "" : ", ", json_string(name), ": ", value);
+  return cat("{", text, "}");
 }
 
-void print(const std::string& path, const PluginInfo& info, ltc_version abi) {
-  std::cout << plugin_name(path) << ": " << info.name << " " << info.version;
-  if (!info.build_id.empty()) std::cout << ", build " << info.build_id;
-  if (!info.licence.empty()) std::cout << ", licence " << info.licence;
-  std::cout << ", ABI " << abi.major << "." << abi.minor << "\n  " << path << "\n  ";
+std::string array(const std::vector<std::string>& values) {
+  std::string text;
+  for (const std::string& value : values) text += cat(text.empty() ? "" : ", ", value);
+  return cat("[", text, "]");
+}
+
+std::string version_text(ltc_version version) { return cat(version.major, ".", version.minor); }
+
+std::string as_text(const std::string& path, const PluginInfo& info, ltc_version abi) {
+  std::string text = cat(plugin_name(path), ": ", info.name, " ", info.version);
+  if (!info.build_id.empty()) text += cat(", build ", info.build_id);
+  if (!info.licence.empty()) text += cat(", licence ", info.licence);
+  text += cat(", ABI ", version_text(abi), "\n  ", path, "\n  ");
   if (info.device_count > 0) {
-    std::cout << info.device_count << (info.device_count == 1 ? " device\n" : " devices\n");
+    text += cat(info.device_count, info.device_count == 1 ? " device\n" : " devices\n");
   } else {
-    std::cout << "no device: " << info.why_no_device << "\n";
+    text += cat("no device: ", info.why_no_device, "\n");
   }
-  print_options(info);
+  if (info.options.empty()) text += "  no options\n";
+  for (const PluginInfo::Option& option : info.options)
+    text += cat("  option ", option.name, "=", option.default_value, "\n      ", option.about, "\n");
+  return text;
+}
+
+std::string as_json(const std::string& path, const PluginInfo& info, ltc_version abi) {
+  std::vector<std::string> options;
+  for (const auto& [name, default_value, about] : info.options) {
+    options.push_back(
+        object({{"name", json_string(name)}, {"default", json_string(default_value)}, {"about", json_string(about)}}));
+  }
+  return object({{"plugin", json_string(plugin_name(path))},
+                 {"path", json_string(path)},
+                 {"name", json_string(info.name)},
+                 {"version", json_string(info.version)},
+                 {"build_id", json_string(info.build_id)},
+                 {"licence", json_string(info.licence)},
+                 {"abi", json_string(version_text(abi))},
+                 {"devices", cat(info.device_count)},
+                 {"why_no_device", json_string(info.why_no_device)},
+                 {"options", array(options)}});
+}
+
+std::string described(const Plugin& plugin, bool json) {
+  const PluginInfo info = plugin.describe();
+  return json ? as_json(plugin.path(), info, plugin.version()) : as_text(plugin.path(), info, plugin.version());
+}
+
+std::string refused(const std::string& path, const std::string& why, bool is_dangerous, bool json) {
+  if (json) {
+    return object({{"plugin", json_string(plugin_name(path))},
+                   {"path", json_string(path)},
+                   {"refused", json_string(why)},
+                   {"dangerous", is_dangerous ? "true" : "false"}});
+  }
+  return cat(plugin_name(path), is_dangerous ? ": refused, and dangerous to load\n  " : ": refused\n  ", why, "\n");
+}
+
+// A plugin may print. Its text goes to standard error while this lives, so that standard output has ours only.
+class PrintsToStderr {
+ public:
+  PrintsToStderr() : output_(::dup(STDOUT_FILENO)) { ::dup2(STDERR_FILENO, STDOUT_FILENO); }
+  ~PrintsToStderr() {
+    std::fflush(stdout);
+    std::cout.flush();
+    ::dup2(output_, STDOUT_FILENO);
+    ::close(output_);
+  }
+  PrintsToStderr(const PrintsToStderr&) = delete;
+  PrintsToStderr& operator=(const PrintsToStderr&) = delete;
+
+ private:
+  const int output_;
+};
+
+std::string loaded_and_described(const std::string& path, bool json) {
+  const PrintsToStderr guard;
+  try {
+    return described(*Plugin::load(path, with_environment({}, path)), json);
+  } catch (const Error& error) {
+    return refused(path, error.what(), false, json);
+  }
 }
 
 // In a child, since the library of a stranger may crash, end the process or hang.
-void print_in_a_child(const std::string& path) {
+std::string described_in_a_child(const std::string& path, bool json) {
   try {
-    std::cout << in_a_child(
-        [&] {
-          try {
-            const auto plugin = Plugin::load(path, with_environment({}, path));
-            print(path, plugin->describe(), plugin->version());
-          } catch (const Error& error) {
-            std::cout << plugin_name(path) << ": refused\n  " << error.what() << "\n";
-          }
-        },
-        kPatience);
+    return in_a_child([&] { std::cout << loaded_and_described(path, json); }, kPatience);
   } catch (const Error& error) {
-    std::cout << plugin_name(path) << ": refused, and dangerous to load\n  [" << plugin_name(path) << "] " << path << ": "
-              << error.what() << "\n";
+    return refused(path, cat("[", plugin_name(path), "] ", path, ": ", error.what()), true, json);
   }
 }
 
-int list_all(const std::vector<std::string>& folders) {
-  const std::vector<std::string> files = plugin_files(folders);
-  if (files.empty()) std::cout << "no plugins in:\n";
-  for (const std::string& folder : folders) {
-    if (files.empty()) std::cout << "  " << folder << "\n";
+// What is wrong with the variables.
+std::vector<std::string> problems(const std::vector<std::string>& folders) {
+  std::vector<std::string> names;
+  for (const auto& [name, value] : env::set_variables()) names.push_back(name);
+  std::vector<std::string> told = env::strangers(names, available_backends(folders));
+  try {
+    env::check();
+  } catch (const Error& error) {
+    told.push_back(error.what());
   }
+  return told;
+}
+
+// Empty where no programs are kept on disk.
+std::optional<DiskCache::Contents> cache_contents() {
+  try {
+    DiskCache* const cache = DiskCache::instance();
+    return cache ? std::optional(cache->contents()) : std::nullopt;
+  } catch (const Error&) {  // of LTC_CACHE: problems() tells it
+    return std::nullopt;
+  }
+}
+
+std::string installation_text(const std::vector<std::string>& folders) {
+  std::string text = cat("ltc ", LTC_VERSION, ", ABI ", version_text({LTC_ABI_MAJOR, LTC_ABI_MINOR}), "\n");
+  for (const auto& [name, value] : env::set_variables()) text += cat("  ", name, "=", value, "\n");
+  for (const std::string& problem : problems(folders)) text += cat("  ", problem, "\n");
+  const auto cache = cache_contents();
+  if (!cache) return text + "  no programs are kept on disk\n";
+  return cat(text, "  ", cache->programs, " programs, ", cache->bytes, " bytes in ", cache->folder.string(), "\n");
+}
+
+std::string installation_json(const std::vector<std::string>& folders, const std::vector<std::string>& plugins) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (const auto& [name, value] : env::set_variables()) variables.emplace_back(name, json_string(value));
+  std::vector<std::string> warnings, places;
+  for (const std::string& problem : problems(folders)) warnings.push_back(json_string(problem));
+  for (const std::string& folder : folders) places.push_back(json_string(folder));
+  std::string kept = "null";
+  if (const auto cache = cache_contents()) {
+    kept = object(
+        {{"folder", json_string(cache->folder.string())}, {"programs", cat(cache->programs)}, {"bytes", cat(cache->bytes)}});
+  }
+  return object({{"version", json_string(LTC_VERSION)},
+                 {"abi", json_string(version_text({LTC_ABI_MAJOR, LTC_ABI_MINOR}))},
+                 {"variables", object(variables)},
+                 {"warnings", array(warnings)},
+                 {"cache", kept},
+                 {"folders", array(places)},
+                 {"plugins", array(plugins)}});
+}
+
+int list_all(const std::vector<std::string>& folders, bool json) {
+  const std::vector<std::string> files = plugin_files(folders);
+  std::vector<std::string> plugins;
+  if (!json) std::cout << installation_text(folders) << "\n" << std::flush;
   for (const std::string& path : files) {
-    print_in_a_child(path);
-    std::cout << "\n";
+    plugins.push_back(described_in_a_child(path, json));
+    if (!json) std::cout << plugins.back() << "\n" << std::flush;
+  }
+  if (json) std::cout << installation_json(folders, plugins) << "\n";
+  if (!json && files.empty()) {
+    std::cout << "no plugins in:\n";
+    for (const std::string& folder : folders) std::cout << "  " << folder << "\n";
   }
   return files.empty() ? 1 : 0;
 }
 
-int run(const std::vector<std::string>& args) {
-  if (args.size() > 1 || (!args.empty() && (args[0] == "--help" || args[0] == "-h"))) {
-    std::cout << kUsage;
-    return args.size() > 1 ? 2 : 0;
+int run(std::vector<std::string> args) {
+  const bool json = std::erase(args, "--json") > 0;
+  if (args.size() > 1 || (!args.empty() && args[0].starts_with("-"))) {
+    const bool is_asked = args.size() == 1 && (args[0] == "--help" || args[0] == "-h");
+    (is_asked ? std::cout : std::cerr) << kUsage;
+    return is_asked ? 0 : kWrongUse;
   }
   // This program lies in the package's folder `bin`, the plugins in its folder `plugins`.
   const auto folders = plugin_folders(own_folder() + "/../plugins", running_elevated());
-  if (args.empty()) return list_all(folders);
-  const auto plugin = find_plugin(parse_entry(args[0]), folders);
-  print(plugin->path(), plugin->describe(), plugin->version());
+  if (args.empty()) return list_all(folders, json);
+  std::string text;
+  {
+    const PrintsToStderr guard;
+    text = described(*find_plugin(parse_entry(args[0]), folders), json);
+  }
+  std::cout << (json ? installation_json(folders, {text}) + "\n" : text);
   return 0;
 }
 
