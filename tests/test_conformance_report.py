@@ -326,6 +326,9 @@ def test_commands_on_the_results_of_small_plugins(tmp_path):
     command = [sys.executable, "-m", "ltc_cli", "conformance"]
     said = subprocess.run([*command, "levels", *paths], env=environment, check=True, capture_output=True, text=True).stdout
     assert said.count(": no level") == 2 and "execute: checks without a result" in said
+    values = json.loads(subprocess.run([*command, "levels", "--json", *paths], env=environment, check=True, capture_output=True).stdout)
+    assert [one["level"] for one in values] == [None, None] and values[0]["next"] == "Bronze"
+    assert any(one["what"] == "execute: checks without a result" and one["count"] > 0 for one in values[0]["missing"])
     out = tmp_path / "page.html"
     subprocess.run([*command, "report", "--html", str(out), *paths], env=environment, check=True)
     Reader(out.read_text(encoding="utf-8"))

@@ -142,3 +142,9 @@ def text(plugin):
     level, following, missing = assess(plugin)
     head = f"{plugin.title}: {level or 'no level'}"
     return "\n".join([head, *([f"  missing to {following}:"] if following else []), *(one.text() for one in missing)])
+
+
+def facts(plugin):
+    """The same as values for JSON; the names are complete."""
+    level, following, missing = assess(plugin)
+    return {"plugin": plugin.title, "level": level, "next": following, "missing": [vars(one) for one in missing]}
