@@ -3,6 +3,7 @@
 Only regular files are opened that have the names of this cache, and only those are deleted that begin as its files do.
 """
 
+import json
 import os
 import re
 import stat
@@ -10,16 +11,12 @@ import struct
 import sys
 import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
-USAGE = """usage: ltc cache list | verify | clear
-
-  list     the programs, those used last first: size, time of the last use, what it is
-  verify   check each file; names those that are damaged, and ends with 1 if there are any
-  clear    delete all of them
-"""
 HEAD = struct.Struct("<8sIIQ")
 MAGIC, FORMAT = b"ltcprog\n", 1
+PATIENCE_S, WIDTH = 2, 40  # of progress bars
 PROGRAM, TEMPORARY = re.compile(r"[0-9a-f]{32}\.ltc"), re.compile(r"[0-9a-f]{32}\.ltc\.[0-9a-f]{16}\.tmp")
 
 
@@ -76,38 +73,59 @@ def programs() -> list[Path]:
     return files(PROGRAM)
 
 
-def list_programs() -> int:
-    paths = programs()
-    for path in paths:
-        about, wrong = inspect(path)
-        used = time.strftime("%Y-%m-%d %H:%M", time.localtime(path.stat().st_mtime))
-        print(f"{path.stat().st_size:10,}  {used}  {path.name}  {about or wrong}")
-    print(f"{len(paths)} programs, {sum(path.stat().st_size for path in paths):,} bytes in {folder()}")
+def with_progress(paths: list[Path]) -> Iterator[Path]:
+    """The paths, with a progress bar on a terminal where they take more than PATIENCE_S."""
+    begin, shown = time.monotonic(), False
+    for count, path in enumerate(paths):
+        if sys.stderr.isatty() and time.monotonic() - begin > PATIENCE_S:
+            shown = True
+            done = WIDTH * count // len(paths)
+            print(f"\r[{'#' * done}{'.' * (WIDTH - done)}] {count} of {len(paths)}", end="", file=sys.stderr, flush=True)
+        yield path
+    if shown:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def list_programs(as_json: bool) -> int:
+    found = []
+    for path in with_progress(programs()):
+        facts = path.stat()
+        found.append((path, facts.st_size, time.localtime(facts.st_mtime), *inspect(path)))
+    total = sum(size for _, size, *_ in found)
+    if as_json:
+        files = [{"file": path.name, "bytes": size, "used": time.strftime("%Y-%m-%dT%H:%M:%S%z", used), "about": about, "fault": wrong}
+                 for path, size, used, about, wrong in found]
+        print(json.dumps({"folder": str(folder()), "bytes": total, "programs": files}, indent=2))
+        return 0
+    for path, size, used, about, wrong in found:
+        print(f"{size:10,}  {time.strftime('%Y-%m-%d %H:%M', used)}  {path.name}  {about or wrong}")
+    print(f"{len(found)} programs, {total:,} bytes in {folder()}")
     return 0
 
 
-def verify() -> int:
-    wrong = [(path, reason) for path in programs() if (reason := inspect(path)[1])]
+def verify(as_json: bool) -> int:
+    paths = programs()
+    wrong = [(path, reason) for path in with_progress(paths) if (reason := inspect(path)[1])]
+    untrusted = distrust(folder()) if folder().is_dir() else ""
+    if as_json:
+        faults = [{"file": path.name, "fault": reason} for path, reason in wrong]
+        print(json.dumps({"folder": str(folder()), "folder_fault": untrusted, "sound": len(paths) - len(wrong), "faults": faults}, indent=2))
+        return 1 if wrong or untrusted else 0
     for path, reason in wrong:
         print(f"{path}: {reason}")
-    print(f"{len(programs()) - len(wrong)} programs are sound, {len(wrong)} are not")
-    if untrusted := folder().is_dir() and distrust(folder()):
+    print(f"{len(paths) - len(wrong)} programs are sound, {len(wrong)} are not")
+    if untrusted:
         print(f"{folder()}: {untrusted}; no programs are taken from it")
     return 1 if wrong or untrusted else 0
 
 
-def clear() -> int:
+def clear(as_json: bool) -> int:
     own = [path for path in programs() if begin_of(path, len(MAGIC)) == MAGIC]
     own += [path for path in files(TEMPORARY) if MAGIC.startswith(begin_of(path, len(MAGIC)))]
     for path in own:
         path.unlink(missing_ok=True)
-    print(f"{len(own)} files deleted from {folder()}")
+    print(json.dumps({"folder": str(folder()), "deleted": len(own)}) if as_json else f"{len(own)} files deleted from {folder()}")
     return 0
 
 
-def main(args: list[str]) -> int:
-    commands = {"list": list_programs, "verify": verify, "clear": clear}
-    if len(args) != 1 or args[0] not in commands:
-        print(USAGE, end="", file=sys.stderr)
-        return 2
-    return commands[args[0]]()
+COMMANDS = {"list": list_programs, "verify": verify, "clear": clear}

@@ -1,22 +1,55 @@
-"""The command ``ltc``: what needs no PyTorch."""
+"""The command ``ltc``: a table of commands, and the code that reads it. It needs no PyTorch.
 
+A new command is one row of ``COMMANDS``. Its help, errors and completion follow from the row.
+"""
+
+import argparse
+import difflib
+import functools
 import importlib.util
+import json
 import os
 import re
 import signal
+import subprocess
 import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-USAGE = """usage: ltc COMMAND [ARGS]
+EXIT_CODES = """exit code:
+  0  all is well
+  1  the answer is no: a check failed, a file is damaged, or a command could not do its work
+  2  wrong use"""
 
-  conformance ARGS   check a plugin's library: ltc conformance --backend lib.so; --help lists ARGS
-  conformance levels FILES, conformance report --html PAGE FILES
-                     what results of conformance runs say of plugins; --help lists FILES
-  info [PLUGIN]      the plugins that are found, their devices and options
-  cache COMMAND      the programs kept on disk: list, verify or clear
-  sdk                print the folder of the SDK, for CMAKE_PREFIX_PATH
-  new-backend NAME [--cpp]
-                     make the folder NAME with the project of a plugin in C or C++ that builds, holds memory, and has tests
-"""
+
+class Argument:
+    """The arguments of ``ArgumentParser.add_argument``."""
+
+    def __init__(self, *names: str, **settings):
+        self.names, self.settings = names, settings
+
+
+@dataclass(frozen=True)
+class Command:
+    name: str
+    help: str  # one line
+    run: Callable | None = None  # takes the options that argparse read; returns the exit code, None for 0
+    arguments: tuple[Argument, ...] = ()
+    commands: tuple["Command", ...] = ()
+    program: str = ""  # of the package; it reads the words that name none of `commands`, and has a help of its own
+    reads_words: bool = False  # `run` takes the words as they are
+
+    def options(self) -> dict[str, str]:
+        """The long options with a line of help for each."""
+        if self.program:
+            return {"--help": "", **dict(re.findall(r"^  (--[\w-]+)(?: [A-Z,]+)?  +(.*)", _help_of(self.program), re.MULTILINE))}
+        return {"--help": "", **{name: argument.settings.get("help", "") for argument in self.arguments for name in argument.names
+                                 if name.startswith("--")}}
+
+    def choices(self) -> dict[str, str]:
+        """The words that may come next, options aside, with a line of help for each."""
+        choices = {choice: "" for argument in self.arguments for choice in argument.settings.get("choices", ())}
+        return {**{command.name: command.help for command in self.commands}, **choices}
 
 
 def _package_path(*parts: str) -> str:
@@ -28,12 +61,35 @@ def _package_path(*parts: str) -> str:
     return path
 
 
-def _new_backend(args: list[str]) -> None:
+@functools.cache
+def _help_of(program: str) -> str:
+    return subprocess.run([_package_path("bin", program), "--help"], capture_output=True, text=True).stdout
+
+
+def _cache(options: argparse.Namespace) -> int:
+    import ltc_cache
+
+    return ltc_cache.COMMANDS[options.command](options.json)
+
+
+def _report(options: argparse.Namespace) -> None:
+    from ltc_conformance.__main__ import run
+
+    run(options)
+
+
+def _sdk(options: argparse.Namespace) -> None:
+    path = _package_path("sdk")
+    print(json.dumps({"sdk": path}) if options.json else path)
+
+
+def _new_backend(words: list[str]) -> int:
     """Copies the templates of the SDK into a new folder, with their placeholders replaced."""
-    is_cpp = "--cpp" in args
-    names = [arg for arg in args if arg != "--cpp"]
+    is_cpp = "--cpp" in words
+    names = [word for word in words if word != "--cpp"]
     if len(names) != 1:
-        sys.exit("usage: ltc new-backend NAME [--cpp]")
+        wrong = [name for name in names if name.startswith("-")]
+        sys.exit("\n".join(["usage: ltc new-backend NAME [--cpp]", *(_unknown("option", name, ["--help", "--cpp"]) for name in wrong)]))
     name = names[0]
     if not re.fullmatch(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*", name):
         sys.exit(f"ltc: '{name}' cannot be the name of a backend: use small letters and digits, with - or _ between them")
@@ -53,31 +109,101 @@ def _new_backend(args: list[str]) -> None:
                 with open(os.path.join(target, file), "w", encoding="utf-8") as copy:
                     copy.write(text)
     print(f"{name} is ready. Next: cd {name}; cmake -B build && cmake --build build && ctest --test-dir build")
+    return 0
+
+
+JSON = Argument("--json", action="store_true", help="write JSON")
+RESULTS = Argument("files", metavar="FILE", nargs="+", help="JSON of conformance runs, of one plugin or several")
+COMMANDS = (
+    Command("info", "list the plugins that are found, their devices and options, and the variables that are set", program="ltc-info"),
+    Command("cache", "look after the programs kept on disk", commands=(
+        Command("list", "list the programs, last used first: size, time of the last use, description", _cache, (JSON,)),
+        Command("verify", "check each file and name those that are damaged", _cache, (JSON,)),
+        Command("clear", "delete all programs", _cache, (JSON,)),
+    )),
+    Command("conformance", "check a plugin's library", program="ltc-conformance", commands=(
+        Command("levels", "print each plugin's level, and what is missing to the next", _report, (JSON, RESULTS)),
+        Command("report", "write one HTML page that needs no network", _report,
+                (Argument("--html", metavar="PAGE", required=True, help="file of the page"), RESULTS)),
+    )),
+    Command("new-backend", "make the project of a plugin that builds, holds memory, and has tests", _new_backend,
+            (Argument("name", metavar="NAME", help="name of the plugin and of the new folder"),
+             Argument("--cpp", action="store_true", help="in C++ instead of C")), reads_words=True),
+    Command("sdk", "print the folder of the SDK, for CMAKE_PREFIX_PATH", _sdk, (JSON,)),
+)
+ROOT = Command("ltc", "A lazy device for PyTorch.", commands=COMMANDS)
+
+
+def _unknown(kind: str, word: str, known: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(word, list(known), 1)
+    fault = f"no {kind} '{word}'" if word else f"a {kind} is missing"
+    return f"{fault}; the nearest is '{nearest[0]}'" if nearest else f"{fault}; there are: {', '.join(known)}"
+
+
+def _wrong_use(message: str) -> None:
+    print(message, file=sys.stderr)
+    sys.exit(2)
+
+
+def _overview(row: Command, path: str) -> str:
+    lines = [f"  {command.name:<14}{command.help}" for command in row.commands]
+    begin = _help_of(row.program) if row.program else f"usage: {path} COMMAND [ARGS]\n\n{row.help}\n"
+    return "\n".join([begin, *lines, "", f"'{path} COMMAND --help' tells more of a command.", "", EXIT_CODES])
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, row: Command, path: str, words: list[str]):
+        super().__init__(prog=path, description=row.help, epilog=EXIT_CODES, allow_abbrev=False,
+                         formatter_class=argparse.RawDescriptionHelpFormatter)
+        self.row, self.words = row, words
+        for argument in row.arguments:
+            self.add_argument(*argument.names, **argument.settings)
+
+    def error(self, message: str) -> None:
+        known = self.row.options()
+        for word in self.words:  # a misspelt option is the cause of other errors
+            if word.startswith("--") and len(word) > 2 and word.partition("=")[0] not in known:
+                message = _unknown("option", word.partition("=")[0], known)
+        _wrong_use(f"{self.format_usage()}{self.prog}: {message}")
+
+
+def _dispatch(row: Command, words: list[str], path: str) -> int | None:
+    first = words[0] if words else ""
+    for command in row.commands:
+        if command.name == first:
+            return _dispatch(command, words[1:], f"{path} {first}")
+    if row.commands and first in ("--help", "-h", "help"):
+        print(_overview(row, path))
+        return 0
+    if row.commands and not (row.program and first[:1] in ("", "-")):
+        kind, known = ("option", row.options()) if first.startswith("-") else ("command", row.choices())
+        _wrong_use(f"{path}: {_unknown(kind, first, known)}\n'{path} --help' lists the commands")
+    if row.program:
+        return _become(row, words, path)
+    parser = _Parser(row, path, words)
+    if row.reads_words:
+        return row.run(words) if first not in ("--help", "-h") else parser.print_help()
+    options, more = parser.parse_known_args(words)
+    if more:
+        parser.error(f"there is an argument too many: '{more[0]}'")
+    options.command = row.name
+    return row.run(options)
+
+
+def _become(row: Command, words: list[str], path: str) -> None:
+    known = row.options() if any(word.startswith("--") for word in words) else {}
+    for word in words:
+        if word.startswith("--") and word not in known:
+            _wrong_use(f"{path}: {_unknown('option', word, known)}")
+    program = _package_path("bin", row.program)
+    os.execv(program, [program, *words])
 
 
 def main() -> None:
     if hasattr(signal, "SIGPIPE"):
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `ltc cache list | head` ends quietly
-    command, args = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("help", [])
-    if command == "conformance" and args[:1] in (["levels"], ["report"]):
-        from ltc_conformance.__main__ import main as report
-
-        report(args)
-    elif command in ("conformance", "info"):
-        program = _package_path("bin", f"ltc-{command}")
-        os.execv(program, [program, *args])
-    elif command == "cache":
-        import ltc_cache
-
-        sys.exit(ltc_cache.main(args))
-    elif command == "sdk" and not args:
-        print(_package_path("sdk"))
-    elif command == "new-backend":
-        _new_backend(args)
-    elif command in ("help", "-h", "--help"):
-        print(USAGE, end="")
-    else:
-        sys.exit(f"{USAGE}\nltc: no such command: {' '.join(sys.argv[1:])}")
+    if code := _dispatch(ROOT, sys.argv[1:] or ["--help"], "ltc"):
+        sys.exit(code)
 
 
 if __name__ == "__main__":

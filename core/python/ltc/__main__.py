@@ -1,0 +1,5 @@
+"""``python -m ltc``: the command ``ltc``."""
+
+from ltc_cli import main
+
+main()

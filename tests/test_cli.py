@@ -1,0 +1,103 @@
+"""The command `ltc`: help, errors and exit codes of each command, and JSON."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ltc
+import ltc_cli
+
+PACKAGE = Path(ltc.__file__).parent
+
+
+def command(*args, module="ltc_cli", cwd=None, **variables):
+    environment = {**os.environ, **variables}
+    return subprocess.run([sys.executable, "-m", module, *map(str, args)], cwd=cwd, env=environment, capture_output=True, text=True, timeout=60)
+
+
+def rows(row=ltc_cli.ROOT, *words):
+    yield words, row
+    for one in row.commands:
+        yield from rows(one, *words, one.name)
+
+
+ROWS = list(rows())
+OPTIONS = [(words, option) for words, row in ROWS for option in row.options()]
+
+
+@pytest.mark.parametrize("words, row", ROWS, ids=lambda value: " ".join(value) if isinstance(value, tuple) else "")
+def test_each_command_has_help_with_exit_codes(words, row):
+    helped = command(*words, "--help")
+    assert helped.returncode == 0 and not helped.stderr
+    assert helped.stdout.startswith("usage: ltc") and "exit code:" in helped.stdout.lower()
+    assert all(option in helped.stdout for option in row.options() if option != "--help")
+    assert all(f"  {one.name} " in helped.stdout and one.help in helped.stdout for one in row.commands)
+
+
+def test_the_readme_has_the_exit_codes():
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    for line in ltc_cli.EXIT_CODES.splitlines()[1:4]:
+        code, meaning = line.split(maxsplit=1)
+        assert f"| {code} | {meaning}" in readme
+
+
+@pytest.mark.parametrize("words, wrong, nearest", [
+    (["inf"], "no command 'inf'", "'info'"),
+    (["cache", "verfy"], "no command 'verfy'", "'verify'"),
+    (["conformance", "levls"], "no command 'levls'", "'levels'"),
+    (["cache"], "a command is missing", "list, verify, clear"),
+    (["sdk", "more"], "an argument too many: 'more'", ""),
+    (["info", "a", "b"], "usage: ltc info", ""),
+])
+def test_wrong_use_ends_with_2_and_names_what_is_near(words, wrong, nearest):
+    refused = command(*words)
+    assert refused.returncode == 2 and not refused.stdout
+    assert wrong in refused.stderr and nearest in refused.stderr
+
+
+@pytest.mark.parametrize("words, option", OPTIONS, ids=lambda value: " ".join(value) if isinstance(value, tuple) else value)
+def test_a_misspelt_option_is_named_with_the_nearest(words, option):
+    wrong = option[:3] + option[4:]
+    refused = command(*words, *(["name"] if words == ("new-backend",) else []), wrong)
+    assert refused.returncode == (1 if words == ("new-backend",) else 2) and not refused.stdout
+    assert f"no option '{wrong}'; the nearest is '{option}'" in refused.stderr
+
+
+# ---- JSON
+
+
+def test_the_cache_as_json(tmp_path):
+    damaged = tmp_path / ("a" * 32 + ".ltc")
+    damaged.write_bytes(b"ltcprog\n")
+    variables = {"LTC_CACHE_DIR": str(tmp_path)}
+    listed = json.loads(command("cache", "list", "--json", **variables).stdout)
+    assert listed["folder"] == str(tmp_path) and listed["bytes"] == 8
+    assert [(one["file"], one["bytes"], one["fault"]) for one in listed["programs"]] == [(damaged.name, 8, "no file of this cache")]
+    verified = command("cache", "verify", "--json", **variables)
+    assert verified.returncode == 1
+    assert json.loads(verified.stdout) == {"folder": str(tmp_path), "folder_fault": "", "sound": 0,
+                                           "faults": [{"file": damaged.name, "fault": "no file of this cache"}]}
+    assert json.loads(command("cache", "clear", "--json", **variables).stdout) == {"folder": str(tmp_path), "deleted": 1}
+
+
+def test_the_sdk_as_json_and_the_package_as_a_program():
+    plain, as_json = command("sdk", module="ltc"), command("sdk", "--json")
+    assert json.loads(as_json.stdout) == {"sdk": plain.stdout.rstrip("\n")} and Path(plain.stdout.rstrip("\n")).samefile(PACKAGE / "sdk")
+
+
+def test_a_long_check_shows_a_progress_bar_on_a_terminal_only(tmp_path):
+    for digit in "abcd":
+        (tmp_path / (digit * 32 + ".ltc")).write_bytes(b"ltcprog\n")
+    program = [sys.executable, "-c", "import ltc_cache; ltc_cache.PATIENCE_S = -1; ltc_cache.verify(False)"]
+    ours, theirs = pty.openpty()
+    settings = {"env": {**os.environ, "LTC_CACHE_DIR": str(tmp_path)}, "stdout": subprocess.PIPE, "text": True}
+    on_terminal = subprocess.run(program, stderr=theirs, **settings)
+    shown = os.read(ours, 10000).decode()
+    assert f"[{'#' * 20}{'.' * 20}] 2 of 4" in shown and shown.endswith("\r\x1b[K")
+    piped = subprocess.run(program, stderr=subprocess.PIPE, **settings)
+    assert not piped.stderr and piped.stdout == on_terminal.stdout
