@@ -1,4 +1,4 @@
-"""The command `ltc`: help, errors and exit codes of each command, and JSON."""
+"""The command `ltc`: help, errors and exit codes of each command, scripts that it runs and JSON."""
 
 import json
 import os
@@ -51,6 +51,7 @@ def test_the_readme_has_the_exit_codes():
     (["cache", "verfy"], "no command 'verfy'", "'verify'"),
     (["conformance", "levls"], "no command 'levls'", "'levels'"),
     (["cache"], "a command is missing", "list, verify, clear"),
+    (["run"], "SCRIPT", ""),
     (["sdk", "more"], "an argument too many: 'more'", ""),
     (["info", "a", "b"], "usage: ltc info", ""),
 ])
@@ -66,6 +67,79 @@ def test_a_misspelt_option_is_named_with_the_nearest(words, option):
     refused = command(*words, *(["name"] if words == ("new-backend",) else []), wrong)
     assert refused.returncode == (1 if words == ("new-backend",) else 2) and not refused.stdout
     assert f"no option '{wrong}'; the nearest is '{option}'" in refused.stderr
+
+
+# ---- ltc run
+
+FACTS = """
+import atexit, os, signal, sys
+print(sys.argv, sys.path[0], __file__, __name__, __package__, signal.getsignal(signal.SIGPIPE))
+atexit.register(lambda: print(sys.modules["__main__"].__dict__["__name__"], "ends"))
+if sys.argv[1:2] == ["raise"]:
+    raise ValueError("wrong")
+sys.exit({"text": "a text", "number": 7}.get(sys.argv[-1]))
+"""
+
+
+@pytest.fixture
+def scripts(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "folder").mkdir()
+    for path in "facts.py", "folder/facts.py", "package/__main__.py":
+        (tmp_path / path).write_text(FACTS)
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    (tmp_path / "link.py").symlink_to("folder/facts.py")
+    return tmp_path
+
+
+@pytest.mark.parametrize("args", [
+    ["facts.py"], ["folder/facts.py", "--help", "--", "--json", "-m"], ["link.py", "number"], ["facts.py", "text"], ["facts.py", "raise"],
+    ["broken.py"], ["-m", "package", "--summary", "number"], ["-m", "folder.facts"],
+], ids=" ".join)
+def test_a_script_runs_as_python_runs_it(scripts, args):
+    expected = subprocess.run([sys.executable, *args], cwd=scripts, capture_output=True, text=True)
+    done = command("run", *args, cwd=scripts)
+    assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+    assert done.stderr == expected.stderr
+
+
+def test_a_folder_with_a_main_runs(scripts):
+    done = command("run", "package", "number", cwd=scripts)
+    assert done.returncode == 7 and f"{scripts}/package __main__" in done.stdout.replace("/__main__.py", "")
+
+
+@pytest.mark.parametrize("args, why", [(["no/such.py"], "no script no/such.py"), (["-m", "no.such"], "no module 'no.such'")])
+def test_a_script_that_is_not_there_is_named(tmp_path, args, why):
+    refused = command("run", *args, cwd=tmp_path)
+    assert refused.returncode == 2 and refused.stderr == f"ltc run: {why}\n"
+
+
+TRAINS = """
+import os, sys, torch
+x = torch.ones(4).to("ltc")
+for _ in range(3):
+    x = x + 1
+    sys.modules["ltc"].mark_step()
+torch.linalg.eigvals(x.diag()).cpu()
+print(os.environ["LTC_BACKEND"], x.tolist())
+sys.exit(5)
+"""
+
+
+def test_the_summary_tells_the_counters(tmp_path):
+    (tmp_path / "trains.py").write_text(TRAINS)
+    variables = {"LTC_BACKEND": "torchscript", "LTC_LOG": "error"}
+    quiet = command("run", "trains.py", cwd=tmp_path, **variables)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (5, "torchscript [4.0, 4.0, 4.0, 4.0]\n", "")
+    told = command("run", "--backend", "minimal", "--summary", "--json", "--json-metrics", "metrics.json", "trains.py", cwd=tmp_path, **variables)
+    assert (told.returncode, told.stdout) == (5, "minimal [4.0, 4.0, 4.0, 4.0]\n")
+    summary = json.loads(told.stderr)
+    assert summary["steps"] == 3 and summary["compiled"] > 0 and summary["cache_hits"] > 0 and summary["seconds"] > 0
+    assert summary["bytes_to_device"] >= 16 and summary["bytes_from_device"] >= 16
+    assert [(one["op"], one["count"]) for one in summary["fallbacks"]] == [("aten::_linalg_eigvals", 1)]
+    assert json.loads((tmp_path / "metrics.json").read_text()) == summary
+    text = command("run", "--backend=minimal", "--summary", "trains.py", cwd=tmp_path, **variables).stderr
+    assert text.startswith("ltc: steps 3, ") and "fallbacks 1 (aten::_linalg_eigvals 1)" in text and text.count("\n") == 1
 
 
 # ---- JSON

@@ -1,0 +1,124 @@
+"""``ltc run``: a script as Python runs it, with a backend, and a summary of its counters at the end."""
+
+import argparse
+import builtins
+import importlib.machinery
+import importlib.util
+import json
+import os
+import runpy
+import signal
+import sys
+import time
+import types
+import zipfile
+
+COUNTERS = {  # core/report/metrics.h
+    "steps": "MarkStep",
+    "runs": "ProgramRuns",
+    "compiled": "UncachedCompile",
+    "cache_hits": "CachedCompile",
+    "disk_cache_hits": "DiskCacheHits",
+    "bytes_to_device": "BytesToDevice",
+    "bytes_from_device": "BytesFromDevice",
+}
+
+
+def _refuse(why: str) -> None:
+    print(f"ltc run: {why}", file=sys.stderr)
+    sys.exit(2)
+
+
+def _put_first(folder: str | None) -> None:
+    """Replaces the folder of this program in sys.path, as Python has that of the script there; None removes it."""
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[:1] = [folder] if folder else []
+
+
+def _run_file(path: str) -> None:
+    # Not runpy.run_path: it changes sys.argv[0], and takes __main__ away before handlers of atexit run.
+    loader = importlib.machinery.SourceFileLoader("__main__", path)
+    main = types.ModuleType("__main__")
+    main.__file__, main.__loader__, main.__builtins__ = path, loader, builtins
+    sys.modules["__main__"] = main
+    exec(compile(loader.get_data(path), path, "exec", dont_inherit=True), main.__dict__)
+
+
+def _has_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _run_script(options: argparse.Namespace) -> None:
+    script, path = options.script, os.path.abspath(options.script)
+    sys.argv = [script, *options.args]
+    if options.is_module:
+        _put_first(os.getcwd())
+        if not _has_module(script):
+            _refuse(f"no module '{script}'")
+        runpy.run_module(script, run_name="__main__", alter_sys=True)
+    elif not os.path.exists(path):
+        _refuse(f"no script {script}")
+    elif os.path.isdir(path) or zipfile.is_zipfile(path):
+        _put_first(None)
+        runpy.run_path(path, run_name="__main__")  # puts the path there
+    else:
+        _put_first(os.path.dirname(os.path.realpath(path)))
+        _run_file(path)
+
+
+def _summary(seconds: float) -> dict:
+    ltc = sys.modules.get("ltc")
+    if not hasattr(ltc, "metrics"):  # the script has not imported PyTorch
+        return {**dict.fromkeys(COUNTERS, 0), "fallbacks": [], "seconds": seconds}
+    counters = {name: ltc.metrics.counter_value(counter) for name, counter in COUNTERS.items()}
+    return {**counters, "fallbacks": ltc.metrics.fallbacks(), "seconds": seconds}
+
+
+def _text(summary: dict) -> str:
+    ops = ", ".join(f"{one['op']} {one['count']}" for one in summary["fallbacks"])
+    count = sum(one["count"] for one in summary["fallbacks"])
+    values = {**summary, "fallbacks": f"{count} ({ops})" if ops else 0}
+    return "ltc: " + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items())
+
+
+def _report(options: argparse.Namespace, begin: float) -> None:
+    if not (options.summary or options.json or options.json_metrics):
+        return
+    if hasattr(ltc := sys.modules.get("ltc"), "wait_device_ops"):
+        try:
+            ltc.wait_device_ops()  # the transfers of the last step count too
+        except Exception as error:  # of values that the script did not read
+            print(f"ltc run: {error}", file=sys.stderr)
+    summary = _summary(round(time.monotonic() - begin, 3))
+    if options.json_metrics:
+        try:
+            with open(options.json_metrics, "w", encoding="utf-8") as file:
+                json.dump(summary, file, indent=2)
+        except OSError as error:  # the end of the script stays what it was
+            print(f"ltc run: {error.filename}: {error.strerror}", file=sys.stderr)
+    if options.summary or options.json:
+        sys.stdout.flush()
+        print(json.dumps(summary) if options.json else _text(summary), file=sys.stderr)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the script. Returns 1 where an exception ends it, else 0; its own exit comes as SystemExit."""
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as Python has it
+    os.environ["LTC_BACKEND"] = options.backend or os.environ.get("LTC_BACKEND") or "torchscript"
+    begin = time.monotonic()
+    try:
+        _run_script(options)
+    except Exception as error:
+        ours = {run.__code__.co_filename, runpy.run_path.__code__.co_filename}
+        frames = error.__traceback__
+        while frames and frames.tb_frame.f_code.co_filename in ours:
+            frames = frames.tb_next
+        sys.excepthook(type(error), error.with_traceback(frames), frames)
+        return 1
+    finally:
+        _report(options, begin)
+    return 0
