@@ -1,8 +1,9 @@
-"""The command `ltc`: help, errors and exit codes of each command, scripts that it runs and JSON."""
+"""The command `ltc`: help, errors and exit codes of each command, scripts that it runs, JSON and completion."""
 
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -50,6 +51,7 @@ def test_the_readme_has_the_exit_codes():
     (["inf"], "no command 'inf'", "'info'"),
     (["cache", "verfy"], "no command 'verfy'", "'verify'"),
     (["conformance", "levls"], "no command 'levls'", "'levels'"),
+    (["completion", "bsh"], "'bsh'", "'bash'"),
     (["cache"], "a command is missing", "list, verify, clear"),
     (["run"], "SCRIPT", ""),
     (["sdk", "more"], "an argument too many: 'more'", ""),
@@ -175,3 +177,37 @@ def test_a_long_check_shows_a_progress_bar_on_a_terminal_only(tmp_path):
     assert f"[{'#' * 20}{'.' * 20}] 2 of 4" in shown and shown.endswith("\r\x1b[K")
     piped = subprocess.run(program, stderr=subprocess.PIPE, **settings)
     assert not piped.stderr and piped.stdout == on_terminal.stdout
+
+
+# ---- completion
+
+
+@pytest.mark.parametrize("words, expected", [
+    (["inf"], ["info"]),
+    (["co"], ["conformance", "completion"]),
+    (["cache", ""], ["list", "verify", "clear"]),
+    (["cache", "list", "--"], ["--help", "--json"]),
+    (["conformance", "--tie"], ["--tier"]),
+    (["completion", "b"], ["bash"]),
+    (["run", "--b"], ["--backend"]),
+    (["run", ""], []),
+], ids=str)
+def test_bash_completes(words, expected):
+    program = f"""
+        source <({sys.executable} -m ltc_cli completion bash)
+        COMP_WORDS=(ltc "$@") COMP_CWORD=$#
+        _ltc
+        [ ${{#COMPREPLY[@]}} = 0 ] || printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-uc", program, "bash", *words], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.split() == expected
+
+
+@pytest.mark.skipif(not shutil.which("zsh"), reason="no zsh")
+def test_zsh_accepts_its_completion(tmp_path):
+    script = command("completion", "zsh").stdout
+    assert "'info:list the plugins" in script
+    assert subprocess.run(["zsh", "-n"], input=script, capture_output=True, text=True).stderr == ""
+    program = "autoload -Uz compinit; compinit -u -d dump; source /dev/stdin; print $_comps[ltc]"
+    assert subprocess.run(["zsh", "-fc", program], input=script, cwd=tmp_path, capture_output=True, text=True).stdout == "_ltc\n"

@@ -90,6 +90,12 @@ def _sdk(options: argparse.Namespace) -> None:
     print(json.dumps({"sdk": path}) if options.json else path)
 
 
+def _completion(options: argparse.Namespace) -> None:
+    import ltc_completion
+
+    print(ltc_completion.script(options.shell, ROOT), end="")
+
+
 def _new_backend(words: list[str]) -> int:
     """Copies the templates of the SDK into a new folder, with their placeholders replaced."""
     is_cpp = "--cpp" in words
@@ -147,6 +153,8 @@ COMMANDS = (
             (Argument("name", metavar="NAME", help="name of the plugin and of the new folder"),
              Argument("--cpp", action="store_true", help="in C++ instead of C")), reads_words=True),
     Command("sdk", "print the folder of the SDK, for CMAKE_PREFIX_PATH", _sdk, (JSON,)),
+    Command("completion", "print a script that completes commands and options in a shell", _completion,
+            (Argument("shell", choices=("bash", "zsh"), help="the shell"),)),
 )
 ROOT = Command("ltc", "A lazy device for PyTorch.", commands=COMMANDS)
 
