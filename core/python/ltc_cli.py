@@ -20,7 +20,7 @@ EXIT_CODES = """exit code:
   0  all is well
   1  the answer is no: a check failed, a file is damaged, or a command could not do its work
   2  wrong use
-  'ltc run' ends with the exit code of the script"""
+  'ltc run' and 'ltc explain' end with the exit code of the script"""
 
 
 class Argument:
@@ -85,6 +85,14 @@ def _run(options: argparse.Namespace) -> int:
     return ltc_run.run(options)
 
 
+def _explain(options: argparse.Namespace) -> int:
+    if options.backend:
+        os.environ["LTC_BACKEND"] = options.backend
+    from ltc._explain import script
+
+    return script.run(options)
+
+
 def _sdk(options: argparse.Namespace) -> None:
     path = _package_path("sdk")
     print(json.dumps({"sdk": path}) if options.json else path)
@@ -127,18 +135,28 @@ def _new_backend(words: list[str]) -> int:
 
 JSON = Argument("--json", action="store_true", help="write JSON")
 RESULTS = Argument("files", metavar="FILE", nargs="+", help="JSON of conformance runs, of one plugin or several")
-RUN_ARGUMENTS = (
-    Argument("--backend", metavar="PLUGIN", help="plugin, as in LTC_BACKEND; default: that variable, else torchscript"),
-    Argument("--summary", action="store_true", help="at the end, write one line of counters to standard error"),
-    Argument("--json", action="store_true", help="the same as JSON"),
-    Argument("--json-metrics", metavar="FILE", help="at the end, write the counters as JSON to FILE"),
+BACKEND = Argument("--backend", metavar="PLUGIN", help="plugin, as in LTC_BACKEND; default: that variable, else torchscript")
+SCRIPT = (
     Argument("-m", dest="is_module", action="store_true", help="SCRIPT is the name of a module"),
     Argument("script", metavar="SCRIPT", help="file or folder that Python can run"),
     Argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="arguments of the script"),
 )
+RUN_ARGUMENTS = (
+    BACKEND,
+    Argument("--summary", action="store_true", help="at the end, write one line of counters to standard error"),
+    Argument("--json", action="store_true", help="the same as JSON"),
+    Argument("--json-metrics", metavar="FILE", help="at the end, write the counters as JSON to FILE"),
+    *SCRIPT,
+)
+EXPLAIN_ARGUMENTS = (
+    BACKEND,
+    Argument("--json", metavar="FILE", help="write all of the report as JSON to FILE; -: to standard output, and no text"),
+    *SCRIPT,
+)
 COMMANDS = (
     Command("info", "list the plugins that are found, their devices and options, and the variables that are set", program="ltc-info"),
     Command("run", "run a Python script with a backend", _run, RUN_ARGUMENTS),
+    Command("explain", "run a Python script, then say where its time went: by line, with the reason and what to do", _explain, EXPLAIN_ARGUMENTS),
     Command("cache", "look after the programs kept on disk", commands=(
         Command("list", "list the programs, last used first: size, time of the last use, description", _cache, (JSON,)),
         Command("verify", "check each file and name those that are damaged", _cache, (JSON,)),

@@ -24,9 +24,8 @@ COUNTERS = {  # core/report/metrics.h
 }
 
 
-def _refuse(why: str) -> None:
-    print(f"ltc run: {why}", file=sys.stderr)
-    sys.exit(2)
+class NoScript(Exception):
+    """There is nothing to run."""
 
 
 def _put_first(folder: str | None) -> None:
@@ -51,22 +50,31 @@ def _has_module(name: str) -> bool:
         return False
 
 
-def _run_script(options: argparse.Namespace) -> None:
+def run_script(options: argparse.Namespace) -> None:
+    """Runs `options.script` with `options.args`, as a module with `options.is_module`. Throws what it throws, SystemExit too."""
     script, path = options.script, os.path.abspath(options.script)
     sys.argv = [script, *options.args]
     if options.is_module:
         _put_first(os.getcwd())
         if not _has_module(script):
-            _refuse(f"no module '{script}'")
+            raise NoScript(f"no module '{script}'")
         runpy.run_module(script, run_name="__main__", alter_sys=True)
     elif not os.path.exists(path):
-        _refuse(f"no script {script}")
+        raise NoScript(f"no script {script}")
     elif os.path.isdir(path) or zipfile.is_zipfile(path):
         _put_first(None)
         runpy.run_path(path, run_name="__main__")  # puts the path there
     else:
         _put_first(os.path.dirname(os.path.realpath(path)))
         _run_file(path)
+
+
+def print_error(error: BaseException) -> None:
+    """As Python prints it, without the frames of these commands."""
+    frames = error.__traceback__
+    while frames and os.path.basename(frames.tb_frame.f_code.co_filename) in ("ltc_run.py", "ltc_cli.py", "script.py", "runpy.py", "<frozen runpy>"):
+        frames = frames.tb_next
+    sys.excepthook(type(error), error.with_traceback(frames), frames)
 
 
 def _summary(seconds: float) -> dict:
@@ -111,13 +119,12 @@ def run(options: argparse.Namespace) -> int:
     os.environ["LTC_BACKEND"] = options.backend or os.environ.get("LTC_BACKEND") or "torchscript"
     begin = time.monotonic()
     try:
-        _run_script(options)
+        run_script(options)
+    except NoScript as error:
+        print(f"ltc run: {error}", file=sys.stderr)
+        return 2
     except Exception as error:
-        ours = {run.__code__.co_filename, runpy.run_path.__code__.co_filename}
-        frames = error.__traceback__
-        while frames and frames.tb_frame.f_code.co_filename in ours:
-            frames = frames.tb_next
-        sys.excepthook(type(error), error.with_traceback(frames), frames)
+        print_error(error)
         return 1
     finally:
         _report(options, begin)
