@@ -5,6 +5,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include "core/compile/lowering/program.h"
@@ -17,8 +18,12 @@ constexpr size_t kMostEvents = 1u << 20;  // some 200 MB
 
 std::atomic<bool> g_enabled{false};
 std::mutex g_mutex;
-Timeline& timeline() {
-  static auto* instance = new Timeline();  // leaked: queue threads may outlive static destruction
+
+struct Collected : Timeline {
+  std::unordered_set<uint64_t> known_programs;
+};
+Collected& timeline() {
+  static auto* instance = new Collected();  // leaked: queue threads may outlive static destruction
   return *instance;
 }
 
@@ -37,6 +42,7 @@ ProgramFacts facts_of(const Program& program) {
 void start() {
   std::lock_guard lock(g_mutex);
   timeline() = {};
+  timeline().events.reserve(1u << 12);
   timeline().thread = this_thread();
   timeline().begin_ns = now_ns();
   g_enabled = true;
@@ -71,12 +77,11 @@ void add(Event event) {
 void add_program(const Program& program) {
   {
     std::lock_guard lock(g_mutex);
-    if (!g_enabled || std::ranges::count(timeline().programs, program.id, &ProgramFacts::id) > 0) return;
+    if (!g_enabled || !timeline().known_programs.insert(program.id).second) return;
   }
   ProgramFacts facts = facts_of(program);
   std::lock_guard lock(g_mutex);
-  if (g_enabled && std::ranges::count(timeline().programs, program.id, &ProgramFacts::id) == 0)
-    timeline().programs.push_back(std::move(facts));
+  if (g_enabled) timeline().programs.push_back(std::move(facts));
 }
 
 void Span::begin(const char* name, uint64_t run_id) {

@@ -23,7 +23,7 @@ namespace timeline {
 // (of an execution), "upload", "download", "copy_from_peer", "resize", "recover" (a run that failed, op by op), and "device":
 // from the submission of a run, or the end of the one before, to its end on an asynchronous device.
 struct Event {
-  std::string name;
+  const char* name;
   std::string reason;    // of a barrier its counter, of a fallback or host step the op, of a compile what differs; may be empty
   std::string detail;    // in words; of a read, the library's functions that asked for it
   LocationId where = 0;  // the user's line, where it is known

@@ -229,3 +229,25 @@ def find(record: Record) -> list[Finding]:
         if known.cost is not cost:
             known.cost.add(cost)
     return found + sorted(by_line.values(), key=lambda finding: -finding.cost.ms)
+
+
+def table() -> str:
+    """The causes in Markdown."""
+    kinds = {"read": "values that are read", "wait": "waits", "send": "values that are sent", "fallback": "ops on the CPU", "compile": "programs",
+             "load": "programs", "barrier": "ends of steps", "import": "Python", "recover": "runs"}  # fmt: skip
+    rows = [f"| {kinds[cause.kinds[0]] if cause.kinds else 'the whole run'} | {cause.name} | {_words(cause.what)} | {cause.advice or '-'} |" for cause in CAUSES]
+    return "\n".join(["| of | cause | what it means | what to do |", "|---|---|---|---|", *rows])
+
+
+def _words(what: str) -> str:
+    return what.format(reason="an op", detail="...", count="some", runs="some")
+
+
+def document(path: str) -> None:
+    """Replaces the table in the file."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    begin, end = "<!-- causes -->\n", "<!-- end of causes -->"
+    before, _, rest = text.partition(begin)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"{before}{begin}{table()}\n{end}{rest.partition(end)[2]}")
