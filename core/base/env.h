@@ -37,12 +37,13 @@ inline constexpr Variable kEager{"LTC_EAGER", "0", kFlag};                      
 inline constexpr Variable kPatches{"LTC_PATCHES", "all"};                            // read by the Python package
 inline constexpr Variable kStacks{"LTC_STACKS", "0", kFlag};                         // 1: messages show whole Python stacks
 inline constexpr Variable kVerify{"LTC_VERIFY", "0", kFlag};                         // 1: graphs are checked while compiling
+inline constexpr Variable kCheck{"LTC_CHECK", "0", "0|1|nan"};                       // runs beside the CPU's (result_check.h)
 inline constexpr Variable kValidate{"LTC_VALIDATE", "0", "0|1|abort"};               // check the calls of plugins
 inline constexpr Variable kWatchdog{"LTC_WATCHDOG", "30", "0|SECONDS"};              // 0: no call of a plugin is watched
 
 inline constexpr Variable kVariables[] = {kBackend, kPluginPath,        kLog,      kFallback, kClaims, kCacheDir,
                                           kCache,   kUseBf16,           kEager,    kPatches,  kStacks, kVerify,
-                                          kEffort,  kBackgroundCompile, kValidate, kWatchdog};
+                                          kEffort,  kBackgroundCompile, kValidate, kWatchdog, kCheck};
 
 // The variable's value. Throws Error(kInvalidArgument) that names the variable, the value and the legal ones.
 LTC_API std::string get(const Variable& variable);

@@ -15,6 +15,7 @@
 #include "core/report/misses.h"
 #include "core/report/timeline.h"
 #include "core/run/device/device_table.h"
+#include "core/run/device/replay.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/process_end.h"
 #include "core/torch/dispatch/infer.h"
@@ -194,6 +195,11 @@ PYBIND11_MODULE(_C, m) {
   m.def("reset_metrics", &ltc::reset_metrics);
   m.def("timeline_start", &ltc::timeline::start);
   m.def("timeline_stop", &stop_timeline);
+  m.def("replay", [](const std::string& graph, const py::bytes& params, int device) {
+    const std::string bytes = params;
+    py::gil_scoped_release released;
+    return ltc::replay(graph, bytes, static_cast<uint32_t>(device));
+  });
   m.def("op_rows", &op_rows);
   m.def("set_dry_run_limit", &ltc::set_dry_run_limit);
   ltc::bind_captures(m);

@@ -44,6 +44,7 @@ inline constexpr std::string_view kDryRuns = "DryRuns";  // calls tried on the C
 inline constexpr std::string_view kRuns = "ProgramRuns";
 inline constexpr std::string_view kInterimRuns = "InterimRuns";      // of them: by the host, while the program was compiled
 inline constexpr std::string_view kRecoveries = "RecoveredRuns";     // that failed and were repeated op by op
+inline constexpr std::string_view kWrongResults = "WrongResults";    // ops that LTC_CHECK has reported
 inline constexpr std::string_view kHostStepOps = "HostStepOps";      // nodes that the host ran inside programs
 inline constexpr std::string_view kFallbackBytes = "FallbackBytes";  // moved to the host and back for ops that it ran
 inline constexpr std::string_view kBytesToDevice = "BytesToDevice";

@@ -21,7 +21,7 @@ from ._jit import JitFunction
 from ._register import register as _register
 from .checkpoint import load, save
 
-__all__ = ["explain", "graph", "jit", "lazy_device", "load", "mark_step", "metrics", "save", "sync", "timeline", "wait_device_ops"]
+__all__ = ["explain", "graph", "jit", "lazy_device", "load", "mark_step", "metrics", "replay", "save", "sync", "timeline", "wait_device_ops"]
 
 
 def mark_step() -> None:
@@ -47,6 +47,12 @@ def lazy_device(index: int | None = None) -> torch.device:
 def graph(device: "torch.device | str | int | None" = None) -> str:
     """The program that a barrier on ``device`` would compile now, as text."""
     return _C.graph_text(_index(device))
+
+
+def replay(graph: str, params: bytes, device: "torch.device | str | int | None" = None) -> str:
+    """Compute a graph, as :func:`graph` writes it, on ``device`` and on the CPU, and say by output how they differ. ``params``: the bytes of
+    the graph's params, one after the other, each dense and in row-major order. The scripts that ``LTC_CHECK=1`` writes call it."""
+    return _C.replay(graph, params, _index(device))
 
 
 def jit(function, *, buckets=None):

@@ -275,7 +275,12 @@ void DeviceExecutor::run(Run& run) {
   try {
     reopen_if_lost();
     if (run.refusal) std::rethrow_exception(run.refusal);
+    std::vector<HostValue> inputs;
+    if (check_.is_on()) [[unlikely]]
+      inputs = check_.copy_inputs(run);
     run_steps(run);
+    if (check_.is_on()) [[unlikely]]
+      check_.check(run, std::move(inputs));
     run.program->note_run(static_cast<int64_t>(timeline::now_ns() - begin));
   } catch (...) {
     const std::exception_ptr error = std::current_exception();

@@ -17,6 +17,7 @@
 #include "core/run/queue/device_memory.h"
 #include "core/run/queue/device_times.h"
 #include "core/run/queue/host_ops.h"
+#include "core/run/queue/result_check.h"
 #include "core/run/queue/run.h"
 
 namespace ltc {
@@ -94,6 +95,7 @@ class DeviceExecutor {
   std::shared_ptr<Completion> newest_;
   std::atomic<bool> is_asynchronous_{false};
   DeviceTimes device_times_;
+  ResultCheck check_{*this};
 };
 
 }  // namespace ltc

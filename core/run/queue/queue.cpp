@@ -1,6 +1,7 @@
 #include "core/run/queue/queue.h"
 
 #include <future>
+#include <type_traits>
 
 #include "core/report/timeline.h"
 #include "core/run/process/fork.h"
@@ -52,18 +53,30 @@ void DeviceQueue::drain() {
   }
 }
 
-void DeviceQueue::reopen_if_lost() {
-  if (!device_->is_lost()) return;
-  const auto done = std::make_shared<std::promise<void>>();
-  tasks_.submit({[this, done] {
+template <typename Work>
+auto DeviceQueue::wait_for(Work work) {
+  const auto done = std::make_shared<std::promise<decltype(work())>>();
+  tasks_.submit({[work = std::move(work), done] {
     try {
-      executor_.reopen_if_lost();
-      done->set_value();
+      if constexpr (std::is_void_v<decltype(work())>) {
+        work();
+        done->set_value();
+      } else {
+        done->set_value(work());
+      }
     } catch (...) {
       done->set_exception(std::current_exception());
     }
   }});
-  done->get_future().get();
+  return done->get_future().get();
+}
+
+void DeviceQueue::reopen_if_lost() {
+  if (device_->is_lost()) wait_for([this] { executor_.reopen_if_lost(); });
+}
+
+std::string DeviceQueue::compare_with_cpu(const Graph& graph, const std::vector<HostValue>& inputs) {
+  return wait_for([&] { return ltc::compare_with_cpu(executor_, graph, inputs); });
 }
 
 void DeviceQueue::rest() {

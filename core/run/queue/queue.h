@@ -54,6 +54,9 @@ class DeviceQueue : public DeviceMemory {
   // Throws the error of what was to produce the buffer, and the failure of a run that nobody was told of. After a drain.
   static void check(const Buffer& buffer);
 
+  // Computes a graph here and on the CPU (result_check.h). Waits.
+  std::string compare_with_cpu(const Graph& graph, const std::vector<HostValue>& inputs);
+
   // Opens the device again if it was lost, behind all that was submitted before. Throws what that throws.
   void reopen_if_lost();
 
@@ -68,6 +71,9 @@ class DeviceQueue : public DeviceMemory {
   struct Download;
 
   bool runs_beside(const Run& run) const;
+  // Does the work when its turn comes; waits for it. Returns or throws what it does.
+  template <typename Work>
+  auto wait_for(Work work);
   // A new buffer that make(source, buffer) fills when its turn comes; it throws what the buffer's readers meet.
   template <typename Make>
   BufferRef make_from(BufferRef source, TypeId type, Make make);
