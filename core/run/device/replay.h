@@ -8,8 +8,9 @@
 
 namespace ltc {
 
-// `graph`: as print() writes it. `params`: the bytes of its params, one after the other, dense and row-major. Returns a line for each
-// output, with how it differs. Throws Error(kInvalidArgument) for a bad text or another number of bytes, and what the plugin throws.
+// `graph`: as print() writes it. `params`: the bytes of its params, one after the other, dense and row-major. Returns a line for
+// each output, with how it differs. Throws Error(kInvalidArgument) for a bad text or another number of bytes, and what the plugin
+// throws.
 LTC_API std::string replay(std::string_view graph, std::string_view params, uint32_t device);
 
 }  // namespace ltc

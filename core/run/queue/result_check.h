@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@ class ResultCheck {
   bool check_each_op(const Run& run, Values& values);
   void check_fused(const Run& run, const Values& values, ValueId output);
   void fetch_all(const Run& run, Values& values);
+  bool is_wrong(const Run& run, const Values& values, const std::vector<bool>& nodes, std::span<const ValueId> outputs);
   bool differs(const Run& run, const Values& values, const std::vector<bool>& nodes, ValueId output);
   void report(const Run& run, const Values& values, const std::vector<bool>& nodes, uint32_t node, const std::string& what);
 
