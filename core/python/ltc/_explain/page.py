@@ -63,7 +63,7 @@ def _names(runs: list[dict]) -> list[str]:
 def _summary(report: dict) -> str:
     counters = report["counters"]
     tiles = [(time_text(report["seconds"] * 1e3), "in all"), (f"{report['steps']:,}", "steps"),
-             (f"{report['device_ms'] / max(report['seconds'] * 1e3, 1e-9):.0%}", "of the time the device computed")]  # fmt: skip
+             (f"{report['device_ms'] / max(report['seconds'] * 1e3, 1e-9):.0%}", "of the time, the device is busy")]  # fmt: skip
     tiles += [(_size(counters[name]) if name.startswith("Bytes") else f"{counters[name]:,}", text) for name, text in COUNTERS.items() if name in counters]
     rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td class="n">{count:,}</td></tr>' for name, count in counters.items())
     rows += "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>' for name, value in report["settings"].items())
@@ -149,7 +149,7 @@ def _compare(runs: list[dict], names: list[str]) -> str:
                 key = moved if moved and table[moved][i] is None else key
             table.setdefault(key, [None] * len(runs))[i] = finding
     rows = sorted(table.values(), key=lambda row: -max(abs(_ms(one) - _ms(row[0])) for one in row))
-    head = "".join(f'<th scope="col">{name.split(":")[0]}</th>' for name in names)
+    head = "".join(f'<th scope="col" class="n">{name.split(":")[0]}</th>' for name in names)
     body = "".join(_compared(row) for row in rows[:MOST_FINDINGS])
     left = f"<p>{len(rows) - MOST_FINDINGS} rows with smaller changes are left out.</p>" if len(rows) > MOST_FINDINGS else ""
     return (f'<section id="compare"><h2>Comparison</h2><ul>{"".join(f"<li>{escape(name)}</li>" for name in names)}</ul>'
@@ -164,7 +164,7 @@ def _compared(row: list[dict | None]) -> str:
     first = next(finding for finding in row if finding)
     cells = []
     for i, one in enumerate(row):
-        time = f"{time_text(one['ms'])} <small>{one['count']:,}x</small>" if one else "none"
+        time = f"{time_text(one['ms'])} <small>{one['count']:,}x</small>" if one and one["count"] else "yes" if one else "none"
         cells.append(f'<td class="n">{time}{_change(_ms(one), _ms(row[0])) if i else ""}</td>')
     line = f'<td>{_line(first["where"])}<code>{escape(first["source"])}</code></td>'
     return f'<tr data-line="{escape(first["where"].removesuffix(_BACKWARD))}">{"".join(cells)}{line}<td>{escape(first["what"])}</td></tr>'

@@ -10,7 +10,7 @@ const NODE_KINDS = [
   ["cast", "conversions", /^_?to|convert|cast|copy/],
   ["math", "element by element", /./],
 ];
-const WIDTH = 150, HEIGHT = 38, GAP_X = 18, GAP_Y = 24, MOST_IN_ROW = 12, FAR = 8;
+const WIDTH = 150, HEIGHT = 38, GAP_X = 18, GAP_Y = 24, MOST_IN_ROW = 12, FAR = 8, STEP = WIDTH + GAP_X, PULL = 0.9;
 
 const baseName = (op) => op.replace(/^.*::/, "").replace(/\..*$/, "");
 const kindOf = (op) => NODE_KINDS.find(([, , pattern]) => pattern.test(baseName(op)))[0];
@@ -41,32 +41,42 @@ function readGraph(run, packed) {
   return graph;
 }
 
-// Gives each node x and y. A node stands as near above its users as it can; nodes of one rank are ordered by the places of their
-// neighbours. Edges over many ranks do not count for the order: each would need a dummy node per rank, 180,000 for GPT-2.
+// Gives each node x and y. A node stands as near above its users as it can. The nodes of a longest path stand in one column, the spine;
+// the others of a rank are ordered by the places of their neighbours. Edges over many ranks do not count for that. Dagre was tried: it
+// makes a dummy node for each rank that an edge crosses, 180,000 for GPT-2, and takes seconds even without those edges.
 function layOut(graph) {
   const {nodes} = graph;
   const rank = new Int32Array(nodes.length);
   for (const node of nodes) for (const i of node.before) rank[node.index] = Math.max(rank[node.index], rank[i] + 1);
+  const earliest = rank.slice();
   for (let i = nodes.length - 1; i >= 0; i--) {
     if (nodes[i].users.length) rank[i] = nodes[i].users.reduce((least, user) => Math.min(least, rank[user]), Infinity) - 1;
   }
   const ranks = [];
   nodes.forEach((node, i) => (ranks[rank[i]] ||= []).push(node));
+  const isSpine = new Uint8Array(nodes.length);
+  const depth = earliest.reduce((most, one) => Math.max(most, one), 0);
+  for (let i = earliest.indexOf(depth); i !== undefined && i >= 0; i = nodes[i].before.find((k) => earliest[k] === rank[i] - 1)) isSpine[i] = 1;
   const near = nodes.map((node) => ({
     above: node.before.filter((i) => rank[node.index] - rank[i] <= FAR),
     below: node.users.filter((i) => rank[i] - rank[node.index] <= FAR),
   }));
-  for (const row of ranks) row.forEach((node, i) => { node.x = (i - (row.length - 1) / 2) * (WIDTH + GAP_X); });
+  for (const row of ranks) {
+    const middle = Math.max(row.findIndex((node) => isSpine[node.index]), 0);
+    // By turns on both sides of the spine.
+    row.filter((node, i) => i !== middle).forEach((node, i) => { node.x = (i % 2 ? -1 : 1) * (1 + (i >> 1)) * STEP; });
+    row[middle].x = 0;
+  }
   for (let sweep = 0; sweep < 6; sweep++) {
     const isDown = sweep % 2 === 0;
-    for (let k = 0; k < ranks.length; k++) place(ranks[isDown ? k : ranks.length - 1 - k], nodes, (node) => near[node.index][isDown ? "above" : "below"]);
+    for (let k = 0; k < ranks.length; k++) place(ranks[isDown ? k : ranks.length - 1 - k], nodes, isSpine, (node) => near[node.index][isDown ? "above" : "below"]);
   }
   let y = 0;
   for (const row of ranks) {
     const lines = Math.ceil(row.length / MOST_IN_ROW);
     row.forEach((node, i) => {
       node.y = y + (lines > 1 ? Math.floor(i / MOST_IN_ROW) * (HEIGHT + 8) : 0);
-      if (lines > 1) node.x = (i % MOST_IN_ROW - (MOST_IN_ROW - 1) / 2) * (WIDTH + GAP_X);
+      if (lines > 1) node.x = (i % MOST_IN_ROW - (MOST_IN_ROW >> 1)) * STEP;
     });
     y += HEIGHT + GAP_Y + (lines - 1) * (HEIGHT + 8);
   }
@@ -77,18 +87,16 @@ function layOut(graph) {
   graph.edges = nodes.flatMap((node) => node.before.map((i) => ({from: nodes[i], to: node, isFar: rank[node.index] - rank[i] > FAR})));
 }
 
-// Puts the nodes of a rank where their neighbours are on average, in that order and without overlap.
-function place(row, nodes, neighbours) {
+// Puts the nodes of a rank in the columns where their neighbours are on average, a little nearer to the spine, and without overlap.
+function place(row, nodes, isSpine, neighbours) {
   for (const node of row) {
     const others = neighbours(node);
-    if (others.length) node.x = others.reduce((sum, i) => sum + nodes[i].x, 0) / others.length;
+    if (others.length && !isSpine[node.index]) node.x = Math.round(PULL * others.reduce((sum, i) => sum + nodes[i].x, 0) / others.length / STEP) * STEP;
   }
-  if (row.length === 1) return;
   row.sort((a, b) => a.x - b.x || a.index - b.index);
-  const wanted = row.reduce((sum, node) => sum + node.x, 0);
-  for (let i = 1; i < row.length; i++) row[i].x = Math.max(row[i].x, row[i - 1].x + WIDTH + GAP_X);
-  const shift = (row.reduce((sum, node) => sum + node.x, 0) - wanted) / row.length;
-  for (const node of row) node.x -= shift;
+  const middle = Math.max(row.findIndex((node) => isSpine[node.index]), 0);
+  for (let i = middle + 1; i < row.length; i++) row[i].x = Math.max(row[i].x, row[i - 1].x + STEP);
+  for (let i = middle - 1; i >= 0; i--) row[i].x = Math.min(row[i].x, row[i + 1].x - STEP);
 }
 
 class GraphView {
@@ -194,12 +202,16 @@ class GraphView {
       const bend = Math.min((y2 - y1) / 2, 60);
       context.strokeStyle = colours.get(isChosen ? "link" : "edge");
       context.lineWidth = (isChosen ? 2 : 1) / Math.min(this.transform.k, 1);
-      context.globalAlpha = isChosen ? 1 : isFar ? 0.18 : this.line < 0 ? 0.9 : 0.4;
+      context.globalAlpha = isChosen || this.line < 0 ? 1 : 0.4;
       context.beginPath();
       context.moveTo(x1, y1);
-      // A far edge runs beside its nodes, so that it does not hide what lies between.
-      const side = isFar ? (x1 + x2) / 2 + (WIDTH + GAP_X) * 0.62 * (from.index % 2 ? 1 : -1) : 0;
-      if (isFar) {
+      if (isFar && !isChosen) {
+        // Only its ends, so that it does not hide what lies between.
+        context.lineTo(x1 + 10, y1 + 14);
+        context.moveTo(x2 - 10, y2 - 14);
+        context.lineTo(x2, y2);
+      } else if (isFar) {
+        const side = Math.min(from.x, to.x) + WIDTH + GAP_X / 2;  // between two columns
         context.bezierCurveTo(x1, y1 + bend, side, y1, side, y1 + 2 * bend);
         context.lineTo(side, y2 - 2 * bend);
         context.bezierCurveTo(side, y2, x2, y2 - bend, x2, y2);

@@ -173,7 +173,7 @@ class Timeline {
       const left = this.x(events.begin[row[i]]), right = this.x(events.end[row[i]]);
       this.drawEvent(context, row[i], Math.max(left, -2), Math.min(right, this.width + 2), top + 1);
       const next = right - left < 1 ? this.ns(left + 1) : 0;
-      i += next ? Math.max(firstIndex(row.length - i, (k) => events.begin[row[i + k]] >= next), 1) : 1;
+      i += next ? Math.max(firstIndex(row.length - i, (k) => events.end[row[i + k]] >= next), 1) : 1;
     }
   }
 
