@@ -15,7 +15,8 @@ class Browser:
 
     def __init__(self, path, folder, width=1440, height=900, is_dark=False):
         from_browser, to_browser = os.pipe(), os.pipe()
-        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}/profile", "about:blank"]
+        command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", f"--user-data-dir={folder}/profile",
+                   "about:blank"]  # fmt: skip
 
         def set_up():  # Chromium reads from 3 and writes to 4
             ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (to_browser[0], from_browser[1])]
@@ -34,6 +35,8 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}])
         self.call("Page.enable")
         self.call("Page.navigate", url=path.as_uri())
+        while self._message().get("method") != "Page.loadEventFired":
+            pass
 
     def __enter__(self):
         return self
@@ -49,7 +52,7 @@ class Browser:
         message = {"id": self._number, "method": method, "params": arguments, **({"sessionId": self._session} if self._session else {})}
         self._out.write(json.dumps(message).encode() + b"\0")
         while True:
-            answer = json.loads(self._message())
+            answer = self._message()
             if answer.get("id") == self._number:
                 assert "error" not in answer, answer
                 return answer["result"]
@@ -59,7 +62,7 @@ class Browser:
         while (byte := self._in.read(1)) != b"\0":
             assert byte, "Chromium has ended"
             data += byte
-        return bytes(data)
+        return json.loads(data)
 
     def run(self, body):
         """The value that the body of an asynchronous function returns."""

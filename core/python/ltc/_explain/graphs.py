@@ -36,7 +36,7 @@ def parse(text: str, strings: Strings) -> dict:
     head, _, body = text.partition("\n")
     if not head.startswith("graph("):
         raise ValueError(f"no graph begins with {head[:80]!r}")
-    params = [[int(value), strings(kind + (scalar or "")), int(alias) if alias else -1] for value, kind, scalar, alias in _PARAM.findall(head)]
+    params = [[int(value), strings(kind + scalar), int(alias or -1)] for value, kind, scalar, alias in _PARAM.findall(head)]
     nodes: list[list] = []
     outputs: list[int] = []
     for line in body.splitlines():

@@ -10,18 +10,22 @@ import re
 import zlib
 from html import escape
 
-from .costs import QUEUE, WORK
+from .costs import WORK
 from .graphs import ALIKE, Strings, likeness, ops, pair, parse
 from .text import size_text, time_text
 
 MOST_BYTES = 2_000_000  # of the page
 MOST_FINDINGS = 400  # rows of a table
-ASSETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "assets")
+MOST_MATCHED = 50  # programs of a run that are compared with those of another, the ones that ran longest
+ASSETS = os.path.join(os.path.dirname(os.path.realpath(__file__)), "assets")
 SCRIPTS = ("d3-zoom.min.js", "common.js", "timeline.js", "graph.js", "page.js")
+COLUMNS = ("name", "reason", "detail", "where", "lane", "row", "begin", "length", "self", "run", "program", "ops", "bytes")
+DEVICE = -1  # its lane, in the place of a thread
 _BACKWARD = " (in its backward)"
 _KINDS = {part: name for name, part in WORK.items()} | {"running short programs": "execute", "Python and recording": "python"}
 COUNTERS = {"OpsRecorded": "ops recorded", "UncachedCompile": "programs compiled", "CachedCompile": "steps from the cache",
-            "DiskCacheHits": "programs from the disk", "BytesToDevice": "sent to the device", "BytesFromDevice": "read from the device"}  # fmt: skip
+            "DiskCacheHits": "programs from the disk", "BytesToDevice": "sent to the device",
+            "BytesFromDevice": "read from the device"}  # fmt: skip
 
 
 def render(report: dict, others: list[dict] = ()) -> str:
@@ -64,9 +68,10 @@ def _summary(report: dict) -> str:
     counters = report["counters"]
     tiles = [(time_text(report["seconds"] * 1e3), "in all"), (f"{report['steps']:,}", "steps"),
              (f"{report['device_ms'] / max(report['seconds'] * 1e3, 1e-9):.0%}", "of the time, the device is busy")]  # fmt: skip
-    tiles += [(_size(counters[name]) if name.startswith("Bytes") else f"{counters[name]:,}", text) for name, text in COUNTERS.items() if name in counters]
+    tiles += [(_size(counters[name]) if name.startswith("Bytes") else f"{counters[name]:,}", text)
+              for name, text in COUNTERS.items() if name in counters]  # fmt: skip
     rows = "".join(f'<tr><th scope="row">{escape(name)}</th><td class="n">{count:,}</td></tr>' for name, count in counters.items())
-    rows += "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(str(value))}</td></tr>' for name, value in report["settings"].items())
+    rows += "".join(f'<tr><th scope="row">{escape(name)}</th><td>{escape(value)}</td></tr>' for name, value in report["settings"].items())
     return (f"<p>On {escape(report['device'])}.</p>"
             f'<dl class="tiles">{"".join(f"<div><dt>{text}</dt><dd>{value}</dd></div>" for value, text in tiles)}</dl>'
             f"<details><summary>All counters and settings</summary><table>{rows}</table></details>")
@@ -83,13 +88,19 @@ def _bars(runs: list[dict], names: list[str]) -> str:
     parts = [part for part in parts if any(run["parts_ms"].get(part, 0) >= 0.001 * longest for run in runs)]
     html = []
     for run, name in zip(runs, names, strict=True):
-        spans = "".join(f'<span class="k-{_KINDS.get(part, "other")}" style="width:{100 * ms / longest:.3f}%" title="{escape(part)}: {time_text(ms)}"></span>'
-                        for part in parts if (ms := run["parts_ms"].get(part, 0)))
+        shares = [(part, ms) for part in parts if (ms := run["parts_ms"].get(part, 0))]
+        spans = "".join(f'<span class="{_kind(part)}" style="width:{100 * ms / longest:.3f}%" title="{escape(part)}: {time_text(ms)}">'
+                        "</span>" for part, ms in shares)
         html.append((f"<p>{escape(name)}</p>" if len(runs) > 1 else "") + f'<div class="bar">{spans}</div>')
     head = '<tr><td></td>' + "".join(f'<th scope="col">{name.split(":")[0]}</th>' for name in names) + "</tr>" if len(runs) > 1 else ""
-    rows = "".join(f'<tr><th scope="row"><span class="dot k-{_KINDS.get(part, "other")}"></span>{escape(part)}</th>'
+    rows = "".join(f'<tr><th scope="row"><span class="dot {_kind(part)}"></span>{escape(part)}</th>'
                    + "".join(_part(run, part, runs[0] if i else None) for i, run in enumerate(runs)) + "</tr>" for part in parts)
     return f'{"".join(html)}<div class="scroll"><table class="parts">{head}{rows}</table></div>'
+
+
+def _kind(part: str) -> str:
+    """The class that colours it like its events."""
+    return f"k-{_KINDS.get(part, 'other')}"
 
 
 def _part(run: dict, part: str, base: dict | None) -> str:
@@ -131,9 +142,9 @@ def _findings(report: dict) -> str:
 def _finding(finding: dict) -> str:
     ms, count, size = finding["ms"], finding["count"], finding["bytes"]
     advice = f'<br><span class="advice">{escape(finding["advice"])}</span>' if finding["advice"] else ""
-    return (f'<tr data-line="{escape(finding["where"].removesuffix(_BACKWARD))}">'
-            f'<td class="n" data-n="{ms:.6f}">{time_text(ms) if count else ""}</td><td class="n" data-n="{count}">{f"{count:,}" if count else ""}</td>'
-            f'<td class="n" data-n="{size}">{_size(size) if size else ""}</td>'
+    numbers = (ms, time_text(ms) if count else ""), (count, f"{count:,}" if count else ""), (size, _size(size) if size else "")
+    cells = "".join(f'<td class="n" data-n="{number}">{text}</td>' for number, text in numbers)
+    return (f'<tr data-line="{escape(finding["where"].removesuffix(_BACKWARD))}">{cells}'
             f'<td>{_line(finding["where"])}<code>{escape(finding["source"])}</code></td><td>{escape(finding["what"])}{advice}</td></tr>')
 
 
@@ -153,7 +164,8 @@ def _compare(runs: list[dict], names: list[str]) -> str:
     body = "".join(_compared(row) for row in rows[:MOST_FINDINGS])
     left = f"<p>{len(rows) - MOST_FINDINGS} rows with smaller changes are left out.</p>" if len(rows) > MOST_FINDINGS else ""
     return (f'<section id="compare"><h2>Comparison</h2><ul>{"".join(f"<li>{escape(name)}</li>" for name in names)}</ul>'
-            f'<div class="scroll"><table><thead><tr>{head}<th scope="col">Line</th><th scope="col">What it is</th></tr></thead><tbody>{body}</tbody></table></div>{left}</section>')
+            f'<div class="scroll"><table><thead><tr>{head}<th scope="col">Line</th><th scope="col">What it is</th></tr></thead>'
+            f"<tbody>{body}</tbody></table></div>{left}</section>")
 
 
 def _ms(finding: dict | None) -> float:
@@ -205,9 +217,11 @@ def _pack_runs(runs: list[dict], names: list[str], room: int) -> tuple[list[str]
         if run["dropped"]:
             notes.append(f"The timeline{at} lacks {run['dropped']:,} events that came after the first million.")
         if len(events) < len(run["events"]):
-            notes.append(f"The timeline{at} leaves out the shortest {len(run['events']) - len(events):,} of {len(run['events']):,} events, to keep the page small.")
+            all_ = len(run["events"])
+            notes.append(f"The timeline{at} leaves out the shortest {all_ - len(events):,} of {all_:,} events, to keep the page small.")
         if left:
-            notes.append(f"The graphs of {left:,} of {len(programs):,} programs{at} are left out, to keep the page small. They ran for the shortest time.")
+            notes.append(f"The graphs of {left:,} of {len(programs):,} programs{at}, which ran for the shortest time, are left out, "
+                         "to keep the page small.")
     return packed, notes
 
 
@@ -229,7 +243,7 @@ def _programs(run: dict, strings: Strings, room: int) -> tuple[list[dict], int]:
     programs, left = [], 0
     for program in sorted(run["programs"], key=lambda program: -spent.get(program["id"], [0])[0]):
         ns, runs = spent.get(program["id"], (0, 0))
-        made = {key: program[key] for key in ("id", "ops", "device_steps", "host_steps", "from_disk")} | {"runs": runs, "ns": ns, "graph": None}
+        made = {key: program[key] for key in ("id", "ops", "host_steps", "from_disk")} | {"runs": runs, "ns": ns, "graph": None}
         programs.append(made)
         if not (text := program.get("graph")):
             continue
@@ -246,53 +260,52 @@ def _programs(run: dict, strings: Strings, room: int) -> tuple[list[dict], int]:
 
 
 def _match(base: list[dict], base_strings: Strings, programs: list[dict], strings: Strings) -> None:
-    """Gives each program that has one its counterpart in the first run: `base`, a position, and `pairs`, a node of it for each node."""
-    free = {i: ops(program["graph"], base_strings) for i, program in enumerate(base) if program["graph"]}
-    for program in programs:
-        if not program["graph"] or not free:
-            continue
-        own = ops(program["graph"], strings)
-        best = max(free, key=lambda i: likeness(free[i], own))
-        if likeness(free[best], own) >= ALIKE:
-            program["base"], program["pairs"] = best, pair(own, free.pop(best))
+    """Gives programs their counterparts in the first run, the most alike first: `base`, its position, and `pairs`, for each node the
+    position of the same one there or -1."""
+    some, firsts = ([(i, ops(program["graph"], table)) for i, program in enumerate(all_[:MOST_MATCHED]) if program["graph"]]
+                    for all_, table in ((programs, strings), (base, base_strings)))
+    pairs = sorted(((likeness(own, first), -i, -k) for i, own in some for k, first in firsts), reverse=True)
+    ops_of, base_ops_of = dict(some), dict(firsts)
+    for like, i, k in pairs:
+        if like >= ALIKE and -i in ops_of and -k in base_ops_of:
+            programs[-i] |= {"base": -k, "pairs": pair(ops_of.pop(-i), base_ops_of.pop(-k))}
+
+
+def _lanes(events: list[dict], run: dict) -> dict[int, str]:
+    """Names of the threads that record, then of the queues, then of the device."""
+    threads: dict[int, set] = {}
+    for event in events:
+        if event["name"] != "device":
+            threads.setdefault(event["thread"], set()).add(event["name"])
+    recording = sorted((thread for thread, names in threads.items() if names & set(WORK)), key=lambda thread: thread != run["thread"])
+    lanes = {}
+    for thread in recording:
+        lanes[thread] = "Script: recording, compiling and waiting" if thread == run["thread"] else f"Thread {len(lanes) + 1}"
+    for number, thread in enumerate([thread for thread in threads if thread not in lanes], 1):
+        lanes[thread] = f"Queue {number}"
+    if any(event["name"] == "device" for event in events):
+        lanes[DEVICE] = "Device"
+    return lanes
 
 
 def _events(events: list[dict], run: dict, strings: Strings) -> dict:
-    """Columns of numbers, in the order of begins, which are differences. `lanes`: name and number of rows of each."""
-    threads: dict[int, set] = {}
-    for event in events:
-        threads.setdefault(event["thread"], set()).add(event["name"])
-    recording = [thread for thread, names in threads.items() if names & set(WORK)]
-    recording.sort(key=lambda thread: thread != run["thread"])
-    queues = [thread for thread, names in threads.items() if thread not in recording and names & QUEUE]
-    has_device = any(event["name"] == "device" for event in events)
-    lanes = [*(("thread", thread) for thread in recording), *(("queue", thread) for thread in queues), *([("device", 0)] if has_device else [])]
-    number = {lane: i for i, lane in enumerate(lanes)}
-    numbers = {"thread": 0, "queue": 0}
-    names = []
-    for kind, thread in lanes:
-        if kind == "device":
-            names.append("Device")
-            continue
-        numbers[kind] += 1
-        names.append("Script: recording, compiling and waiting" if thread == run["thread"] else f"Thread {numbers[kind]}" if kind == "thread" else f"Queue {numbers[kind]}")
-    columns: dict[str, list] = {key: [] for key in ("name", "reason", "detail", "where", "lane", "row", "begin", "length", "self", "run", "program", "ops", "bytes")}
-    open_ends: list[list[int]] = [[] for _ in lanes]
+    """`columns` of numbers, in the order of begins, which are differences. `lanes`: the name and number of rows of each."""
+    lanes = _lanes(events, run)
+    numbers = {lane: i for i, lane in enumerate(lanes)}
+    columns: dict[str, list] = {name: [] for name in COLUMNS}
+    open_until: list[list[int]] = [[] for _ in lanes]  # of each row of each lane
     before = run["begin_ns"]
     for event in sorted(events, key=lambda event: (event["begin_ns"], -event["end_ns"])):
-        thread = event["thread"]
-        key = ("device", 0) if event["name"] == "device" else ("thread" if thread in recording else "queue", thread)
-        lane = number[key]
-        row = next((i for i, end in enumerate(open_ends[lane]) if end <= event["begin_ns"]), len(open_ends[lane]))
-        open_ends[lane][row : row + 1] = [event["end_ns"]]
+        begin, end = event["begin_ns"], event["end_ns"]
+        lane = numbers[DEVICE if event["name"] == "device" else event["thread"]]
+        rows = open_until[lane]
+        row = next((i for i, until in enumerate(rows) if until <= begin), len(rows))
+        rows[row : row + 1] = [end]
         # Hashes of what was sent tell a reader nothing.
         detail = "" if event["name"] == "send" and event["detail"].startswith("contents ") else event["detail"]
-        values = (strings(event["name"]), strings(event["reason"]), strings(detail), strings(event["where"]), lane, min(row, 5), event["begin_ns"] - before,
-                  event["end_ns"] - event["begin_ns"], event["self_ns"], event["run"], event["program"], event["ops"], event["bytes"])
-        for column, value in zip(columns.values(), values, strict=True):
+        texts = (strings(text) for text in (event["name"], event["reason"], detail, event["where"]))
+        rest = (event[name] for name in ("self_ns", "run", "program", "ops", "bytes"))
+        for column, value in zip(columns.values(), (*texts, lane, row, begin - before, end - begin, *rest), strict=True):
             column.append(value)
-        before = event["begin_ns"]
-    depths = [0] * len(lanes)
-    for lane, row in zip(columns["lane"], columns["row"], strict=True):
-        depths[lane] = max(depths[lane], row + 1)
-    return {"lanes": [[name, depth] for name, depth in zip(names, depths, strict=True)], "columns": columns}
+        before = begin
+    return {"lanes": [[name, len(rows)] for name, rows in zip(lanes.values(), open_until, strict=True)], "columns": columns}

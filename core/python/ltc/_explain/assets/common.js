@@ -49,7 +49,11 @@ function shortLine(where) {
 const colours = {
   known: new Map(),
   get(name) {
-    if (!this.known.has(name)) this.known.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+    if (!this.known.has(name)) {
+      document.body.style.caretColor = `var(--${name}, var(--k-other))`;
+      this.known.set(name, getComputedStyle(document.body).caretColor);
+      document.body.style.caretColor = "";
+    }
     return this.known.get(name);
   },
 };

@@ -3,9 +3,9 @@
 
 const NODE_KINDS = [
   ["matrix", "products and convolutions", /mm$|addmm|bmm|baddbmm|matmul|linear|convolution|attention|einsum|^dot$|mv$|addr$/],
-  ["reduce", "sums, norms, softmax, losses", /sum|mean|softmax|norm|loss|var|std|argmax|argmin|amax|amin|^max$|^min$|^max\b.*dim|any|all|prod|cum|pool|topk|sort|logsumexp/],
-  ["shape", "shapes", /reshape|view|permute|transpose|expand|slice|select|squeeze|flatten|^t$|cat|stack|split|as_strided|repeat|flip|pad|narrow|roll|clone|contiguous/],
-  ["index", "indices", /index|gather|scatter|embedding|masked|take|put|one_hot|nonzero|searchsorted/],
+  ["reduce", "sums, norms, softmax, losses", /sum|mean|softmax|norm|loss|var|std|arg(max|min)|^a?(max|min)$|^(any|all)$|prod|cum|pool|sort/],
+  ["index", "indices", /index|gather|scatter|embedding|masked|take|put|one_hot|nonzero/],
+  ["shape", "shapes", /shape|view|permute|transpose|expand|slice|select|squeeze|flatten|^t$|cat|stack|split|stride|repeat|flip|pad|roll/],
   ["make", "constants and random numbers", /philox|full|arange|zeros|ones|eye|rand|linspace|empty|scalar_tensor|constant/],
   ["cast", "conversions", /^_?to|convert|cast|copy/],
   ["math", "element by element", /./],
@@ -28,8 +28,8 @@ function readGraph(run, packed) {
     }
     const type = outputs.length ? withoutStrides(outputs[0][1]) + (outputs.length > 1 ? ` +${outputs.length - 1}` : "") : "";
     const name = run.strings[op];
-    return {index: i, op: name, label: name.replace(/^aten::/, ""), kind: kindOf(name), where: run.strings[where], attributes: run.strings[attributes],
-            inputs, outputs, type, users: [], before: []};
+    return {index: i, op: name, label: name.replace(/^aten::/, ""), kind: kindOf(name), where: run.strings[where],
+            attributes: run.strings[attributes], inputs, outputs, type, users: [], before: []};
   });
   for (const node of nodes) {
     node.before = [...new Set(node.inputs.filter((value) => maker.has(value)).map((value) => maker.get(value)))];
@@ -56,7 +56,7 @@ function layOut(graph) {
   nodes.forEach((node, i) => (ranks[rank[i]] ||= []).push(node));
   const isSpine = new Uint8Array(nodes.length);
   const depth = earliest.reduce((most, one) => Math.max(most, one), 0);
-  for (let i = earliest.indexOf(depth); i !== undefined && i >= 0; i = nodes[i].before.find((k) => earliest[k] === rank[i] - 1)) isSpine[i] = 1;
+  for (let i = earliest.indexOf(depth); i >= 0; i = nodes[i].before.find((k) => earliest[k] === rank[i] - 1) ?? -1) isSpine[i] = 1;
   const near = nodes.map((node) => ({
     above: node.before.filter((i) => rank[node.index] - rank[i] <= FAR),
     below: node.users.filter((i) => rank[i] - rank[node.index] <= FAR),
@@ -68,8 +68,8 @@ function layOut(graph) {
     row[middle].x = 0;
   }
   for (let sweep = 0; sweep < 6; sweep++) {
-    const isDown = sweep % 2 === 0;
-    for (let k = 0; k < ranks.length; k++) place(ranks[isDown ? k : ranks.length - 1 - k], nodes, isSpine, (node) => near[node.index][isDown ? "above" : "below"]);
+    if (sweep % 2) for (let k = ranks.length - 1; k >= 0; k--) place(ranks[k], nodes, isSpine, (node) => near[node.index].below);
+    else for (const row of ranks) place(row, nodes, isSpine, (node) => near[node.index].above);
   }
   let y = 0;
   for (const row of ranks) {
@@ -82,6 +82,7 @@ function layOut(graph) {
   }
   const left = nodes.reduce((least, node) => Math.min(least, node.x), 0);
   for (const node of nodes) node.x -= left;
+  graph.middle = WIDTH / 2 - left;  // of the spine
   graph.width = nodes.reduce((most, node) => Math.max(most, node.x), 0) + WIDTH;
   graph.height = y;
   graph.edges = nodes.flatMap((node) => node.before.map((i) => ({from: nodes[i], to: node, isFar: rank[node.index] - rank[i] > FAR})));
@@ -91,7 +92,8 @@ function layOut(graph) {
 function place(row, nodes, isSpine, neighbours) {
   for (const node of row) {
     const others = neighbours(node);
-    if (others.length && !isSpine[node.index]) node.x = Math.round(PULL * others.reduce((sum, i) => sum + nodes[i].x, 0) / others.length / STEP) * STEP;
+    const sum = others.reduce((sum, i) => sum + nodes[i].x, 0);
+    if (others.length && !isSpine[node.index]) node.x = Math.round(PULL * sum / others.length / STEP) * STEP;
   }
   row.sort((a, b) => a.x - b.x || a.index - b.index);
   const middle = Math.max(row.findIndex((node) => isSpine[node.index]), 0);
@@ -103,7 +105,8 @@ class GraphView {
   // `picked` gets the index of a node that is clicked, or -1.
   constructor(container, title, picked) {
     this.title = el("p", {class: "pane-title"}, title);
-    this.canvas = el("canvas", {tabindex: "0", role: "img", "aria-label": "Graph of the program. Arrow keys move, plus and minus zoom, Home shows it from the top."});
+    const label = "Graph of the program. Arrow keys move, plus and minus zoom, Home shows it from the top.";
+    this.canvas = el("canvas", {tabindex: "0", role: "img", "aria-label": label});
     this.map = el("canvas", {class: "map", "aria-hidden": "true"});
     this.empty = el("p", {class: "hint", hidden: ""});
     container.append(el("div", {class: "pane"}, this.title, this.empty, el("div", {class: "views"}, this.canvas, this.map)));
@@ -119,7 +122,9 @@ class GraphView {
       this.canvas.style.cursor = this.graph && this.at(event.offsetX, event.offsetY) >= 0 ? "pointer" : "grab";
     });
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-    const jump = (event) => event.buttons && this.graph && this.to(this.graph.width / 2, event.offsetY / this.map.clientHeight * this.graph.height);
+    const jump = (event) => {
+      if (event.buttons && this.graph) this.to(this.graph.middle, event.offsetY / this.map.clientHeight * this.graph.height);
+    };
     for (const name of ["pointerdown", "pointermove"]) this.map.addEventListener(name, jump);
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
@@ -137,9 +142,8 @@ class GraphView {
   // From the top, with the whole width where the texts stay readable.
   fit() {
     const scale = Math.min(1, Math.max(this.canvas.clientWidth / (this.graph.width + 40), 0.55));
-    const first = this.graph.nodes[0] || {x: 0};
     const left = this.graph.width * scale + 20 < this.canvas.clientWidth ? (this.canvas.clientWidth - this.graph.width * scale) / 2
-      : this.canvas.clientWidth / 2 - (first.x + WIDTH / 2) * scale;
+      : this.canvas.clientWidth / 2 - this.graph.middle * scale;
     this.selection.call(this.zoom.transform, d3.zoomIdentity.translate(left, 16).scale(scale));
   }
 
@@ -149,10 +153,11 @@ class GraphView {
     this.selection.call(this.zoom.transform, identity.scale(scale).translate(-x, -y));
   }
 
-  choose(index, isMoved) {
+  // `isMoved`: the node comes to the middle, with texts that can be read.
+  choose(index, isMoved, scale = this.transform.k) {
     this.chosen = index;
     const node = this.graph && this.graph.nodes[index];
-    if (node && isMoved) this.to(node.x + WIDTH / 2, node.y + HEIGHT / 2, Math.max(this.transform.k, 0.8));
+    if (node && isMoved) this.to(node.x + WIDTH / 2, node.y + HEIGHT / 2, Math.max(scale, 0.6));
     this.draw();
   }
 
@@ -163,7 +168,8 @@ class GraphView {
 
   key(event) {
     const step = 80 / this.transform.k;
-    const moves = {ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step], PageUp: [0, 6 * step], PageDown: [0, -6 * step]};
+    const moves = {ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step],
+                   PageUp: [0, 6 * step], PageDown: [0, -6 * step]};
     const scales = {"+": 1.3, "=": 1.3, "-": 1 / 1.3};
     if (!this.graph) return;
     if (moves[event.key]) this.selection.call(this.zoom.translateBy, ...moves[event.key]);
@@ -189,7 +195,8 @@ class GraphView {
     const seen = {left: -x / k, top: -y / k, right: (width - x) / k, bottom: (height - y) / k};
     this.drawEdges(context, seen);
     for (const node of this.graph.nodes) {
-      if (node.x < seen.right && node.x + WIDTH > seen.left && node.y < seen.bottom && node.y + HEIGHT > seen.top) this.drawNode(context, node, k);
+      const isSeen = node.x < seen.right && node.x + WIDTH > seen.left && node.y < seen.bottom && node.y + HEIGHT > seen.top;
+      if (isSeen) this.drawNode(context, node, k);
     }
     this.drawMap(seen);
   }
@@ -248,7 +255,8 @@ class GraphView {
 
   drawFrame(context, node, isMarked, isFound, k) {
     const change = this.changes ? this.changes[node.index] : 0;
-    const frames = [[node.index === this.chosen, "text", 3], [isFound, "found", 3], [isMarked, "link", 3], [change === ONLY_HERE, "only", 4], [change === DIFFERS, "differs", 4]];
+    const frames = [[node.index === this.chosen, "text", 3], [isFound, "found", 3], [isMarked, "link", 3],
+                    [change === ONLY_HERE, "only", 4], [change === DIFFERS, "differs", 4]];
     const [, colour, width] = frames.find(([holds]) => holds) || [true, "edge", 1];
     context.strokeStyle = colours.get(colour);
     context.lineWidth = width / Math.min(Math.max(k, 0.2), 1);

@@ -30,7 +30,8 @@ function readRun(data) {
     return run.graphs.get(position);
   };
   // How many nodes of each program are of a line, without their layout.
-  run.nodesOf = (line) => run.programs.map((program) => program.graph ? program.graph.nodes.filter((node) => lineOf(run.strings[node[1]]) === line).length : 0);
+  const nodesOf = (graph, line) => graph ? graph.nodes.filter((node) => lineOf(run.strings[node[1]]) === line).length : 0;
+  run.nodesOf = (line) => run.programs.map((program) => nodesOf(program.graph, line));
   return run;
 }
 
@@ -42,7 +43,8 @@ class Page {
     this.listPrograms();
     this.connect();
     legend(byId("kinds"), NODE_KINDS.map(([kind, text]) => [kind, text]));
-    if (runs.length > 1) byId("kinds").append(el("span", {class: "only"}, "+ only in this run"), el("span", {class: "differs"}, "~ other types or attributes"));
+    const marks = [el("span", {class: "only"}, "+ only in this run"), el("span", {class: "differs"}, "~ other types or attributes")];
+    if (runs.length > 1) byId("kinds").append(...marks);
     this.showRun(0);
     const first = runs[0].programs.findIndex((program) => program.graph);
     if (first >= 0 || runs[0].programs.length) this.showProgram(0, Math.max(first, 0));
@@ -99,19 +101,22 @@ class Page {
       body.append(row);
       return row;
     }));
-    byId("program-list").append(el("table", {}, el("thead", {}, el("tr", {}, ...head.map((text) => el("th", {scope: "col"}, text)))), body));
+    const titles = el("tr", {}, ...head.map((text) => el("th", {scope: "col"}, text)));
+    byId("program-list").append(el("table", {}, el("thead", {}, titles), body));
     if (!body.children.length) byId("program-list").replaceChildren(el("p", {class: "hint"}, "No program ran."));
   }
 
   // Shows a program, and in the other panes the programs that match it.
   showProgram(number, position) {
     const base = number ? this.runs[number].programs[position].base ?? -1 : position;
-    this.shown = this.runs.map((run, i) => i === number ? position : base < 0 ? -1 : i === 0 ? base : run.programs.findIndex((program) => program.base === base));
+    const match = (run, i) => base < 0 || i === 0 ? base : run.programs.findIndex((program) => program.base === base);
+    this.shown = this.runs.map((run, i) => i === number ? position : match(run, i));
     this.runs.forEach((run, i) => {
       const program = run.programs[this.shown[i]];
-      const why = !program ? "No program of this run matches." : program.problem ? `The graph could not be read: ${program.problem}` : "The graph is left out.";
+      const problem = program?.problem ? `The graph could not be read: ${program.problem}` : "The graph is left out.";
       const prefix = this.runs.length > 1 ? `${run.name}, ` : "";
-      this.views[i].show(run.graph(this.shown[i]), program ? `${prefix}program ${program.id}: ${countText(program.ops, "op")}` : run.name, why);
+      const title = program ? `${prefix}program ${program.id}: ${countText(program.ops, "op")}` : run.name;
+      this.views[i].show(run.graph(this.shown[i]), title, program ? problem : "No program of this run matches.");
       this.rows[i].forEach((row, k) => row.classList.toggle("chosen", k === this.shown[i]));
     });
     this.compareNodes();
@@ -153,7 +158,7 @@ class Page {
 
   chooseNode(pane, index, isMoved) {
     this.node = index < 0 ? null : {pane, index};
-    this.views.forEach((view, i) => view.choose(this.counterpart(pane, index, i), i !== pane || isMoved));
+    this.views.forEach((view, i) => view.choose(this.counterpart(pane, index, i), i !== pane || isMoved, this.views[pane].transform.k));
     if (index >= 0) this.describeNode(pane, index);
   }
 
@@ -173,11 +178,9 @@ class Page {
       if (!counts[this.shown[0]] && counts.some((count) => count)) this.showProgram(0, counts.findIndex((count) => count));
     }
     this.timeline.highlight(this.lineIn(this.runs[this.run]));
-    this.views.forEach((view, i) => {
-      view.highlight(this.lineIn(this.runs[i]));
-      const first = isMoved && view.graph ? view.graph.lines.findIndex((other) => other === view.line) : -1;
-      if (first >= 0 && view.line >= 0) view.choose(first, true);
-    });
+    this.views.forEach((view, i) => view.highlight(this.lineIn(this.runs[i])));
+    const pane = isMoved ? this.views.findIndex((view) => view.line >= 0 && view.graph && view.graph.lines.includes(view.line)) : -1;
+    if (pane >= 0) this.chooseNode(pane, this.views[pane].graph.lines.indexOf(this.views[pane].line), true);
     document.querySelectorAll("tr[data-line]").forEach((row) => row.classList.toggle("chosen", Boolean(line) && row.dataset.line === line));
     this.describeLine(line, facts);
   }
@@ -202,9 +205,11 @@ class Page {
       const programs = run.nodesOf(line).map((nodes, i) => [nodes, run.programs[i], i]).filter(([nodes]) => nodes);
       parts.push(el("p", {}, count ? `${countText(count, "event")} of this line, ${timeText(time)}. ` : "No event of this line. ",
         programs.length ? "" : "It has no op in a program.",
-        ...programs.slice(0, 6).flatMap(([nodes, program, i]) => [
-          el("button", {type: "button", class: "program", onclick: () => this.jump(i, line)}, `${countText(nodes, "op")} in program ${program.id}`),
-          ` (${countText(program.runs, "run")}, ${timeText(program.ns)}) `]),
+        ...programs.slice(0, 6).flatMap(([nodes, program, i]) => {
+          const text = `${countText(nodes, "op")} in program ${program.id}`;
+          const button = el("button", {type: "button", class: "program", onclick: () => this.jump(i, line)}, text);
+          return [button, ` (${countText(program.runs, "run")}, ${timeText(program.ns)}) `];
+        }),
         programs.length > 6 ? `and in ${programs.length - 6} more` : ""));
     }
     bar.replaceChildren(el("div", {}, ...parts), el("button", {type: "button", onclick: () => this.selectLine("", false)}, "Clear"));
@@ -227,20 +232,21 @@ class Page {
     const inputs = node.inputs.map((value) => {
       if (graph.maker.has(value)) {
         const maker = graph.nodes[graph.maker.get(value)];
-        return el("li", {}, link(maker.index, `%${value} ${maker.label}`), ` ${(maker.outputs.find(([number]) => number === value) || ["", ""])[1]}`);
+        const [, type] = maker.outputs.find(([number]) => number === value);
+        return el("li", {}, link(maker.index, `%${value} ${maker.label}`), ` ${type}`);
       }
-      const param = graph.params.get(value);
-      return el("li", {}, `%${value} argument ${param?.index}: ${param?.type}${param && param.alias >= 0 ? `, may become result ${param.alias}` : ""}`);
+      const {index, type, alias} = graph.params.get(value);
+      return el("li", {}, `%${value} argument ${index}: ${type}${alias >= 0 ? `, may become result ${alias}` : ""}`);
     });
     const outputs = node.outputs.map(([value, type]) =>
       el("li", {}, `%${value} ${type}${graph.results.has(value) ? `, result ${graph.results.get(value)} of the program` : ""}`));
     const users = node.users.slice(0, 50).map((i) => el("li", {}, link(i, graph.nodes[i].label), ` ${graph.nodes[i].type}`));
-    const line = lineOf(node.where);
+    const line = lineOf(node.where), lineButton = {type: "button", class: "line", "data-line": line, title: node.where};
     const list = (items) => items.length ? el("ul", {}, ...items) : "none";
     byId("node").replaceChildren(
       el("h3", {}, node.op), el("dl", {},
-        el("dt", {}, "Line"), el("dd", {}, line ? el("button", {type: "button", class: "line", "data-line": line, title: node.where}, shortLine(node.where)) : "not known",
-          line && run.sourceOf.has(line) ? el("code", {}, run.sourceOf.get(line)) : ""),
+        el("dt", {}, "Line"), el("dd", {}, line ? el("button", lineButton, shortLine(node.where)) : "not known",
+          run.sourceOf.has(line) ? el("code", {}, run.sourceOf.get(line)) : ""),
         el("dt", {}, "Results"), el("dd", {}, list(outputs)), el("dt", {}, "Inputs"), el("dd", {}, list(inputs)),
         el("dt", {}, "Attributes"), el("dd", {}, el("code", {}, node.attributes || "none")),
         el("dt", {}, "Used by"), el("dd", {}, list(users))));
@@ -252,8 +258,9 @@ class Page {
     const wanted = text.trim().toLowerCase();
     let count = 0;
     this.views.forEach((view) => {
-      const texts = (node) => [node.op, node.type, node.where, node.attributes, ...node.outputs.map(([value]) => `%${value} `)].join(" ").toLowerCase();
-      view.found = new Set(wanted && view.graph ? view.graph.nodes.filter((node) => `${texts(node)} `.includes(wanted)).map((node) => node.index) : []);
+      const texts = (node) => [node.op, node.type, node.where, node.attributes, ...node.outputs.map(([value]) => `%${value}`)].join(" ");
+      const nodes = wanted && view.graph ? view.graph.nodes.filter((node) => texts(node).toLowerCase().includes(wanted)) : [];
+      view.found = new Set(nodes.map((node) => node.index));
       count += view.found.size;
       view.draw();
     });
@@ -312,7 +319,8 @@ async function start() {
 
 start().catch((error) => {
   byId("problem").hidden = false;
-  byId("problem").textContent = typeof DecompressionStream === "undefined" ? "This browser cannot read the packed data of the page (it lacks DecompressionStream)."
+  byId("problem").textContent = typeof DecompressionStream === "undefined"
+    ? "The timeline and the graphs need a newer browser, one with DecompressionStream."
     : `The timeline and the graphs cannot be shown: ${error.message}`;
   document.documentElement.dataset.failed = String(error.stack);
 });

@@ -19,7 +19,8 @@ function readEvents(run) {
     events.begin[i] = time;
     events.end[i] = time + columns.length[i];
   }
-  for (const name of ["name", "reason", "detail", "where", "lane", "row", "self", "run", "program", "ops", "bytes"]) events[name] = columns[name];
+  const asTheyAre = ["name", "reason", "detail", "where", "lane", "row", "self", "run", "program", "ops", "bytes"];
+  for (const name of asTheyAre) events[name] = columns[name];
   events.rows = lanes.map(([, depth]) => Array.from({length: depth}, () => []));
   for (let i = 0; i < count; i++) events.rows[events.lane[i]][events.row[i]].push(i);
   events.line = run.lineNumbers(events.where);
@@ -78,7 +79,8 @@ class Timeline {
   key(event) {
     const step = 60 / this.transform.k;
     const action = {
-      ArrowLeft: () => this.selection.call(this.zoom.translateBy, step, 0), ArrowRight: () => this.selection.call(this.zoom.translateBy, -step, 0),
+      ArrowLeft: () => this.selection.call(this.zoom.translateBy, step, 0),
+      ArrowRight: () => this.selection.call(this.zoom.translateBy, -step, 0),
       "+": () => this.by(1.5), "=": () => this.by(1.5), "-": () => this.by(1 / 1.5), Home: () => this.all(),
     }[event.key];
     if (!action) return;
@@ -180,7 +182,7 @@ class Timeline {
   drawEvent(context, event, left, right, top) {
     const name = this.run.strings[this.events.name[event]], text = EVENT_KINDS[name] || name;
     const width = Math.max(right - left - (right - left > 3 ? 1 : 0), 1), height = ROW - 2;
-    context.fillStyle = colours.get(`k-${name}`) || colours.get("k-other");
+    context.fillStyle = colours.get(`k-${name}`);
     context.fillRect(left, top, width, height);
     if (event === this.chosen) {
       context.strokeStyle = colours.get("text");
