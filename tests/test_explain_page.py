@@ -271,6 +271,22 @@ def test_a_page_works_in_a_browser(report, tmp_path, width):
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
+def test_nodes_of_compared_runs_are_chosen_together(report, tmp_path):
+    other = json.loads(json.dumps(report))
+    for program in other["programs"]:
+        first, rest = program["graph"].split("\n", 1)
+        program["graph"] = f"{first}\n  %999: f32[] = aten::zeros() {{size=[]}}  # new.py:1\n{rest}"
+    text = page.render(report, [other]).replace("page = new Page(", "page = window.page = new Page(")
+    (tmp_path / "page.html").write_text(text)
+    with Browser(tmp_path / "page.html", tmp_path) as browser:
+        browser.run(DRAWN)
+        chosen = browser.run("page.pickNode(0, 1); return page.views.map((view) => view.chosen)")
+        changes = browser.run("return page.views.map((view) => view.changes)")
+    assert chosen == [1, 2]
+    assert set(changes[0]) == {0} and changes[1][0] == 1 and set(changes[1][1:]) == {0}
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
 def test_a_comparison_of_attacks_works_in_a_browser(report, tmp_path):
     found = probed(page.render(evil(report), [evil(report), report]), tmp_path)
     assert "Inputs" in found["node"] and EVIL in found["selection"]

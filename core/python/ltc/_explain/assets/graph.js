@@ -3,7 +3,7 @@
 
 const NODE_KINDS = [
   ["matrix", "products and convolutions", /mm$|addmm|bmm|baddbmm|matmul|linear|convolution|attention|einsum|^dot$|mv$|addr$/],
-  ["reduce", "sums, norms, softmax, losses", /sum|mean|softmax|norm|loss|var|std|arg(max|min)|^a?(max|min)$|^(any|all)$|prod|cum|pool|sort/],
+  ["reduce", "sums, norms, losses", /sum|mean|softmax|norm|loss|var|std|arg(max|min)|^a?(max|min)$|^(any|all)$|prod|cum|pool|sort/],
   ["index", "indices", /index|gather|scatter|embedding|masked|take|put|one_hot|nonzero/],
   ["shape", "shapes", /shape|view|permute|transpose|expand|slice|select|squeeze|flatten|^t$|cat|stack|split|stride|repeat|flip|pad|roll/],
   ["make", "constants and random numbers", /philox|full|arange|zeros|ones|eye|rand|linspace|empty|scalar_tensor|constant/],

@@ -133,7 +133,7 @@ class Timeline {
     const {events, run} = this;
     const name = run.strings[events.name[i]];
     const texts = [`${EVENT_KINDS[name] || name}, ${timeText(events.end[i] - events.begin[i])}`];
-    if (events.self[i] < events.end[i] - events.begin[i]) texts.push(`${timeText(Math.max(events.self[i], 0))} of it by itself`);
+    if (events.self[i] < 0.99 * (events.end[i] - events.begin[i])) texts.push(`${timeText(Math.max(events.self[i], 0))} of it by itself`);
     if (events.reason[i]) texts.push(`reason: ${run.strings[events.reason[i]]}`);
     if (events.where[i]) texts.push(`line: ${shortLine(run.strings[events.where[i]])}`);
     if (events.detail[i]) texts.push(run.strings[events.detail[i]]);
