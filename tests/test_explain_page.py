@@ -12,6 +12,7 @@ from browser import CHROMIUM, Browser
 
 import ltc
 from ltc._explain import graphs, page
+from ltc._explain.costs import QUEUE, WORK
 
 EVIL = "</script><script>document.title='evil'</script><img src=x onerror=alert(1)>\"'&"
 
@@ -204,6 +205,13 @@ def test_runs_are_compared(report):
     _, data = unpacked(text)
     program = next(program for program in data["programs"] if program["id"] == first["id"])
     assert program["pairs"][0] == 0 and program["pairs"][1] == -1 and program["pairs"][2] == 1
+
+
+def test_each_kind_of_event_has_a_name_and_a_colour():
+    style, script = page._asset("page.css"), page._asset("timeline.js")
+    for name in {*WORK, *QUEUE, "device"}:
+        assert f".k-{name} {{" in style and f"--k-{name}:" in style
+        assert re.search(rf"\b{name}: \"", script)
 
 
 def test_a_report_of_nothing_makes_a_page():

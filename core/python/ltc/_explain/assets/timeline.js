@@ -2,9 +2,9 @@
 // The events of a run on a canvas: a lane per thread, queue and device, with a row for each depth of nesting.
 
 const EVENT_KINDS = {
-  compile: "compiling", barrier: "queueing a step", read: "reading a value", wait: "waiting", send: "sending", fallback: "op on the CPU",
-  import: "import", execute: "program", device: "program", host_step: "part on the CPU", upload: "upload", download: "download",
-  copy_from_peer: "copy between devices", resize: "resize", recover: "repeating a failed run",
+  compile: "compiling", load: "reading a program", barrier: "queueing a step", read: "reading a value", wait: "waiting", send: "sending",
+  fallback: "op on the CPU", import: "import", execute: "program", device: "program", host_step: "part on the CPU", upload: "upload",
+  download: "download", copy_from_peer: "copy between devices", resize: "resize", recover: "repeating a failed run",
 };
 const ROW = 20, TITLE = 22, AXIS = 24;
 
