@@ -161,8 +161,9 @@ class GraphView {
     this.draw();
   }
 
+  // Marks the nodes of a line, if the graph has any.
   highlight(line) {
-    this.line = line;
+    this.line = this.graph && this.graph.lines.includes(line) ? line : -1;
     this.draw();
   }
 

@@ -179,7 +179,7 @@ class Page {
     }
     this.timeline.highlight(this.lineIn(this.runs[this.run]));
     this.views.forEach((view, i) => view.highlight(this.lineIn(this.runs[i])));
-    const pane = isMoved ? this.views.findIndex((view) => view.line >= 0 && view.graph && view.graph.lines.includes(view.line)) : -1;
+    const pane = isMoved ? this.views.findIndex((view) => view.line >= 0) : -1;
     if (pane >= 0) this.chooseNode(pane, this.views[pane].graph.lines.indexOf(this.views[pane].line), true);
     document.querySelectorAll("tr[data-line]").forEach((row) => row.classList.toggle("chosen", Boolean(line) && row.dataset.line === line));
     this.describeLine(line, facts);
