@@ -140,6 +140,17 @@ def test_the_report_as_json(tmp_path):
     assert explain_script(tmp_path, "", options=("--json", "no/such/folder/x.json")).returncode == 2
 
 
+def test_a_page_beside_another_run(tmp_path):
+    assert explain_script(tmp_path, SCRIPT, "0", options=("--json", "first.json")).returncode == 0
+    run = explain_script(tmp_path, SCRIPT, "0", options=("--html", "page.html", "--beside", "first.json"))
+    assert run.returncode == 0, run.stderr
+    assert "script.py:5" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    (tmp_path / "wrong.json").write_text('{"format": 7}')
+    for wrong, why in (("none.json", "No such file"), ("wrong.json", "no report"), ("script.py", "no report")):
+        run = explain_script(tmp_path, SCRIPT, "0", options=("--html", "x.html", "--beside", wrong))
+        assert run.returncode == 2 and why in run.stderr and wrong in run.stderr
+
+
 def test_a_script_on_another_plugin(tmp_path):
     run = explain_script(tmp_path, SCRIPT, "0", options=("--backend", "minimal"))
     assert run.returncode == 0, run.stderr

@@ -153,6 +153,8 @@ RUN_ARGUMENTS = (
 EXPLAIN_ARGUMENTS = (
     BACKEND,
     Argument("--json", metavar="FILE", help="write all of the report as JSON to FILE; -: to standard output, and no text"),
+    Argument("--html", metavar="PAGE", help="write one page that needs no network: timeline, programs, their graphs"),
+    Argument("--beside", metavar="FILE", action="append", default=[], help="JSON of another run, to compare with on the page; may be repeated"),
     *SCRIPT,
 )
 COMMANDS = (

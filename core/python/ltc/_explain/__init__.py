@@ -43,6 +43,26 @@ class Report:
             json.dump(self.to_dict(), file)
 
 
+    def save_page(self, path: str, others: list[dict] = ()) -> None:
+        """Writes one HTML page that needs no network. ``others``: reports as :func:`read` gives them, to compare with."""
+        from .page import render as render_page
+
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(render_page(self.to_dict(), others))
+
+
+def read(path: str) -> dict:
+    """A saved report. Throws OSError, and ValueError for a file that is none."""
+    with open(path, encoding="utf-8") as file:
+        try:
+            report = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{path} is no report of ltc explain: {error}") from None
+    if not isinstance(report, dict) or report.get("format") != 1:
+        raise ValueError(f"{path} is no report of ltc explain that this version reads")
+    return report
+
+
 def explain(function):
     """``explain(function)(*args)`` calls it once and returns the :class:`Report` of that call, to the end of all that it queued.
 

@@ -7,14 +7,19 @@ import sys
 
 import ltc_run
 
-from . import Report
+from . import Report, read
 from .record import Recording
 
 
 def run(options: argparse.Namespace) -> int:
     """The report goes to the standard error, behind the script's own output. Returns the script's exit code."""
-    if options.json and options.json != "-" and not os.path.isdir(os.path.dirname(options.json) or "."):
-        print(f"ltc explain: there is no folder for {options.json}", file=sys.stderr)
+    try:
+        others = [read(path) for path in options.beside]
+        for path in (options.json, options.html):
+            if path and path != "-" and not os.path.isdir(os.path.dirname(path) or "."):
+                raise ValueError(f"there is no folder for {path}")
+    except (OSError, ValueError) as error:
+        print(f"ltc explain: {error}", file=sys.stderr)
         return 2
     code, title = 0, " ".join([options.script, *options.args])
     with Recording(title) as recording:
@@ -30,6 +35,8 @@ def run(options: argparse.Namespace) -> int:
             ltc_run.print_error(error)
     sys.stdout.flush()
     report = Report(recording.record)
+    if options.html:
+        report.save_page(options.html, others)
     if options.json == "-":
         json.dump(report.to_dict(), sys.stdout)
         return code
