@@ -105,6 +105,22 @@ void Span::of(const Program& program) {
   add_program(program);
 }
 
+void Span::of(const Step& host_step) {
+  const Graph& graph = host_step.graph;
+  if (!is_on() || graph.nodes.empty()) return;
+  const Node& first = graph.nodes.front();
+  because(op_name(first.op));
+  if (!host_step.reasons.empty()) detail(host_step.reasons.front());
+  at(first.location);
+  int64_t bytes = 0;
+  const auto add = [&](ValueId value) { bytes += static_cast<int64_t>(graph.type(value).size_bytes()); };
+  for (const Param& param : graph.params) {
+    if (!param.scalar) add(param.value);
+  }
+  for (const ValueId output : graph.outputs) add(output);
+  count(static_cast<int64_t>(graph.nodes.size()), bytes);
+}
+
 void Span::end() {
   event_.end_ns = now_ns();
   add(std::move(event_));

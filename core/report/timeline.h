@@ -15,6 +15,7 @@
 namespace ltc {
 
 struct Program;
+struct Step;
 
 namespace timeline {
 
@@ -92,6 +93,7 @@ class Span {
     if (is_on()) event_.ops = ops, event_.bytes = bytes;
   }
   void of(const Program& program);
+  void of(const Step& host_step);  // its first op, why the CPU runs that, and the bytes that cross its border
 
  private:
   void begin(const char* name, uint64_t run_id);

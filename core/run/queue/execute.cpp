@@ -16,6 +16,7 @@
 #include "core/run/queue/copy_out.h"
 #include "core/run/queue/executor.h"
 #include "core/run/queue/recovery.h"
+#include "core/run/queue/result_check.h"
 #include "ltc/symbolic.h"
 
 namespace ltc {
@@ -44,22 +45,6 @@ constexpr size_t kSendingBytes = 256 << 20;  // of host memory that a device sti
 
 ThrowToReader g_throw_to_reader = nullptr;
 
-void describe_host_step(timeline::Span& span, const Step& step) {
-  const Graph& graph = step.graph;
-  if (graph.nodes.empty()) return;
-  const Node& first = graph.nodes.front();
-  span.because(op_name(first.op));
-  if (!step.reasons.empty()) span.detail(step.reasons.front());
-  span.at(first.location);
-  int64_t bytes = 0;
-  const auto add = [&](ValueId value) { bytes += static_cast<int64_t>(graph.type(value).size_bytes()); };
-  for (const Param& param : graph.params) {
-    if (!param.scalar) add(param.value);
-  }
-  for (const ValueId output : graph.outputs) add(output);
-  span.count(static_cast<int64_t>(graph.nodes.size()), bytes);
-}
-
 }  // namespace
 
 void set_throw_to_reader(ThrowToReader throw_to_reader) { g_throw_to_reader = throw_to_reader; }
@@ -74,7 +59,12 @@ void throw_to_reader(const std::exception_ptr& error) {
 }
 
 DeviceExecutor::DeviceExecutor(DeviceMemory& memory, size_t pending_limit)
-    : memory_(memory), demotion_(TypeDemotion::of(memory.device())), pending_limit_(pending_limit) {}
+    : memory_(memory),
+      demotion_(TypeDemotion::of(memory.device())),
+      pending_limit_(pending_limit),
+      check_(ResultCheck::is_wanted() ? std::make_unique<ResultCheck>(*this) : nullptr) {}
+
+DeviceExecutor::~DeviceExecutor() = default;
 
 void DeviceExecutor::finish() {
   device_times_.finish();
@@ -276,11 +266,11 @@ void DeviceExecutor::run(Run& run) {
     reopen_if_lost();
     if (run.refusal) std::rethrow_exception(run.refusal);
     std::vector<HostValue> inputs;
-    if (check_.is_on()) [[unlikely]]
-      inputs = check_.copy_inputs(run);
+    if (check_) [[unlikely]]
+      inputs = check_->copy_inputs(run);
     run_steps(run);
-    if (check_.is_on()) [[unlikely]]
-      check_.check(run, std::move(inputs));
+    if (check_) [[unlikely]]
+      check_->check(run, std::move(inputs));
     run.program->note_run(static_cast<int64_t>(timeline::now_ns() - begin));
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
@@ -481,7 +471,7 @@ void DeviceExecutor::limit_uploading(size_t at_most_bytes) {
 
 void DeviceExecutor::run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
   timeline::Span span("host_step", run.id);
-  if (span.is_on()) describe_host_step(span, step);
+  span.of(step);
   std::vector<HostValue> inputs;
   for (const uint32_t slot : step.inputs) {
     const HostValue& input = inputs.emplace_back(allocate_host_value(slots[slot]->type));

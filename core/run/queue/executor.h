@@ -17,7 +17,6 @@
 #include "core/run/queue/device_memory.h"
 #include "core/run/queue/device_times.h"
 #include "core/run/queue/host_ops.h"
-#include "core/run/queue/result_check.h"
 #include "core/run/queue/run.h"
 
 namespace ltc {
@@ -28,10 +27,13 @@ using ThrowToReader = void (*)(const Error& error);
 void set_throw_to_reader(ThrowToReader throw_to_reader);
 [[noreturn]] void throw_to_reader(const std::exception_ptr& error);
 
+class ResultCheck;
+
 class DeviceExecutor {
  public:
   // `pending_limit`: runs that an asynchronous device may have before it.
   DeviceExecutor(DeviceMemory& memory, size_t pending_limit);
+  ~DeviceExecutor();
 
   DeviceMemory& memory() { return memory_; }
   host::PluginDevice& device() { return memory_.device(); }
@@ -95,7 +97,7 @@ class DeviceExecutor {
   std::shared_ptr<Completion> newest_;
   std::atomic<bool> is_asynchronous_{false};
   DeviceTimes device_times_;
-  ResultCheck check_{*this};
+  const std::unique_ptr<ResultCheck> check_;  // null where LTC_CHECK asks for none
 };
 
 }  // namespace ltc

@@ -8,6 +8,7 @@
 #include "core/run/process/interrupt.h"
 #include "core/run/process/process_end.h"
 #include "core/run/queue/copy_out.h"
+#include "core/run/queue/result_check.h"
 
 namespace ltc {
 

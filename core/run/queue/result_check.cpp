@@ -178,6 +178,8 @@ struct ResultCheck::Values {
 
 ResultCheck::ResultCheck(DeviceExecutor& executor) : executor_(executor), mode_(static_cast<Mode>(env::choice(env::kCheck))) {}
 
+bool ResultCheck::is_wanted() { return env::choice(env::kCheck) != kOff; }
+
 std::vector<HostValue> ResultCheck::copy_inputs(const Run& run) {
   std::vector<HostValue> inputs;
   for (size_t i = 0; i < run.program->input_count; ++i) {

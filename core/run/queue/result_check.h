@@ -25,7 +25,7 @@ class ResultCheck {
  public:
   explicit ResultCheck(DeviceExecutor& executor);
 
-  bool is_on() const { return mode_ != kOff; }
+  static bool is_wanted();  // by LTC_CHECK
 
   // The run's inputs, before it may consume them. Throws the errors of buffers.
   std::vector<HostValue> copy_inputs(const Run& run);
