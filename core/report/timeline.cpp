@@ -1,10 +1,10 @@
 #include "core/report/timeline.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <mutex>
-#include <thread>
 #include <unordered_set>
 #include <utility>
 
@@ -27,7 +27,11 @@ Collected& timeline() {
   return *instance;
 }
 
-uint64_t this_thread() { return std::hash<std::thread::id>{}(std::this_thread::get_id()); }
+// The system's number of the thread, as other profilers have it.
+uint64_t this_thread() {
+  static thread_local const auto id = static_cast<uint64_t>(gettid());
+  return id;
+}
 
 ProgramFacts facts_of(const Program& program) {
   ProgramFacts facts{.id = program.id, .graph = print(program.graph), .is_from_disk = !program.saved_as.empty()};

@@ -28,7 +28,7 @@ struct Event {
   std::string reason;    // of a barrier its counter, of a fallback or host step the op, of a compile what differs; may be empty
   std::string detail;    // in words; of a read, the library's functions that asked for it
   LocationId where = 0;  // the user's line, where it is known
-  uint64_t thread = 0;   // distinguishes threads
+  uint64_t thread = 0;   // the system's number of it
   uint64_t begin_ns = 0, end_ns = 0;  // steady clock
   uint64_t run_id = 0;                // which run of a program; 0 where it does not apply, as are the next two
   uint64_t program = 0;               // Program::id

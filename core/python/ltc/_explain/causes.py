@@ -105,7 +105,8 @@ def is_rare_and_smaller(cost: Cost, record: Record) -> bool:
 
 
 def same_contents(cost: Cost, record: Record) -> bool:
-    return cost.count >= FREQUENT and max(cost.details.values()) >= FREQUENT and cost.bytes / cost.count > 64
+    most = max(cost.details.values())
+    return most >= FREQUENT and most * 2 >= cost.count and cost.bytes / cost.count > 64
 
 
 def setting(name: str, *values: str) -> Sign:
