@@ -11,10 +11,10 @@ namespace ltc {
 
 DeviceTimes::~DeviceTimes() { finish(); }
 
-void DeviceTimes::watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program) {
+void DeviceTimes::watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program, uint64_t begin_ns) {
   timeline::add_program(program);
   std::lock_guard lock(mutex_);
-  watched_.push_back({std::move(run), run_id, program.id, timeline::now_ns(), static_cast<int64_t>(program.graph.nodes.size())});
+  watched_.push_back({std::move(run), run_id, program.id, begin_ns, static_cast<int64_t>(program.graph.nodes.size())});
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   changed_.notify_one();
 }
@@ -41,7 +41,7 @@ void DeviceTimes::work() {
     watched_.pop_front();
     lock.unlock();
     run.completion->wait_until_over();
-    const uint64_t begin = std::max(run.submitted_ns, idle_since);
+    const uint64_t begin = std::max(run.begin_ns, idle_since);
     idle_since = timeline::now_ns();
     timeline::add({.name = "device",
                    .begin_ns = begin,

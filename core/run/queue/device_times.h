@@ -19,13 +19,15 @@ class DeviceTimes {
  public:
   ~DeviceTimes();
 
-  void watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program);  // just submitted
+  // Just submitted by a call that began at `begin_ns`: a plugin may let the device work before it returns, to check what it
+  // reads.
+  void watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program, uint64_t begin_ns);
   void finish();  // returns when all runs are over that are watched
 
  private:
   struct Watched {
     std::shared_ptr<Completion> completion;
-    uint64_t run_id, program, submitted_ns;
+    uint64_t run_id, program, begin_ns;
     int64_t ops;
   };
 

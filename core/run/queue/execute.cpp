@@ -418,6 +418,7 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
     }
   };
   ltc_event* event = nullptr;
+  const uint64_t begin_ns = timeline::enabled() ? timeline::now_ns() : 0;
   try {
     event = with_error_context(step, [&] { return with_memory([&] { return device().execute(args, outputs.data()); }); });
   } catch (const host::BrokenContract&) {
@@ -431,8 +432,8 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   if (event || !parents.empty()) {
     const std::shared_ptr<const Step> submitted(run.program, &step);
     completion = std::make_shared<Completion>(memory_, event, std::move(parents), submitted, !consumes);
-    if (timeline::enabled()) [[unlikely]]
-      device_times_.watch(completion, run.id, *run.program);
+    if (begin_ns != 0) [[unlikely]]
+      device_times_.watch(completion, run.id, *run.program, begin_ns);
     pending_.push_back(newest_ = completion);
     limit_pending(pending_limit_);
     limit_uploading(kSendingBytes);
