@@ -87,7 +87,7 @@ class Span {
   void at(LocationId where) {
     if (is_on()) event_.where = where;
   }
-  void here();          // the line where the calling thread is
+  void here();          // the line where the calling thread is; with no lock of ours held, as for the next
   void with_callers();  // and the library's functions that called
   void count(int64_t ops, int64_t bytes = 0) {
     if (is_on()) event_.ops = ops, event_.bytes = bytes;

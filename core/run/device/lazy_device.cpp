@@ -65,10 +65,11 @@ bool LazyDevice::has_records() {
 }
 
 std::vector<BufferRef> LazyDevice::run_step(std::string_view reason, bool is_awaited) {
+  const LocationId where = timeline::enabled() ? current_location() : kNoLocation;  // before our lock, since it may want Python's
   const auto order = lock_in_slices(submission_);
   timeline::Span span("barrier", run_id_ + 1);
   span.because(reason);
-  span.here();
+  span.at(where);
   PendingStep& step = spare_;
   cut(step);
   span.count(static_cast<int64_t>(step.locations.size()));
