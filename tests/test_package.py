@@ -24,6 +24,7 @@ ORIGINS = {
     "Boost": r"/boost/|/libboost\w*\.a$",
     "pybind11": r"/pybind11/",
     "PyTorch": r"/torch/include/(ATen|c10|torch|caffe2)/",
+    "Kineto": r"/torch/include/kineto/",
     "GoogleTest": r"/(gtest|gmock)/|/lib(gtest|gmock)\w*\.a$",
     "OpenCL": r"/CL/",
     "CUDA": r"/nvidia/|/(cuda|nvrtc)\.h$",
