@@ -168,8 +168,8 @@ PythonPlace python_place() {
 
 namespace {
 
-// Calls visit(code, frame) with each frame, the innermost first, until it returns false. Without the GIL's thread state: with
-// none.
+// Calls visit(code, frame) with each frame, the innermost first, until it returns false. In a thread that Python
+// does not know, with none.
 template <typename Visit>
 void visit_frames(Visit visit) {
   if (!PyGILState_GetThisThreadState() || _Py_IsFinalizing()) return;
