@@ -131,7 +131,7 @@ std::string described_in_a_child(const std::string& path, bool json) {
   }
 }
 
-// What is wrong with the variables.
+// Warnings about the variables.
 std::vector<std::string> problems(const std::vector<std::string>& folders) {
   std::vector<std::string> names;
   for (const auto& [name, value] : env::set_variables()) names.push_back(name);

@@ -82,9 +82,11 @@ def _report(options: argparse.Namespace) -> None:
 def _run(options: argparse.Namespace) -> int:
     import ltc_run
 
-    for name in ("args", "is_module", "summary", "json", "json_metrics"):  # those that `replay` lacks
-        setattr(options, name, getattr(options, name, None) or [])
     return ltc_run.run(options)
+
+
+def _replay(options: argparse.Namespace) -> int:
+    return _run(argparse.Namespace(**vars(options), args=[], is_module=False, summary=False, json=False, json_metrics=None))
 
 
 def _explain(options: argparse.Namespace) -> int:
@@ -161,7 +163,7 @@ COMMANDS = (
     Command("info", "list the plugins that are found, their devices and options, and the variables that are set", program="ltc-info"),
     Command("run", "run a Python script with a backend", _run, RUN_ARGUMENTS),
     Command("explain", "run a Python script, then say where its time went: by line, with the reason and what to do", _explain, EXPLAIN_ARGUMENTS),
-    Command("replay", "compute what a script of LTC_CHECK holds once more, on the device and on the CPU", _run, (BACKEND, SCRIPT[1])),
+    Command("replay", "compute what a script of LTC_CHECK holds once more, on the device and on the CPU", _replay, (BACKEND, SCRIPT[1])),
     Command("cache", "look after the programs kept on disk", commands=(
         Command("list", "list the programs, last used first: size, time of the last use, description", _cache, (JSON,)),
         Command("verify", "check each file and name those that are damaged", _cache, (JSON,)),

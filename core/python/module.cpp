@@ -26,6 +26,7 @@
 #include "core/torch/tensor/transfer.h"
 
 namespace py = pybind11;
+using namespace py::literals;
 
 namespace {
 
@@ -56,42 +57,29 @@ void end_process() {
   ltc::DeviceTable::instance().rest();
 }
 
+template <typename Items, typename Describe>
+py::list list_of(const Items& items, Describe describe) {
+  py::list result;
+  for (const auto& item : items) result.append(describe(item));
+  return result;
+}
+
 py::dict stop_timeline() {
   const ltc::timeline::Timeline timeline = ltc::timeline::stop();
-  py::list events, programs;
-  for (const auto& event : timeline.events) {
-    py::dict entry;
-    entry["name"] = event.name;
-    entry["reason"] = event.reason;
-    entry["detail"] = event.detail;
-    entry["where"] = ltc::location_text(event.where);
-    entry["thread"] = event.thread;
-    entry["begin_ns"] = event.begin_ns;
-    entry["end_ns"] = event.end_ns;
-    entry["run"] = event.run_id;
-    entry["program"] = event.program;
-    entry["ops"] = event.ops;
-    entry["bytes"] = event.bytes;
-    events.append(entry);
-  }
-  for (const auto& program : timeline.programs) {
-    py::dict entry;
-    entry["id"] = program.id;
-    entry["graph"] = program.graph;
-    entry["ops"] = program.ops;
-    entry["device_steps"] = program.device_steps;
-    entry["host_steps"] = program.host_steps;
-    entry["from_disk"] = program.is_from_disk;
-    programs.append(entry);
-  }
-  py::dict result;
-  result["events"] = events;
-  result["programs"] = programs;
-  result["begin_ns"] = timeline.begin_ns;
-  result["end_ns"] = timeline.end_ns;
-  result["thread"] = timeline.thread;
-  result["dropped"] = timeline.dropped;
-  return result;
+  const auto describe_event = [](const ltc::timeline::Event& event) {
+    return py::dict("name"_a = event.name, "reason"_a = event.reason, "detail"_a = event.detail,
+                    "where"_a = ltc::location_text(event.where), "thread"_a = event.thread, "begin_ns"_a = event.begin_ns,
+                    "end_ns"_a = event.end_ns, "run"_a = event.run_id, "program"_a = event.program, "ops"_a = event.ops,
+                    "bytes"_a = event.bytes);
+  };
+  const auto describe_program = [](const ltc::timeline::ProgramFacts& program) {
+    return py::dict("id"_a = program.id, "graph"_a = program.graph, "ops"_a = program.ops,
+                    "device_steps"_a = program.device_steps, "host_steps"_a = program.host_steps,
+                    "from_disk"_a = program.is_from_disk);
+  };
+  return py::dict("events"_a = list_of(timeline.events, describe_event),
+                  "programs"_a = list_of(timeline.programs, describe_program), "begin_ns"_a = timeline.begin_ns,
+                  "end_ns"_a = timeline.end_ns, "thread"_a = timeline.thread, "dropped"_a = timeline.dropped);
 }
 
 py::list op_rows() {
@@ -111,29 +99,16 @@ py::dict device_properties(int index) {
 }
 
 py::list fallbacks() {
-  py::list result;
-  for (const ltc::Fallback& one : ltc::fallbacks()) {
-    py::dict entry;
-    entry["op"] = one.op;
-    entry["count"] = one.count;
-    entry["bytes"] = one.bytes;
-    entry["where"] = one.where;
-    entry["reason"] = one.reason;
-    result.append(entry);
-  }
-  return result;
+  return list_of(ltc::fallbacks(), [](const ltc::Fallback& one) {
+    return py::dict("op"_a = one.op, "count"_a = one.count, "bytes"_a = one.bytes, "where"_a = one.where,
+                    "reason"_a = one.reason);
+  });
 }
 
 py::list misses() {
-  py::list result;
-  for (const ltc::MissCount& one : ltc::misses()) {
-    py::dict entry;
-    entry["difference"] = one.difference;
-    entry["where"] = one.where;
-    entry["count"] = one.count;
-    result.append(entry);
-  }
-  return result;
+  return list_of(ltc::misses(), [](const ltc::MissCount& one) {
+    return py::dict("difference"_a = one.difference, "where"_a = one.where, "count"_a = one.count);
+  });
 }
 
 py::object default_generator(int index) {

@@ -69,7 +69,7 @@ uint64_t now_ns() {
 void add(Event event) {
   event.thread = this_thread();
   std::lock_guard lock(g_mutex);
-  // What began before the timeline is not of it.
+  // Events that began before the timeline do not belong to it.
   if (!g_enabled || event.begin_ns < timeline().begin_ns) return;
   if (timeline().events.size() == kMostEvents) {
     ++timeline().dropped;

@@ -36,7 +36,7 @@ struct Event {
   int64_t bytes = 0;
 };
 
-// Of a program that was compiled or ran meanwhile.
+// A program that was compiled or ran meanwhile.
 struct ProgramFacts {
   uint64_t id = 0;
   std::string graph;  // as text, with lines

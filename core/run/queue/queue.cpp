@@ -1,7 +1,6 @@
 #include "core/run/queue/queue.h"
 
 #include <future>
-#include <type_traits>
 
 #include "core/report/timeline.h"
 #include "core/run/process/fork.h"
@@ -56,20 +55,10 @@ void DeviceQueue::drain() {
 
 template <typename Work>
 auto DeviceQueue::wait_for(Work work) {
-  const auto done = std::make_shared<std::promise<decltype(work())>>();
-  tasks_.submit({[work = std::move(work), done] {
-    try {
-      if constexpr (std::is_void_v<decltype(work())>) {
-        work();
-        done->set_value();
-      } else {
-        done->set_value(work());
-      }
-    } catch (...) {
-      done->set_exception(std::current_exception());
-    }
-  }});
-  return done->get_future().get();
+  const auto task = std::make_shared<std::packaged_task<decltype(work())()>>(std::move(work));
+  auto result = task->get_future();
+  tasks_.submit({[task] { (*task)(); }});
+  return result.get();
 }
 
 void DeviceQueue::reopen_if_lost() {

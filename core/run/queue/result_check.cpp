@@ -56,6 +56,12 @@ std::vector<ValueId> outputs_of(const Node& node) {
   return outputs;
 }
 
+std::vector<bool> only(const Graph& graph, size_t node) {
+  std::vector<bool> nodes(graph.nodes.size(), false);
+  nodes[node] = true;
+  return nodes;
+}
+
 // The nodes that the value is made of, at most `depth` of them one after the other.
 std::vector<bool> nodes_behind(const Graph& graph, ValueId value, size_t depth) {
   std::vector<size_t> left(graph.types.size(), 0);  // by value: how many more
@@ -163,7 +169,7 @@ bool adds_up(const Graph& graph, const Node& node) {
 
 // ---- the check
 
-// Of the program's graph, by value.
+// The values of the program's graph, by id.
 struct ResultCheck::Values {
   const Graph& graph;
   std::vector<HostValue> params;                         // of params, numbers too
@@ -209,14 +215,11 @@ void ResultCheck::check(const Run& run, std::vector<HostValue> inputs) noexcept 
 
 void ResultCheck::check_results(const Run& run, Values& values) {
   const Graph& graph = values.graph;
-  std::vector<bool> nodes(graph.nodes.size(), false);
   for (size_t i = 0; i < graph.nodes.size(); ++i) {
-    nodes[i] = true;
     const std::vector<ValueId> made = outputs_of(graph.nodes[i]);
-    const Part part = part_of(graph, nodes, made);
+    const Part part = part_of(graph, only(graph, i), made);
     std::vector<HostValue> results = run_on_cpu(part.graph, values.of(part.params, values.cpu));
     for (size_t k = 0; k < made.size(); ++k) values.cpu[made[k]] = std::move(results[k]);
-    nodes[i] = false;
   }
   std::optional<ValueId> bad;
   for (const ValueId output : graph.outputs) {
@@ -246,10 +249,9 @@ void ResultCheck::fetch_all(const Run& run, Values& values) {
 bool ResultCheck::check_each_op(const Run& run, Values& values) {
   fetch_all(run, values);
   const Graph& graph = values.graph;
-  std::vector<bool> nodes(graph.nodes.size(), false);
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    nodes[i] = true;
+    const std::vector<bool> nodes = only(graph, i);
     const std::vector<ValueId> made = outputs_of(node);
     const Part part = part_of(graph, nodes, made);
     const std::vector<HostValue> operands = values.of(part.params, values.device);
@@ -267,7 +269,6 @@ bool ResultCheck::check_each_op(const Run& run, Values& values) {
       report(run, values, nodes, i, cat("gives other values than the CPU: ", difference_text(*difference, graph.types[made[k]])));
       return true;
     }
-    nodes[i] = false;
   }
   return false;
 }
@@ -329,12 +330,10 @@ void ResultCheck::check_nan(const Run& run, Values& values) {
   const auto is_nan = [&](ValueId value) { return value != kNone && values.device[value].data && has_nan(values.device[value]); };
   if (std::ranges::none_of(graph.outputs, is_nan)) return;
   fetch_all(run, values);
-  std::vector<bool> nodes(graph.nodes.size(), false);
   for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
     if (std::ranges::any_of(node.inputs, is_nan) || std::ranges::none_of(node.outputs, is_nan)) continue;
-    nodes[i] = true;
-    return report(run, values, nodes, i, "makes the first NaN, of operands without one");
+    return report(run, values, only(graph, i), i, "makes the first NaN, of operands without one");
   }
 }
 

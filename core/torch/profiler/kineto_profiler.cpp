@@ -1,7 +1,8 @@
 // The timeline's events for torch.profiler: Kineto asks for a session, starts and stops it, and takes its activities.
 //
-// What threads of the program do are activities PRIVATEUSE1_RUNTIME; a run of a program on a device is a CONCURRENT_KERNEL, and a
-// transfer a GPU_MEMCPY, which PyTorch counts as device time of the PrivateUse1 device. An arrow leads from a barrier to its run.
+// Activities PRIVATEUSE1_RUNTIME are the work of the program's threads. A run of a program on a device is a CONCURRENT_KERNEL and
+// a transfer a GPU_MEMCPY: PyTorch counts both as device time of the PrivateUse1 device. An arrow leads from a barrier to its
+// run.
 #if __has_include(<torch/csrc/profiler/standalone/privateuse1_profiler.h>)
 #ifndef USE_KINETO
 #define USE_KINETO  // PyTorch's wheels have it; the header is empty without

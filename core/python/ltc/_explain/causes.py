@@ -6,7 +6,7 @@ script to tests/causes.
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .costs import Cost
 from .record import Record
@@ -226,9 +226,10 @@ def find(record: Record) -> list[Finding]:
         cause = next((cause for cause in CAUSES if cost.kind in cause.kinds and cause.sign(cost, record)), None)
         if cause is None:
             continue
-        known = by_line.setdefault((cause.name, cost.where), Finding(cause, cost))
-        if known.cost is not cost:
+        if known := by_line.get((cause.name, cost.where)):
             known.cost.add(cost)
+        else:
+            by_line[cause.name, cost.where] = Finding(cause, replace(cost))
     return found + sorted(by_line.values(), key=lambda finding: -finding.cost.ms)
 
 

@@ -65,6 +65,23 @@ def nest(events: list[dict]) -> None:
             around.append(event)
 
 
+def device_runs(events: list[dict]) -> list[dict]:
+    """Those of runs on devices. An asynchronous device says how long it computed; its queue only submits."""
+    asynchronous = {event["run"] for event in events if event["name"] == "device"}
+    return [event for event in events if event["name"] == "device" or (event["name"] == "execute" and event["run"] not in asynchronous)]
+
+
+def spent_in_programs(events: list[dict]) -> dict[int, list[int]]:
+    """By program: the time of its runs in ns, and how many there were."""
+    spent: dict[int, list[int]] = {}
+    for event in device_runs(events):
+        if event["program"]:
+            runs = spent.setdefault(event["program"], [0, 0])
+            runs[0] += event["self_ns"]
+            runs[1] += 1
+    return spent
+
+
 def sum_up(events: list[dict]) -> list[Cost]:
     """Costs in the order of their time. `events` are nested."""
     runs: dict[int, int] = {}

@@ -10,7 +10,7 @@ import re
 import zlib
 from html import escape
 
-from .costs import WORK
+from .costs import WORK, spent_in_programs
 from .graphs import ALIKE, Strings, likeness, ops, pair, parse
 from .text import size_text, time_text
 
@@ -233,13 +233,7 @@ def _sources(run: dict, strings: Strings) -> list[int]:
 
 def _programs(run: dict, strings: Strings, room: int) -> tuple[list[dict], int]:
     """Those that ran longest first, with their graphs as long as there is room; and how many have none."""
-    spent: dict[int, list[int]] = {}
-    asynchronous = {event["run"] for event in run["events"] if event["name"] == "device"}
-    for event in run["events"]:
-        if event["program"] and (event["name"] == "device" or (event["name"] == "execute" and event["run"] not in asynchronous)):
-            runs = spent.setdefault(event["program"], [0, 0])
-            runs[0] += event["self_ns"]
-            runs[1] += 1
+    spent = spent_in_programs(run["events"])
     programs, left = [], 0
     for program in sorted(run["programs"], key=lambda program: -spent.get(program["id"], [0])[0]):
         ns, runs = spent.get(program["id"], (0, 0))

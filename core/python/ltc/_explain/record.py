@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 
 from .. import _C, metrics, timeline
-from .costs import QUEUE, WORK, Cost, nest, sum_up
+from .costs import QUEUE, WORK, Cost, device_runs, nest, sum_up
 
 
 @dataclass
@@ -28,9 +28,6 @@ class Record:
     parts: dict[str, float] = field(default_factory=dict)  # ms of the thread, by what it did
     device_ms: float = 0.0  # how long the devices computed
 
-    def of(self, *kinds: str) -> list[Cost]:
-        return [cost for cost in self.costs if cost.kind in kinds]
-
 
 class Imports:
     """Notes the outermost imports of the calling thread: PyTorch imports parts of itself at their first use, for seconds."""
@@ -39,12 +36,11 @@ class Imports:
         self.events: list[dict] = []
         self._thread, self._depth = threading.get_ident(), 0
 
-    def __enter__(self) -> "Imports":
+    def start(self) -> None:
         self._import = builtins.__import__
         builtins.__import__ = self._timed
-        return self
 
-    def __exit__(self, *_) -> None:
+    def stop(self) -> None:
         builtins.__import__ = self._import
 
     def _timed(self, name, *args, **kwargs):
@@ -85,12 +81,13 @@ class Recording:
     def __enter__(self) -> "Recording":
         self._before = {name: metrics.counter_value(name) for name in metrics.counter_names()}
         self._start = time.perf_counter()
-        self._imports = Imports().__enter__()
+        self._imports = Imports()
+        self._imports.start()
         timeline.start()
         return self
 
     def __exit__(self, *_) -> None:
-        self._imports.__exit__()
+        self._imports.stop()
         own_ns = time.monotonic_ns()  # what follows is no work of the script's
         try:
             _C.sync(None, True)
@@ -129,9 +126,4 @@ def _measure(record: Record) -> None:
     record.parts = {WORK[name]: ms for name, ms in spent.items()}
     record.parts["running short programs"] = on_queue
     record.parts["Python and recording"] = max(record.seconds * 1e3 - sum(record.parts.values()), 0.0)
-    # An asynchronous device says how long it computed; what its queue does is only to submit.
-    asynchronous = {event["run"] for event in events if event["name"] == "device"}
-    record.device_ms = sum(
-        event["self_ns"] for event in events
-        if event["name"] == "device" or (event["name"] == "execute" and event["run"] not in asynchronous)
-    ) / 1e6  # fmt: skip
+    record.device_ms = sum(event["self_ns"] for event in device_runs(events)) / 1e6

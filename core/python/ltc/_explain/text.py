@@ -3,6 +3,7 @@
 import shutil
 
 from .causes import Finding
+from .costs import spent_in_programs
 from .record import Record
 
 MOST_LINES = 30
@@ -66,13 +67,7 @@ def _entry(finding: Finding) -> list[str]:
 
 def _programs(record: Record) -> list[str]:
     """Those that ran longest."""
-    spent: dict[int, list[int]] = {}
-    asynchronous = {event["run"] for event in record.events if event["name"] == "device"}
-    for event in record.events:
-        if event["program"] and (event["name"] == "device" or (event["name"] == "execute" and event["run"] not in asynchronous)):
-            runs = spent.setdefault(event["program"], [0, 0])
-            runs[0] += event["self_ns"]
-            runs[1] += 1
+    spent = spent_in_programs(record.events)
     facts = {program["id"]: program for program in record.programs}
     longest = sorted(spent.items(), key=lambda item: -item[1][0])[:3]
     lines = []
