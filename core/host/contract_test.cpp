@@ -12,6 +12,7 @@
 #include "core/host/library.h"
 #include "core/host/testing/test_rig.h"
 #include "ltc/precision.h"
+#include "ltc/profile.h"
 #include "ltc/symbolic.h"
 
 namespace ltc::host {
@@ -223,7 +224,7 @@ TEST_F(ContractTest, the_host_lists_what_it_reads) {
   EXPECT_TRUE(LTC_HAS(api.table(), ltc_host_api, is_awaited));
   std::vector<uint32_t> kinds;
   for (const ltc_extension* ext = api.table()->ext; ext; ext = ext->next) kinds.push_back(ext->kind);
-  EXPECT_THAT(kinds, ::testing::UnorderedElementsAre(LTC_EXTENSION_PRECISION, LTC_EXTENSION_SYMBOLIC));
+  EXPECT_THAT(kinds, ::testing::UnorderedElementsAre(LTC_EXTENSION_PRECISION, LTC_EXTENSION_SYMBOLIC, LTC_EXTENSION_PROFILE));
 }
 
 // ---- sizes

@@ -9,6 +9,7 @@
 #include "core/host/sized.h"
 #include "core/host/status.h"
 #include "ltc/precision.h"
+#include "ltc/profile.h"
 #include "ltc/symbolic.h"
 
 namespace ltc::host {
@@ -24,7 +25,8 @@ std::string_view view(const ltc_string* text) {
 }
 
 // This host reads these, though no plugin has anything to send yet, and sends them to who lists them.
-constexpr ltc_extension kSymbolic{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, nullptr};
+constexpr ltc_extension kProfile{sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, nullptr};
+constexpr ltc_extension kSymbolic{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, &kProfile};
 constexpr ltc_extension kExtensions{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, &kSymbolic};
 
 std::mutex instances_lock;  // of all plugins

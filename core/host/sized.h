@@ -3,6 +3,7 @@
 
 #include "ltc/plugin.h"
 #include "ltc/precision.h"
+#include "ltc/profile.h"
 #include "ltc/symbolic.h"
 
 namespace ltc::host {
@@ -37,6 +38,7 @@ LTC_HOST_SIZED(ltc_entry_args, options);
 LTC_HOST_SIZED(ltc_precision, allowed);
 LTC_HOST_SIZED(ltc_symbolic_sizes, numbers);
 LTC_HOST_SIZED(ltc_symbol_values, values);
+LTC_HOST_SIZED(ltc_run_profile, scratch);
 #undef LTC_HOST_SIZED
 
 // auto args = sized<ltc_execute_args>();

@@ -68,7 +68,7 @@ def signatures(abi, release):
     lines += [f"ALIAS({enum['name']}, uint32_t)" for enum in abi["enum"] if re.fullmatch(r"ltc_\w+", enum["name"])]
     lines += [f"VALUE({value['name']}, {value['value']})" for enum in abi["enum"] for value in enum["values"]
               if manifest.version(value.get("since", enum["since"])) <= now]
-    lines += [f"VALUE({entry['name']}, {entry['kind']})" for entry in abi["extension"]]
+    lines += [f"VALUE({entry['name']}, {entry['kind']})" for entry in abi["extension"] if manifest.version(entry["since"]) <= now]
     return "\n".join(lines) + "\n"
 
 

@@ -60,14 +60,16 @@ def enum(entry):
 
 
 def page(abi, prose, release):
-    from manifest import Layout
+    """`release` is the last one; entries of the next one say so."""
+    from manifest import Layout, version
 
-    layout = Layout(abi, release)
-    tables = ("ltc_plugin_api", "ltc_host_api", "ltc_sink", "export")
-    titles = ("Functions of the plugin", "Functions of the host", "The sink", "The entry")
+    layout = Layout(abi, max((entry["since"] for entry in abi["struct"]), key=version))
+    tables = ("ltc_plugin_api", "ltc_host_api", "ltc_sink", "ltc_run_profile", "export")
+    titles = ("Functions of the plugin", "Functions of the host", "The sink", "The profile of a run", "The entry")
     parts = [f"# Reference of the ABI, version {release}\n\nWritten by `sdk/manifest/generate.py` from "
              "[`sdk/manifest/abi.toml`](../sdk/manifest/abi.toml) and the comments of the headers; do not edit. The rules for all calls stand at "
-             "the head of [`ltc/plugin.h`](../sdk/include/ltc/plugin.h). Offsets are those of platforms with 64-bit pointers.\n\n" + WORDS]
+             "the head of [`ltc/plugin.h`](../sdk/include/ltc/plugin.h). Offsets are those of platforms with 64-bit pointers. An entry since a later "
+             f"version than {release} is not released yet.\n\n" + WORDS]
     for name, title in zip(tables, titles):
         parts += [f"## {title}\n"] + [function(entry, prose) for entry in abi["function"] if entry["table"] == name]
     parts += ["## Structs\n"] + [struct(entry, prose, layout) for entry in abi["struct"] + abi["union"]]

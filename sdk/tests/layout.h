@@ -4,6 +4,7 @@
 
 #include "ltc/plugin.h"
 #include "ltc/precision.h"
+#include "ltc/profile.h"
 #include "ltc/symbolic.h"
 
 #define LTC_CHECK(name, condition) typedef char ltc_check_##name[(condition) ? 1 : -1]
