@@ -72,10 +72,22 @@ py::dict stop_timeline() {
                     "end_ns"_a = event.end_ns, "run"_a = event.run_id, "program"_a = event.program, "ops"_a = event.ops,
                     "bytes"_a = event.bytes);
   };
-  const auto describe_program = [](const ltc::timeline::ProgramFacts& program) {
-    return py::dict("id"_a = program.id, "graph"_a = program.graph, "ops"_a = program.ops,
-                    "device_steps"_a = program.device_steps, "host_steps"_a = program.host_steps,
-                    "from_disk"_a = program.is_from_disk);
+  const auto describe_kernel = [](const ltc::timeline::Kernel& kernel) {
+    return py::dict("name"_a = kernel.name, "note"_a = kernel.note, "step"_a = kernel.step, "nodes"_a = kernel.nodes,
+                    "bytes"_a = kernel.bytes, "runs"_a = kernel.runs, "ns"_a = kernel.total_ns);
+  };
+  const auto describe_scratch = [](const ltc::timeline::Scratch& block) {
+    return py::dict("label"_a = block.label, "step"_a = block.step, "offset"_a = block.offset, "bytes"_a = block.bytes,
+                    "first"_a = block.first, "last"_a = block.last);
+  };
+  const auto describe_program = [&](const ltc::timeline::ProgramFacts& program) {
+    const auto describe_stage = [](const ltc::GraphStage& stage) {
+      return py::dict("name"_a = stage.name, "graph"_a = stage.graph);
+    };
+    return py::dict("id"_a = program.id, "graph"_a = program.graph, "stages"_a = list_of(program.stages, describe_stage),
+                    "ops"_a = program.ops, "device_steps"_a = program.device_steps, "host_steps"_a = program.host_steps,
+                    "from_disk"_a = program.is_from_disk, "kernels"_a = list_of(program.kernels, describe_kernel),
+                    "buffers"_a = list_of(program.scratch, describe_scratch));
   };
   return py::dict("events"_a = list_of(timeline.events, describe_event),
                   "programs"_a = list_of(timeline.programs, describe_program), "begin_ns"_a = timeline.begin_ns,
@@ -168,7 +180,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("fallbacks", &fallbacks);
   m.def("misses", &misses);
   m.def("reset_metrics", &ltc::reset_metrics);
-  m.def("timeline_start", &ltc::timeline::start);
+  m.def("timeline_start", &ltc::timeline::start, "every_kernel"_a = false);
   m.def("timeline_stop", &stop_timeline);
   m.def("replay", [](const std::string& graph, const py::bytes& params, int device) {
     const std::string bytes = params;

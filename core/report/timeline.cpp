@@ -3,9 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <mutex>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "core/compile/lowering/program.h"
@@ -19,8 +20,14 @@ constexpr size_t kMostEvents = 1u << 20;  // some 200 MB
 std::atomic<bool> g_enabled{false};
 std::mutex g_mutex;
 
+struct ProgramEntry {
+  size_t place;  // in Timeline::programs
+  uint64_t runs = 0, newest_run = 0;
+};
+
 struct Collected : Timeline {
-  std::unordered_set<uint64_t> known_programs;
+  std::unordered_map<uint64_t, ProgramEntry> entries;  // by the program's id
+  bool every_kernel = false;
 };
 Collected& timeline() {
   static auto* instance = new Collected();  // leaked: queue threads may outlive static destruction
@@ -34,21 +41,48 @@ uint64_t this_thread() {
 }
 
 ProgramFacts facts_of(const Program& program) {
-  ProgramFacts facts{.id = program.id, .graph = print(program.graph), .is_from_disk = !program.saved_as.empty()};
+  ProgramFacts facts{
+      .id = program.id, .graph = print(program.graph), .stages = program.stages, .is_from_disk = !program.saved_as.empty()};
   facts.ops = static_cast<int64_t>(program.graph.nodes.size());
   facts.device_steps = std::ranges::count(program.steps, true, &Step::on_device);
   facts.host_steps = static_cast<int64_t>(program.steps.size()) - facts.device_steps;
   return facts;
 }
 
+Event event_of(const Kernel& kernel, uint32_t number, const Program& program, uint64_t run_id) {
+  Event event{.name = "kernel", .reason = kernel.name, .detail = kernel.note, .run_id = run_id, .program = program.id};
+  event.begin_ns = kernel.begin_ns;
+  event.end_ns = kernel.end_ns;
+  event.ops = number;
+  event.bytes = static_cast<int64_t>(kernel.bytes);
+  if (!kernel.nodes.empty()) event.where = program.graph.nodes[kernel.nodes.back()].location;
+  return event;
+}
+
+// Adds the kernels of one run of a step to the sums. A step whose kernels are others than before begins anew.
+void sum_up(std::vector<Kernel>& sums, const std::vector<Kernel>& of_run, uint32_t step) {
+  auto [begin, end] = std::ranges::equal_range(sums, step, {}, &Kernel::step);
+  if (!std::ranges::equal(begin, end, of_run.begin(), of_run.end(), {}, &Kernel::name, &Kernel::name)) {
+    const auto place = sums.insert(sums.erase(begin, end), of_run.begin(), of_run.end());
+    begin = place;
+  }
+  for (const Kernel& kernel : of_run) {
+    Kernel& sum = *begin++;
+    if (kernel.end_ns == 0) continue;
+    ++sum.runs;
+    sum.total_ns += static_cast<int64_t>(kernel.end_ns - kernel.begin_ns);
+  }
+}
+
 }  // namespace
 
-void start() {
+void start(bool every_kernel) {
   std::lock_guard lock(g_mutex);
   timeline() = {};
   timeline().events.reserve(1u << 12);
   timeline().thread = this_thread();
   timeline().begin_ns = now_ns();
+  timeline().every_kernel = every_kernel;
   g_enabled = true;
 }
 
@@ -81,11 +115,36 @@ void add(Event event) {
 void add_program(const Program& program) {
   {
     std::lock_guard lock(g_mutex);
-    if (!g_enabled || !timeline().known_programs.insert(program.id).second) return;
+    if (!g_enabled || timeline().entries.contains(program.id)) return;
   }
   ProgramFacts facts = facts_of(program);
   std::lock_guard lock(g_mutex);
-  if (g_enabled) timeline().programs.push_back(std::move(facts));
+  if (!g_enabled || !timeline().entries.try_emplace(program.id, ProgramEntry{timeline().programs.size()}).second) return;
+  timeline().programs.push_back(std::move(facts));
+}
+
+bool wants_kernels(const Program& program, uint64_t run_id) {
+  add_program(program);
+  std::lock_guard lock(g_mutex);
+  const auto found = timeline().entries.find(program.id);
+  if (!g_enabled || found == timeline().entries.end()) return false;
+  ProgramEntry& entry = found->second;
+  if (entry.newest_run != run_id) ++entry.runs;
+  entry.newest_run = run_id;
+  return std::has_single_bit(entry.runs) || timeline().every_kernel;
+}
+
+void add_kernels(const Program& program, RunKernels found) {
+  for (uint32_t i = 0; i < found.kernels.size(); ++i) {
+    if (found.kernels[i].end_ns != 0) add(event_of(found.kernels[i], i, program, found.run_id));
+  }
+  std::lock_guard lock(g_mutex);
+  const auto entry = timeline().entries.find(program.id);
+  if (!g_enabled || entry == timeline().entries.end()) return;
+  ProgramFacts& facts = timeline().programs[entry->second.place];
+  sum_up(facts.kernels, found.kernels, found.step);
+  std::erase_if(facts.scratch, [&](const Scratch& block) { return block.step == found.step; });
+  std::ranges::move(found.scratch, std::back_inserter(facts.scratch));
 }
 
 void Span::begin(const char* name, uint64_t run_id) {

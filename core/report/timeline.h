@@ -10,6 +10,7 @@
 
 #include "core/base/api.h"
 #include "core/base/error.h"
+#include "core/compile/passes/graph_stage.h"
 #include "core/ir/location.h"
 
 namespace ltc {
@@ -22,7 +23,8 @@ namespace timeline {
 // On tracing threads: "barrier", "compile", "load" (a program of the disk), "read" (a value, or all that a copy to the host
 // needs), "send" (a value's bytes are handed over), "fallback" (one op on the CPU), "wait". On a queue: "execute", "host_step"
 // (of an execution), "upload", "download", "copy_from_peer", "resize", "recover" (a run that failed, op by op), and "device":
-// from the submission of a run, or the end of the one before, to its end on an asynchronous device.
+// from the submission of a run, or the end of the one before, to its end on an asynchronous device. "kernel": of a run that was
+// looked into, with its name as reason and its number in the step as ops.
 struct Event {
   const char* name;
   std::string reason;    // of a barrier its counter, of a fallback or host step the op, of a compile what differs; may be empty
@@ -36,12 +38,41 @@ struct Event {
   int64_t bytes = 0;
 };
 
+// What a plugin calls a kernel (ltc/profile.h), in one run or summed over those that were looked into.
+struct Kernel {
+  std::string name;
+  std::string note;                   // why it is not one with another
+  uint32_t step = 0;                  // of the program
+  std::vector<uint32_t> nodes;        // of the program's graph, ascending
+  uint64_t bytes = 0;                 // that it moves at least; 0: not known
+  uint64_t begin_ns = 0, end_ns = 0;  // in one run; 0: not measured
+  int64_t runs = 0, total_ns = 0;     // of those that were measured
+};
+
+// A block of the memory between the kernels of a step.
+struct Scratch {
+  std::string label;  // its value with the type
+  uint32_t step = 0;
+  uint64_t offset = 0, bytes = 0;
+  uint32_t first = 0, last = 0;  // which of the step's kernels write it and read it last
+};
+
+struct RunKernels {
+  uint64_t run_id = 0;
+  uint32_t step = 0;
+  std::vector<Kernel> kernels;  // in the order of execution
+  std::vector<Scratch> scratch;
+};
+
 // A program that was compiled or ran meanwhile.
 struct ProgramFacts {
   uint64_t id = 0;
-  std::string graph;  // as text, with lines
+  std::string graph;               // as text, with lines
+  std::vector<GraphStage> stages;  // how it became so, if it was compiled meanwhile
   int64_t ops = 0, device_steps = 0, host_steps = 0;
   bool is_from_disk = false;
+  std::vector<Kernel> kernels;  // by step
+  std::vector<Scratch> scratch;
 };
 
 struct Timeline {
@@ -52,13 +83,17 @@ struct Timeline {
   int64_t dropped = 0;  // events beyond the first million
 };
 
-LTC_API void start();  // forgets earlier events
+// Forgets earlier events. A run that is looked into kernel by kernel is slower. That is done for a program's first run and for
+// each that doubles their number, or for every one.
+LTC_API void start(bool every_kernel = false);
 LTC_API Timeline stop();
 bool enabled();
 uint64_t now_ns();
 
-void add(Event event);                     // of the calling thread, if the timeline is on
-void add_program(const Program& program);  // the same; the first time counts
+void add(Event event);                                        // of the calling thread, if the timeline is on
+void add_program(const Program& program);                     // the same; the first time counts
+bool wants_kernels(const Program& program, uint64_t run_id);  // whether to look into that run
+void add_kernels(const Program& program, RunKernels found);
 
 // Records the time between construction and destruction.
 class Span {

@@ -39,7 +39,8 @@ std::vector<LocationId> locations_of(const Graph& graph) {
 void write_step(ByteWriter& out, const Step& step, const std::vector<LocationId>& locations, host::PluginDevice& device) {
   out.number<uint8_t>(step.on_device);
   write_graph(out, step.graph, &locations);
-  for (const auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) out.numbers(*list);
+  for (const auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.nodes, &step.origin})
+    out.numbers(*list);
   out.number<uint64_t>(step.reasons.size());
   for (const std::string& reason : step.reasons) out.text(reason);
   out.text(step.executable ? device.save_executable(step.executable.get()).value_or("") : "");
@@ -55,7 +56,8 @@ SavedStep read_step(ByteReader& in, const std::vector<LocationId>& locations) {
   const auto on_device = in.number<uint8_t>();
   if (on_device > 1) fail(Code::kDataCorrupt, "saved bytes are damaged: a step");
   Step step{on_device != 0, read_graph(in, &locations)};
-  for (auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.origin}) *list = in.numbers<uint32_t>();
+  for (auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.nodes, &step.origin})
+    *list = in.numbers<uint32_t>();
   step.reasons.resize(in.length(8));
   for (std::string& reason : step.reasons) reason = in.text();
   return {std::move(step), in.text()};
@@ -147,6 +149,9 @@ class Checker {
     }
     const size_t nodes = step.graph.nodes.size();
     check(std::ranges::all_of(step.origin, [nodes](uint32_t node) { return node < nodes; }), "the origin of a node");
+    const size_t all = program_.graph.nodes.size();
+    check(step.nodes.size() == nodes && std::ranges::all_of(step.nodes, [all](uint32_t node) { return node < all; }),
+          "the nodes of a step");
     check(step.reasons.size() == (step.on_device ? 0 : nodes), "the reasons of a step");
   }
 

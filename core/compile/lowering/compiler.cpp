@@ -135,9 +135,10 @@ std::vector<Lowered> partition_and_lower(const Graph& graph, Claims& claims, con
 Step build_step(Lowered& lowered, const Claims& claims, const Target& target) {
   Step step{lowered.segment.on_device, std::move(lowered.segment.graph)};
   step.scalars = lowered.segment.scalars;
+  step.nodes = std::move(lowered.segment.nodes);
   step.origin = std::move(lowered.origin);
   if (!step.on_device) {
-    for (const uint32_t node : lowered.segment.nodes) step.reasons.push_back(claims.reasons[node]);
+    for (const uint32_t node : step.nodes) step.reasons.push_back(claims.reasons[node]);
     return step;
   }
   step.symbols = std::move(lowered.symbols);
@@ -196,12 +197,17 @@ class SlotPlan {
   std::vector<uint32_t> slot_of_;  // by value of the program's graph
 };
 
+std::vector<GraphStage>* stages_of(Program& program, const Target& target) {
+  return target.keeps_stages ? &program.stages : nullptr;
+}
+
 // A program without steps, whose graph has gone through the passes.
 std::shared_ptr<Program> begin_program(Graph graph, const Target& target) {
   auto program = std::make_shared<Program>();
   program->generation = target.device.generation();
   program->graph = std::move(graph);
-  run_passes(program->graph);
+  if (target.keeps_stages) program->stages.push_back({"recorded", print(program->graph)});
+  run_passes(program->graph, stages_of(*program, target));
   return program;
 }
 
@@ -247,7 +253,8 @@ std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile
   const bool is_partial = std::ranges::find(claims.clusters, 0u) != claims.clusters.end();
   if (is_partial && device.can_compute() &&
       decompose::decompose(program->graph, clusters_of, not_demotable(program->graph, demotion))) {
-    run_passes(program->graph);
+    if (target.keeps_stages) program->stages.push_back({"decompose", print(program->graph)});
+    run_passes(program->graph, stages_of(*program, target));
     claims = ask_claims(program->graph, device, demotion);
   }
   std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, target);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/compile/passes/graph_stage.h"
 #include "core/ir/graph.h"
 #include "ltc/plugin.h"
 
@@ -18,6 +19,7 @@ struct Step {
   bool on_device = false;
   Graph graph;                                 // its params and outputs are those of the step
   std::shared_ptr<ltc_executable> executable;  // null for a host step
+  std::vector<uint32_t> nodes;                 // by node here, the node of the program's graph
   std::vector<uint32_t> origin;                // of a device step: by node of the graph that the plugin was given, the node here
   std::vector<uint32_t> inputs;                // slot of each buffer param
   std::vector<uint32_t> scalars;               // which of the run's scalars each scalar param is
@@ -34,12 +36,13 @@ struct Program {
   std::vector<TypeId> slots;      // the first input_count are the graph's buffer params in order
   size_t input_count = 0;
   size_t scalar_count = 0;
-  std::vector<uint32_t> outputs;  // slot of each output of the graph, all distinct
-  std::vector<Step> steps;        // in running order
-  uint32_t generation = 0;        // of the device's opening for which it was compiled
-  bool is_quick = false;          // compiled with less than the usual effort
-  bool is_interim = false;        // the host computes it until the plugin's program is compiled
-  std::string saved_as;           // its key on the disk, if an earlier process has compiled it
+  std::vector<uint32_t> outputs;   // slot of each output of the graph, all distinct
+  std::vector<Step> steps;         // in running order
+  uint32_t generation = 0;         // of the device's opening for which it was compiled
+  bool is_quick = false;           // compiled with less than the usual effort
+  bool is_interim = false;         // the host computes it until the plugin's program is compiled
+  std::string saved_as;            // its key on the disk, if an earlier process has compiled it
+  std::vector<GraphStage> stages;  // as recorded, then after each change; where CompileTarget::keeps_stages
 
   // How long a run takes its thread, kept by the queue. For an asynchronous plugin that is the time to submit. Follows shorter
   // runs at once and longer ones slowly: a run that was disturbed is not typical.

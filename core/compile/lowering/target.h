@@ -21,6 +21,7 @@ struct CompileTarget {
   TypeDemotion demotion;
   uint32_t precision;          // see precision.h
   SymbolicPrograms* symbolic;  // what was compiled before and is found again; null for a plugin that does not understand it
+  bool keeps_stages = false;   // Program::stages, for reports
 };
 
 }  // namespace ltc

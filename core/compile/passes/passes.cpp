@@ -14,12 +14,14 @@ constexpr bool kIsDebugBuild = false;
 constexpr bool kIsDebugBuild = true;
 #endif
 
-void run_pass(const Pass& pass, Graph& graph) {
+void run_pass(const Pass& pass, Graph& graph, std::vector<GraphStage>* stages) {
   const bool traced = log::enabled(log::Level::kTrace);
-  const Graph before = traced ? graph : Graph();
+  const Graph before = traced || stages ? graph : Graph();
   pass.run(graph);
   verify_if_asked(graph, pass.name);
-  if (traced && !same(before, graph)) log::at(log::Level::kTrace, "after ", pass.name, ": ", print(graph));
+  if (!(traced || stages) || same(before, graph)) return;
+  if (traced) log::at(log::Level::kTrace, "after ", pass.name, ": ", print(graph));
+  if (stages) stages->push_back({pass.name, print(graph)});
 }
 
 }  // namespace
@@ -29,9 +31,9 @@ void verify_if_asked(const Graph& graph, const char* after) {
   if (is_verifying()) verify_nodes(graph, after);
 }
 
-void run_passes(Graph& graph) {
+void run_passes(Graph& graph, std::vector<GraphStage>* stages) {
   verify_if_asked(graph, "recording");
-  for (const Pass& pass : kPasses) run_pass(pass, graph);
+  for (const Pass& pass : kPasses) run_pass(pass, graph, stages);
 }
 
 }  // namespace ltc

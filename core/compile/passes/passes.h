@@ -2,6 +2,9 @@
 // needs no knowledge of the plugin. Nodes are pure: equal inputs and attributes give equal results.
 #pragma once
 
+#include <vector>
+
+#include "core/compile/passes/graph_stage.h"
 #include "core/ir/graph.h"
 
 namespace ltc {
@@ -36,6 +39,7 @@ inline constexpr Pass kPasses[] = {
 void verify_if_asked(const Graph& graph, const char* after);
 
 // All of them in that order, each with verify_if_asked before and behind it; LTC_LOG=trace shows the graph after each change.
-void run_passes(Graph& graph);
+// Adds a stage for each change to `stages`, if that is given.
+void run_passes(Graph& graph, std::vector<GraphStage>* stages = nullptr);
 
 }  // namespace ltc

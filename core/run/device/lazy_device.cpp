@@ -235,7 +235,8 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced
   const bool compiles_quickly =
       !symbolic_ && default_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
   const bool is_quick = may_be_replaced && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
-  const CompileTarget target{queue_.device(), queue_.demotion(), step.precision, symbolic_ ? &*symbolic_ : nullptr};
+  CompileTarget target{queue_.device(), queue_.demotion(), step.precision, symbolic_ ? &*symbolic_ : nullptr};
+  target.keeps_stages = timeline::enabled();
   const bool is_interim = may_be_replaced && background_ && !is_quick && !traced.graph.nodes.empty();
   std::shared_ptr<BackgroundJob> awaited;
   CompiledProgram compiled = is_interim ? build_interim(traced.graph, target, awaited)

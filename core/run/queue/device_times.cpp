@@ -6,15 +6,20 @@
 #include "core/report/timeline.h"
 #include "core/run/process/fork.h"
 #include "core/run/queue/buffer.h"
+#include "core/run/queue/run_profile.h"
 
 namespace ltc {
 
+DeviceTimes::DeviceTimes() = default;
+
 DeviceTimes::~DeviceTimes() { finish(); }
 
-void DeviceTimes::watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program, uint64_t begin_ns) {
+void DeviceTimes::watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program, uint64_t begin_ns,
+                        std::unique_ptr<RunProfile> profile) {
   timeline::add_program(program);
   std::lock_guard lock(mutex_);
-  watched_.push_back({std::move(run), run_id, program.id, begin_ns, static_cast<int64_t>(program.graph.nodes.size())});
+  watched_.push_back(
+      {std::move(run), run_id, program.id, begin_ns, static_cast<int64_t>(program.graph.nodes.size()), std::move(profile)});
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
   changed_.notify_one();
 }
@@ -37,7 +42,7 @@ void DeviceTimes::work() {
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || !watched_.empty(); });
     if (watched_.empty()) return;
-    const Watched run = std::move(watched_.front());
+    Watched run = std::move(watched_.front());
     watched_.pop_front();
     lock.unlock();
     run.completion->wait_until_over();
@@ -49,6 +54,9 @@ void DeviceTimes::work() {
                    .run_id = run.run_id,
                    .program = run.program,
                    .ops = run.ops});
+    if (run.profile) run.profile->report();
+    // A plugin whose event never ended may still write to it.
+    if (!run.completion->is_over()) (void)run.profile.release();
     lock.lock();
   }
 }

@@ -10,6 +10,7 @@
 namespace ltc {
 
 class Completion;
+class RunProfile;
 struct Program;
 
 // A thread of its own waits for each run, one after the other, and notes when it is over; the device does them in that order. It
@@ -17,11 +18,13 @@ struct Program;
 // Threads: watch() and finish() by the queue's work, one at a time.
 class DeviceTimes {
  public:
+  DeviceTimes();
   ~DeviceTimes();
 
   // Just submitted by a call that began at `begin_ns`: a plugin may let the device work before it returns, to check what it
-  // reads.
-  void watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program, uint64_t begin_ns);
+  // reads. `profile` is reported behind the run; may be null.
+  void watch(std::shared_ptr<Completion> run, uint64_t run_id, const Program& program, uint64_t begin_ns,
+             std::unique_ptr<RunProfile> profile);
   void finish();  // returns when all runs are over that are watched
 
  private:
@@ -29,6 +32,7 @@ class DeviceTimes {
     std::shared_ptr<Completion> completion;
     uint64_t run_id, program, begin_ns;
     int64_t ops;
+    std::unique_ptr<RunProfile> profile;
   };
 
   void work();

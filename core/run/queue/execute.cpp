@@ -17,6 +17,7 @@
 #include "core/run/queue/executor.h"
 #include "core/run/queue/recovery.h"
 #include "core/run/queue/result_check.h"
+#include "core/run/queue/run_profile.h"
 #include "ltc/symbolic.h"
 
 namespace ltc {
@@ -367,6 +368,12 @@ void DeviceExecutor::copy(Buffer& source, Buffer& buffer) {
   buffer.output = source.output;
 }
 
+// Null where nobody asks for the kernels of this run, or the plugin does not tell.
+std::unique_ptr<RunProfile> DeviceExecutor::profile_of(const Step& step, const Run& run) {
+  if (!timeline::enabled() || !device().plugin().understands(LTC_EXTENSION_PROFILE)) return nullptr;
+  return timeline::wants_kernels(*run.program, run.id) ? std::make_unique<RunProfile>(run.program, step, run.id) : nullptr;
+}
+
 bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
   if (run.program->generation != device().generation())
     fail(Code::kDeviceLost, "[", device().plugin().name(),
@@ -411,6 +418,8 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   symbols.symbol_count = step.symbols.size();
   symbols.values = step.symbols.data();
   if (!step.symbols.empty()) args.ext = &symbols.head;
+  std::unique_ptr<RunProfile> profile = profile_of(step, run);
+  if (profile) args.ext = profile->chain(args.ext);
   std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
   const auto forget_donated = [&] {
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -433,11 +442,12 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
     const std::shared_ptr<const Step> submitted(run.program, &step);
     completion = std::make_shared<Completion>(memory_, event, std::move(parents), submitted, !consumes);
     if (begin_ns != 0) [[unlikely]]
-      device_times_.watch(completion, run.id, *run.program, begin_ns);
+      device_times_.watch(completion, run.id, *run.program, begin_ns, event ? std::move(profile) : nullptr);
     pending_.push_back(newest_ = completion);
     limit_pending(pending_limit_);
     limit_uploading(kSendingBytes);
   }
+  if (profile) profile->report();
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
     if (!slot) slot = std::make_shared<Buffer>(memory_, step.graph.types[step.graph.outputs[i]]);
