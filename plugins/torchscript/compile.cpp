@@ -72,7 +72,19 @@ class Executable::Compiler {
     instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
     cluster.tiles.add_kernels(kernels_);
     out_.tiles_.push_back(std::move(cluster.tiles));
+    out_.tile_facts_.push_back(facts_of(group));
     append(std::move(instruction), cluster.inputs, cluster.outputs);
+  }
+
+  Executable::TileFacts facts_of(const Program::Group& group) const {
+    Executable::TileFacts facts;
+    for (const torch::jit::Node* node : group.nodes) {
+      if (!facts.label.empty()) facts.label += '+';
+      facts.label += node->kind().toUnqualString();
+      facts.nodes.push_back(program_.origins.at(node).node);
+    }
+    std::ranges::sort(facts.nodes);
+    return facts;
   }
 
   // A number of which only tiles need to know is no tensor.
@@ -100,6 +112,7 @@ class Executable::Compiler {
       const Origin& origin = program_.origins.at(&node);
       instruction.op = origin.op;
       instruction.node = origin.node;
+      if (const char* why = why_apart(node)) instruction.note = why;
       instruction.layout = traits_of(origin.op.operator_name().name).layout;
       if (on_host) instruction.threads = threads_for(node, origin.op);
       if (origin.call) {

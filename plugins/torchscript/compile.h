@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ltc/profile.hpp"
 #include "torchscript/fusion/tile_program.h"
 #include "torchscript/graph/op_traits.h"
 #include "torchscript/graph/program.h"
@@ -41,7 +42,9 @@ class Executable {
   void load(const Input& input, at::Tensor value) noexcept {
     if (input.slot) slots_[*input.slot] = std::move(value);
   }
-  void run(ThreadLimit& thread_limit, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated);
+  // `profiler`: told of each instruction that computes nodes; null: nobody asks.
+  void run(ThreadLimit& thread_limit, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated,
+           const plugin::Profiler* profiler);
   at::Tensor take_output(size_t index);
   void clear() noexcept;
 
@@ -74,6 +77,7 @@ class Executable {
     DirectCall direct = nullptr;  // of kDirect
     uint32_t tiles = 0;           // of kTiles: which of tiles_
     int64_t dim = 0, rows = 0;    // of kCheckRows: what its operand indexes
+    const char* note = "";        // why it stands apart, for profiles
   };
   struct SlotScalar {
     uint32_t slot;
@@ -82,7 +86,16 @@ class Executable {
   };
   class Compiler;
 
+  // The nodes of a cluster, and their ops.
+  struct TileFacts {
+    std::string label;
+    std::vector<uint32_t> nodes;
+  };
+
   void run_range(ThreadLimit& thread_limit, size_t begin, size_t end);
+  void profiled_step(const Instruction& instruction);
+  uint64_t operand_bytes(const Instruction& instruction) const;
+  uint64_t result_bytes(const Instruction& instruction) const;
   void step(const Instruction& instruction);
   void push_operands(const Instruction& instruction);
   void call(const Instruction& instruction);
@@ -102,12 +115,14 @@ class Executable {
   c10::Device device_ = at::kCPU;
   std::vector<Input> inputs_;
   size_t scalar_count_ = 0;
-  std::vector<SlotScalar> slot_scalars_;  // those that have a slot
-  const ltc_scalar* scalars_ = nullptr;   // of the run
+  std::vector<SlotScalar> slot_scalars_;        // those that have a slot
+  const ltc_scalar* scalars_ = nullptr;         // of the run
+  const plugin::Profiler* profiler_ = nullptr;  // of the run; null: nobody asks
   std::vector<Instruction> instructions_;
   size_t commit_ = 0;               // the instruction before which a run is committed
   double bytes_behind_commit_ = 0;  // that the others need at most
   std::vector<TileProgram> tiles_;
+  std::vector<TileFacts> tile_facts_;
   std::vector<Operand> operands_;
   std::vector<uint32_t> results_;
   std::vector<Operand> outputs_;

@@ -40,12 +40,18 @@ c10::IValue scalar_value(ltc_dtype dtype, const ltc_scalar& scalar) {
   }
 }
 
+uint64_t bytes_of(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() ? static_cast<uint64_t>(value.toTensor().nbytes()) : 0;
+}
+
 std::string describe(const at::Tensor& tensor) { return c10::str(tensor.scalar_type(), tensor.sizes()); }
 
 }  // namespace
 
-void Executable::run(ThreadLimit& thread_limit, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated) {
+void Executable::run(ThreadLimit& thread_limit, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated,
+                     const plugin::Profiler* profiler) {
   scalars_ = scalars;
+  profiler_ = profiler;
   for (const SlotScalar& scalar : slot_scalars_) slots_[scalar.slot] = scalar_value(scalar.dtype, scalars[scalar.index]);
   run_range(thread_limit, 0, commit_);
   // The host repeats a run that fails for want of memory, and then needs the inputs.
@@ -60,11 +66,50 @@ void Executable::run_range(ThreadLimit& thread_limit, size_t begin, size_t end) 
     const Instruction& instruction = instructions_[i];
     thread_limit.set(instruction.threads);
     try {
-      step(instruction);
+      profiler_ ? profiled_step(instruction) : step(instruction);
     } catch (...) {
       fail(instruction);
     }
   }
+}
+
+void Executable::profiled_step(const Instruction& instruction) {
+  if (instruction.node == LTC_NONE) return step(instruction);
+  const uint64_t bytes = operand_bytes(instruction), begin = plugin::Profiler::now_ns();
+  step(instruction);
+  const bool is_timed = device_.is_cpu();  // elsewhere it was only submitted
+  plugin::Profiler::Kernel kernel{.note = instruction.note,
+                                  .nodes = {&instruction.node, 1},
+                                  .begin_ns = is_timed ? begin : 0,
+                                  .end_ns = is_timed ? plugin::Profiler::now_ns() : 0,
+                                  .bytes = bytes + result_bytes(instruction)};
+  if (instruction.kind == Kind::kTiles) {
+    kernel.name = tile_facts_[instruction.tiles].label;
+    kernel.nodes = tile_facts_[instruction.tiles].nodes;
+  } else if (instruction.op) {
+    kernel.name = instruction.op->operator_name().name;
+  } else {
+    kernel.name = "check of indices";
+  }
+  profiler_->tell(kernel);
+}
+
+// Those of the tensors; of lists nothing.
+uint64_t Executable::operand_bytes(const Instruction& instruction) const {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < instruction.operand_count; ++i) {
+    bytes += bytes_of(slots_[operands_[instruction.first_operand + i].slot]);
+  }
+  return bytes;
+}
+
+uint64_t Executable::result_bytes(const Instruction& instruction) const {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < instruction.result_count; ++i) {
+    const uint32_t slot = results_[instruction.first_result + i];
+    if (slot != kUnwanted) bytes += bytes_of(slots_[slot]);
+  }
+  return bytes;
 }
 
 inline void Executable::step(const Instruction& instruction) {
@@ -292,9 +337,10 @@ std::optional<Error> submit(ltc_device* device, Executable& executable, const lt
   std::vector<std::unique_ptr<ltc_buffer>> results(args.output_count);
   for (auto& result : results) result = std::make_unique<ltc_buffer>(device);
   const std::vector<at::Tensor*> donated = load_inputs(executable, args);
+  const plugin::Profiler profiler(args);
   std::optional<Error> failure;
   try {
-    executable.run(thread_limit, args.scalars, donated);
+    executable.run(thread_limit, args.scalars, donated, profiler ? &profiler : nullptr);
     for (size_t i = 0; i < results.size(); ++i) results[i]->hold(executable.take_output(i));
   } catch (...) {
     failure = current_error();

@@ -203,8 +203,11 @@ void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
   stats.peak_bytes = device->memory.peak();
 }
 
+constexpr ltc_extension kProfile{sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, nullptr};
+
 const ltc_plugin_api kApi = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
+    .ext = &kProfile,
     .describe = slot<describe>,
     .device_open = slot<device_open>,
     .device_close = device_close,

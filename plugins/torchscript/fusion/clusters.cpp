@@ -354,12 +354,8 @@ class Builder {
   std::unordered_map<const Value*, Register> registers_;
 };
 
-// Why a sum or a row-wise op joins no cluster.
 std::string apart_text(const Node& node) {
-  const RowSum sum = find_row_sum(node);
-  const RowOp step = find_row_op(node);
-  const char* why = sum.why_not ? sum.why_not : step.why_not;
-  if (!why && (sum.length || step.length)) why = "no cluster with rows of this length makes its operand";
+  const char* why = why_apart(node);
   if (!why) return "";
   return c10::str("# apart: %", node.output(0)->debugName(), ", ", node.kind().toUnqualString(), ": ", why, "\n");
 }
@@ -367,6 +363,14 @@ std::string apart_text(const Node& node) {
 }  // namespace
 
 std::vector<Program::Group> find_groups(const Program& program) { return Clustering(program).run(); }
+
+const char* why_apart(const Node& node) {
+  const RowSum sum = find_row_sum(node);
+  const RowOp step = find_row_op(node);
+  const char* why = sum.why_not ? sum.why_not : step.why_not;
+  if (!why && (sum.length || step.length)) why = "no cluster with rows of this length makes its operand";
+  return why;
+}
 
 std::string clusters_text(const Program& program) {
   std::string text;

@@ -18,6 +18,9 @@ struct Cluster {
   std::vector<const torch::jit::Value*> outputs;  // its results: what other nodes read
 };
 
+// Why a sum or a row-wise op joins no cluster; null for any other node.
+const char* why_apart(const torch::jit::Node& node);
+
 // The loop of a fused group.
 Cluster build_cluster(const Program& program, const Program::Group& group);
 
