@@ -28,6 +28,7 @@ class Maker {
     }
     place_slots();
     for (const kernels::Step& step : plan_.steps) add_launch(step);
+    list_scratch();
     compiled_plan_.good_outputs.assign(compiled_plan_.outputs.size(), 0);
     return std::move(compiled_plan_);
   }
@@ -99,6 +100,9 @@ class Maker {
                                                     : kernel_launch(step, product);
     launch.node = step.source;
     launch.label = step.label;
+    launch.nodes = step.nodes;
+    launch.note = step.note;
+    for (const auto& buffer : step.buffers) launch.bytes += type(buffer.value).bytes();
     for (const auto& buffer : step.buffers) launch.buffers.push_back(bindings_[buffer.value]);
     for (const auto& scalar : step.scalars) launch.scalars.push_back({scalar_index_.at(scalar.value), scalar.dtype});
     launch.first_check = static_cast<uint32_t>(compiled_plan_.checks.size());
@@ -106,6 +110,30 @@ class Maker {
       compiled_plan_.checks.insert(compiled_plan_.checks.end(), kernel->checks.begin(), kernel->checks.end());
     }
     compiled_plan_.launches.push_back(std::move(launch));
+  }
+
+  void list_scratch() {
+    std::unordered_map<kernels::ValueId, size_t> known;
+    for (uint32_t i = 0; i < plan_.steps.size(); ++i) {
+      for (const auto& buffer : plan_.steps[i].buffers) {
+        const Binding& binding = bindings_[buffer.value];
+        if (binding.kind != Binding::Kind::kSlot) continue;
+        const auto [at, is_new] = known.try_emplace(buffer.value, compiled_plan_.scratch.size());
+        if (is_new) compiled_plan_.scratch.push_back(scratch_use(buffer.value, binding.index, i));
+        compiled_plan_.scratch[at->second].last = i;
+      }
+    }
+  }
+
+  ScratchUse scratch_use(kernels::ValueId value, uint32_t slot, uint32_t first) const {
+    ScratchUse use{LTC_NONE, 0, slot, type(value).bytes(), first, first};
+    const kernels::NodeId producer = plan_.graph.values[value].producer;
+    if (producer == kernels::kNone) return use;
+    const kernels::Node& node = plan_.graph.nodes[producer];
+    if (node.kind == kernels::Kind::kPack) return use;  // another form of a value
+    use.node = node.source;
+    use.output = static_cast<uint32_t>(std::ranges::find(node.out, value) - node.out.begin());
+    return use;
   }
 
   Launch library_launch(LibraryWork work) {

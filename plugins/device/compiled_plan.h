@@ -50,6 +50,18 @@ struct Launch {
   uint32_t node;        // for messages
   std::string label;
   uint32_t first_check = 0;  // of those of the compiled plan that its kernel makes
+  // For profiles:
+  std::vector<uint32_t> nodes;  // that it computes, of the graph of the ABI
+  std::string note;             // why it is not one with the kernel that makes its inputs
+  uint64_t bytes = 0;           // of its buffers
+};
+
+// A value between kernels: for profiles.
+struct ScratchUse {
+  uint32_t node, output;  // of the graph of the ABI; LTC_NONE: work memory
+  uint32_t slot;
+  uint64_t bytes;
+  uint32_t first, last;  // launches
 };
 
 struct CompiledPlan {
@@ -62,6 +74,7 @@ struct CompiledPlan {
   std::vector<LibraryWork> library;
   std::vector<Launch> launches;
   std::vector<kernels::Check> checks;
+  std::vector<ScratchUse> scratch;
   std::vector<uint8_t> good_outputs;  // by output: 1 where it is known to depend on no node that has a check
 
   std::string text() const;                   // the launches, for people

@@ -34,16 +34,17 @@ static void archive(plugin::Archive& io, Binding& binding) { io(binding.kind, bi
 static void archive(plugin::Archive& io, ScalarBinding& binding) { io(binding.index, binding.dtype); }
 static void archive(plugin::Archive& io, Launch& launch) {
   io(launch.source, launch.library, launch.buffers, launch.scalars, launch.integers, launch.long_index, launch.local_size,
-     launch.node, launch.label, launch.first_check);
+     launch.node, launch.label, launch.first_check, launch.nodes, launch.note, launch.bytes);
 }
+static void archive(plugin::Archive& io, ScratchUse& use) { io(use.node, use.output, use.slot, use.bytes, use.first, use.last); }
 static void archive(plugin::Archive& io, CompiledPlan& plan) {
   io(plan.inputs, plan.outputs, plan.takes_over, plan.scalars, plan.is_scalar, plan.slots, plan.sources, plan.library,
-     plan.launches, plan.checks, plan.good_outputs);
+     plan.launches, plan.checks, plan.scratch, plan.good_outputs);
 }
 
 namespace {
 
-constexpr std::string_view kFormat = "compiled plan 8";  // changes with the fields
+constexpr std::string_view kFormat = "compiled plan 9";  // changes with the fields
 
 // Two operands and a result, and what scales and an epilogue need.
 size_t buffer_count(const LibraryWork& work) {
@@ -77,6 +78,7 @@ void check(const CompiledPlan& compiled_plan, const std::vector<std::string>& bi
       good = good && (binding.index < compiled_plan.scalars.size() || binding.index == ScalarBinding::kFaultCode);
     }
   }
+  for (const ScratchUse& use : compiled_plan.scratch) good = good && use.slot < compiled_plan.slots.size();
   if (!good) plugin::Archive::refuse();
 }
 

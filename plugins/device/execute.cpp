@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "device/objects.h"
+#include "device/profiled_plan.h"
 
 namespace ltc::device {
 namespace {
@@ -100,7 +101,15 @@ void execute(ltc_device* device, const ltc_execute_args& args, ltc_buffer** outp
   Run run{executable.inputs, executable.outputs, executable.slots, {args.scalars, args.scalar_count}, args.run_id};
   const bool donates = args.donate && std::find(args.donate, args.donate + args.input_count, 1) != args.donate + args.input_count;
   const size_t launches_to_await = donates ? executable.checked_launches : 0;
-  *done = new ltc_event{device, device->faults.submit(*executable.loaded_plan, run, executable.compiled_plan, launches_to_await)};
+  const auto submit = [&](LoadedPlan& plan) {
+    return device->faults.submit(plan, run, executable.compiled_plan, launches_to_await);
+  };
+  if (const plugin::Profiler profiler(args); profiler) [[unlikely]] {
+    ProfiledPlan profiled(*executable.loaded_plan, *executable.compiled_plan, *device->driver, profiler);
+    *done = new ltc_event{device, submit(profiled)};
+  } else {
+    *done = new ltc_event{device, submit(*executable.loaded_plan)};
+  }
   memory.take_outputs(outputs);
   for (size_t i = 0; args.donate && i < args.input_count; ++i) {
     if (args.donate[i]) destroy_buffer(args.inputs[i]);

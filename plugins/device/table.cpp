@@ -7,6 +7,7 @@
 #include "ltc/entry.h"
 #include "ltc/graph.hpp"
 #include "ltc/precision.h"
+#include "ltc/profile.h"
 
 namespace ltc::device {
 namespace {
@@ -189,17 +190,19 @@ const ltc_plugin_api kApi = {
     .event_good_outputs = slot<event_good_outputs>,
 };
 
-const ltc_extension kPrecision{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, nullptr};
-const ltc_plugin_api kRoundingApi = [] {
+const ltc_extension kProfile{sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, nullptr};
+const ltc_extension kPrecision{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, &kProfile};
+ltc_plugin_api api_with(const ltc_extension& list) {
   ltc_plugin_api api = kApi;
-  api.ext = &kPrecision;
+  api.ext = &list;
   return api;
-}();
+}
+const ltc_plugin_api kPlainApi = api_with(kProfile), kRoundingApi = api_with(kPrecision);
 
 }  // namespace
 
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept {
-  return plugin::enter(args, {1, 0}, {1, 0}, plugin.rounds ? kRoundingApi : kApi, [&] {
+  return plugin::enter(args, {1, 0}, {1, 0}, plugin.rounds ? kRoundingApi : kPlainApi, [&] {
     return new ltc_plugin{.host = args->host, .what = plugin, .options{plugin.options, *args}};
   });
 }

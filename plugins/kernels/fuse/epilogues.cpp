@@ -83,6 +83,7 @@ class Extender {
     ValueId result;
     ValueId bias = kNone, kept = kNone;
     Activation activation = Activation::kNone;
+    std::vector<uint32_t> also = {};  // nodes of the graph of the ABI that it computes besides
   };
 
   void extend(NodeId id) {
@@ -259,11 +260,13 @@ class Extender {
     if (product.bias != kNone) node.in.push_back(product.bias);
     node.out = {product.result};
     if (product.kept != kNone) node.out.push_back(product.kept);
+    node.also = product.also;
     node.attrs.push_back({kActivation, LTC_ATTR_INT, {static_cast<int64_t>(product.activation)}, {}});
     return node;
   }
 
-  void note(const Product& product, const Node& node, const std::string& what) {
+  void note(Product& product, const Node& node, const std::string& what) {
+    product.also.push_back(node.source);
     notes_.push_back("%" + std::to_string(node.out[0]) + " = " + op_name(node) + " is part of the product %" +
                      std::to_string(graph_.nodes[product.id].out[0]) + ": " + what);
   }

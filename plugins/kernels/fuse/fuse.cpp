@@ -25,6 +25,7 @@ class Fuser {
       if (found_.is_live[id]) place(id);
     }
     find_stored();
+    for (Cluster& cluster : fusion_.clusters) find_nodes(cluster);
     return std::move(fusion_);
   }
 
@@ -36,13 +37,18 @@ class Fuser {
       for (const ValueId value : node.out) {
         if (value != kNone && found_.is_candidate[value]) cluster.members.push_back(value);
       }
+      cluster.note = "a kernel of its own kind, with no room for other ops";
       add(std::move(cluster), leaves_of(node));
       return;
     }
     const ValueId result = node.out[0];
     if (result == kNone || !found_.is_candidate[result]) return;
     const std::set<ValueId> leaves = leaves_of(node);
-    if (!join(id, leaves)) add(own_cluster(id), leaves);
+    std::string reason;
+    if (join(id, leaves, reason)) return;
+    Cluster cluster = own_cluster(id);
+    cluster.note = std::move(reason);
+    add(std::move(cluster), leaves);
   }
 
   void add(Cluster cluster, std::set<ValueId> leaves) {
@@ -82,30 +88,35 @@ class Fuser {
 
   // ---- joining
 
-  bool join(NodeId id, const std::set<ValueId>& leaves) {
+  // `reason`: out, why not that of what it reads.
+  bool join(NodeId id, const std::set<ValueId>& leaves, std::string& reason) {
     uint32_t latest = kNone;
     for (const ValueId leaf : leaves) {
       if (home_[leaf] != kNone) latest = latest == kNone ? home_[leaf] : std::max(latest, home_[leaf]);
     }
-    if (latest != kNone && try_join(id, latest, leaves, true)) return true;
+    if (latest != kNone && try_join(id, latest, leaves, &reason)) return true;
     // A later cluster does as well, if it reads the same.
     const size_t first = std::max(latest == kNone ? 0 : size_t{latest} + 1,
                                   fusion_.clusters.size() - std::min(fusion_.clusters.size(), kNeighbours));
     for (size_t i = fusion_.clusters.size(); i-- > first;) {
       const auto& others = fusion_.clusters[i].leaves;
       const bool shares = std::ranges::any_of(leaves, [&](ValueId leaf) { return others.contains(leaf); });
-      if (shares && try_join(id, static_cast<uint32_t>(i), leaves, false)) return true;
+      if (shares && try_join(id, static_cast<uint32_t>(i), leaves, nullptr)) return true;
     }
     return false;
   }
 
-  bool try_join(NodeId id, uint32_t at, const std::set<ValueId>& leaves, bool explain) {
+  bool try_join(NodeId id, uint32_t at, const std::set<ValueId>& leaves, std::string* explained) {
     Cluster& cluster = fusion_.clusters[at];
     const ValueId result = graph_.nodes[id].out[0];
     const Cluster joined = with(cluster, id);
     std::string reason = why_not(cluster, joined, id, leaves);
     if (!reason.empty()) {
-      if (explain) note(id, at, reason);
+      if (explained) {
+        note(id, at, reason);
+        *explained =
+            op_name(graph_.nodes[id]) + " is not in the kernel of " + op_name(producer(cluster.members.back())) + ": " + reason;
+      }
       return false;
     }
     std::set<ValueId> all = cluster.leaves;
@@ -172,7 +183,7 @@ class Fuser {
         if (std::ranges::find(cluster.members, read.operand) == cluster.members.end()) continue;
         const Index& there = positions.is_row(cluster, value) ? positions.row : positions.full;
         if (space.linear(read.at, value.sizes) != there || !read.when.empty())
-          return "reads %" + std::to_string(read.operand) + " elsewhere";
+          return "reads " + op_name(graph_.nodes[value.producer]) + " elsewhere than it is computed";
         continue;
       }
       const Node& node = graph_.nodes[value.producer];
@@ -194,6 +205,24 @@ class Fuser {
     const Node& node = graph_.nodes[id];
     fusion_.notes.push_back("%" + std::to_string(node.out[0]) + " = " + op_name(node) + " is not in cluster " +
                             std::to_string(cluster) + ": " + reason);
+  }
+
+  const Node& producer(ValueId value) const { return graph_.nodes[graph_.values[value].producer]; }
+
+  // Those of the members, and what is computed where they read it.
+  void find_nodes(Cluster& cluster) const {
+    std::set<NodeId> nodes;
+    std::vector<ValueId> open(cluster.members);
+    while (!open.empty()) {
+      const ValueId value = open.back();
+      open.pop_back();
+      const bool is_member = value != kNone && std::ranges::count(cluster.members, value) > 0;
+      if (value == kNone || graph_.values[value].producer == kNone || (found_.is_candidate[value] && !is_member)) continue;
+      if (!nodes.insert(graph_.values[value].producer).second) continue;
+      const auto& in = producer(value).in;
+      open.insert(open.end(), in.begin(), in.end());
+    }
+    cluster.nodes.assign(nodes.begin(), nodes.end());
   }
 
   // ---- what needs a buffer

@@ -25,6 +25,8 @@ struct Cluster {
   std::vector<ValueId> members;   // in the order of the graph
   std::vector<ValueId> stored;    // of those, what others read
   std::set<ValueId> leaves;       // buffers read
+  std::vector<NodeId> nodes;      // computed here, members or not
+  std::string note;               // why its first member stands apart from what it reads; may be empty
 };
 
 struct Fusion {

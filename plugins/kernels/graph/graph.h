@@ -35,7 +35,8 @@ struct Node {
   Kind kind;
   std::vector<ValueId> in, out;  // kNone: absent, not wanted
   std::vector<Attr> attrs;
-  uint32_t source;  // index of the node in the graph of the ABI
+  uint32_t source;                  // index of the node in the graph of the ABI
+  std::vector<uint32_t> also = {};  // of further ones that it computes
 
   const Attr* find(std::string_view name) const;  // null: not given, or None
   int64_t integer(std::string_view name, int64_t otherwise) const;

@@ -67,6 +67,9 @@ struct Step {
   std::vector<KernelScalar> scalars;
   uint32_t source;    // a node of the graph of the ABI that it computes
   std::string label;  // the ops in it
+  std::vector<uint32_t> nodes =
+      {};                 // of the graph of the ABI that it computes, ascending; a step that prepares another has its nodes
+  std::string note = {};  // why it is not one with the step that makes its inputs; may be empty
 };
 
 struct Plan {

@@ -25,15 +25,28 @@ class Planner {
 
   void plan() {
     for (const Cluster& cluster : plan_.fusion.clusters) {
+      const size_t before = plan_.steps.size();
       if (cluster.form == Cluster::Form::kUnfusable) {
         plan_unfusable(cluster);
       } else if (!plan_windows(cluster)) {
         plan_cluster(cluster);
       }
+      for (size_t i = before; i < plan_.steps.size(); ++i) explain(plan_.steps[i], cluster);
     }
   }
 
  private:
+  void explain(Step& step, const Cluster& cluster) const {
+    for (const NodeId id : cluster.nodes) {
+      const Node& node = graph_.nodes[id];
+      step.nodes.push_back(node.source);
+      step.nodes.insert(step.nodes.end(), node.also.begin(), node.also.end());
+    }
+    std::ranges::sort(step.nodes);
+    step.nodes.erase(std::ranges::unique(step.nodes).begin(), step.nodes.end());
+    step.note = cluster.note;
+  }
+
   // A pack of windows that does as much as is compiled for its sizes anyway.
   bool plan_windows(const Cluster& cluster) {
     if (cluster.form != Cluster::Form::kMap || cluster.stored.size() != 1) return false;
