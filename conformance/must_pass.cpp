@@ -29,6 +29,8 @@ constexpr Capability kCapabilities[] = {
     {"symbols", "not applicable: the plugin does not list the extension ltc/symbolic.h"},
     {"symbols", "unsupported: refuses the graph with symbols"},
     {"precision", "not applicable: the plugin does not list the extension ltc/precision.h"},
+    {"profiles", "not applicable: the plugin does not list the extension ltc/profile.h"},
+    {"profiles", "unsupported: declines an op of the graph"},
     {"options", "not applicable: the plugin has no options"},
     {"good outputs", "not applicable: the plugin does not say which outputs"},
     {"late failures", "not applicable: no way is known to make work of this plugin fail"},

@@ -344,13 +344,16 @@ static bool reads_bad(const struct step* step, const bool* bad) {
 }
 
 /* Goes on behind a step that fails, with those that do not depend on it. */
-static bool run_steps(const struct plan* plan, struct array* values, bool* bad, struct failure* failure) {
+static bool run_steps(const struct plan* plan, struct array* values, bool* bad, const ltc_run_profile* profile,
+                      struct failure* failure) {
   bool good = true;
   for (size_t i = 0; i < plan->step_count; ++i) {
     const struct step* step = &plan->steps[i];
     struct failure own = {LTC_RESOURCE_EXHAUSTED, (uint32_t)i, "out of memory", NULL}; /* of whoever says nothing else */
+    const uint64_t begin_ns = profile->kernel ? profile_now() : 0;
     const bool skipped = reads_bad(step, bad), done = !skipped && run_step(step, values, &own);
     own.node = (uint32_t)i; /* a step is a node */
+    if (done && profile->kernel) profile_tell(profile, step->op->name, (uint32_t)i, begin_ns);
     if (!done && !skipped && good) *failure = own;
     good &= done || skipped;
     for (size_t k = 0; !done && k < step->out_count; ++k) {
@@ -362,7 +365,7 @@ static bool run_steps(const struct plan* plan, struct array* values, bool* bad, 
   return good;
 }
 
-bool plan_run(const struct plan* plan, void* const* data, struct failure* failure) {
+bool plan_run(const struct plan* plan, void* const* data, const ltc_run_profile* profile, struct failure* failure) {
   struct array* values = malloc((plan->value_count + 1) * sizeof *values);
   bool* bad = calloc(plan->value_count + 1, sizeof *bad);
   *failure = (struct failure){LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of memory", NULL};
@@ -379,7 +382,7 @@ bool plan_run(const struct plan* plan, void* const* data, struct failure* failur
     if (is_flag) *(uint8_t*)data[i] = ((const ltc_scalar*)data[i])->i != 0;
   }
   for (size_t i = 0; i < plan->output_count; ++i) values[plan->outputs[i]].data = data[plan->param_count + i];
-  const bool good = run_steps(plan, values, bad, failure);
+  const bool good = run_steps(plan, values, bad, profile, failure);
   failure->good = good ? NULL : malloc(plan->output_count + 1);
   for (size_t i = 0; failure->good && i < plan->output_count; ++i) failure->good[i] = !bad[plan->outputs[i]];
   free(values);

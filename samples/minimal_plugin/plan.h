@@ -4,6 +4,7 @@
 
 #include "ltc/symbolic.h"
 #include "minimal.h"
+#include "profile.h"
 
 /* Per node of the graph 1 where the table of ops has a row that matches it, else 0. False when out of memory. */
 bool plan_claims(const ltc_graph* graph, uint32_t* claimed);
@@ -30,7 +31,7 @@ const struct array* plan_param(const struct plan* plan, size_t param);
 const struct array* plan_output(const struct plan* plan, size_t output);
 
 /* `data`: the elements of each param, and behind them room for those of each output. On failure false, and in `failure` why the
- * first step failed and which outputs do not depend on any that did. */
-bool plan_run(const struct plan* plan, void* const* data, struct failure* failure);
+ * first step failed and which outputs do not depend on any that did. `profile`: told of each step; its functions may be NULL. */
+bool plan_run(const struct plan* plan, void* const* data, const ltc_run_profile* profile, struct failure* failure);
 
 #endif

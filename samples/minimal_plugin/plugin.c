@@ -208,8 +208,9 @@ static void executable_destroy(ltc_executable* executable) {
 /* The executable and the buffers are destroyed in queue order, so what this points to is there when its turn comes. */
 struct run {
   struct work work;
-  struct plan* plan; /* one reference */
-  void* data[];      /* of the params, then of the outputs; numbers that are passed by value lie behind it */
+  struct plan* plan;       /* one reference */
+  ltc_run_profile profile; /* zero where the host did not ask */
+  void* data[];            /* of the params, then of the outputs; numbers that are passed by value lie behind it */
 };
 
 static void free_run(struct run* run) {
@@ -219,7 +220,7 @@ static void free_run(struct run* run) {
 
 static bool run_run(struct work* work, struct failure* failure) {
   struct run* run = (struct run*)work;
-  const bool good = plan_run(run->plan, run->data, failure);
+  const bool good = plan_run(run->plan, run->data, &run->profile, failure);
   free_run(run);
   return good;
 }
@@ -260,6 +261,8 @@ static struct run* new_run(struct plan* plan, const ltc_execute_args* args) {
   }
   run->work.run = run_run;
   run->plan = plan;
+  const ltc_run_profile* asked = (const void*)ltc_find_extension(args->ext, LTC_EXTENSION_PROFILE);
+  if (asked) run->profile = *asked;
   ltc_scalar* number = (ltc_scalar*)(void*)(run->data + pointers);
   if (args->scalar_count) memcpy(number, args->scalars, args->scalar_count * sizeof *number);
   for (size_t i = 0, input = 0; i < params; ++i) {
@@ -318,10 +321,11 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
 static void plugin_close(ltc_plugin* plugin) { free(plugin); }
 
 static const ltc_extension symbolic = {sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, NULL};
+static const ltc_extension profile = {sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, &symbolic};
 
 static const ltc_plugin_api api = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, event_good_outputs),
-    .ext = &symbolic,
+    .ext = &profile,
     .describe = describe,
     .device_open = device_open,
     .device_close = device_close,

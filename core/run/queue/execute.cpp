@@ -368,12 +368,6 @@ void DeviceExecutor::copy(Buffer& source, Buffer& buffer) {
   buffer.output = source.output;
 }
 
-// Null where nobody asks for the kernels of this run, or the plugin does not tell.
-std::unique_ptr<RunProfile> DeviceExecutor::profile_of(const Step& step, const Run& run) {
-  if (!timeline::enabled() || !device().plugin().understands(LTC_EXTENSION_PROFILE)) return nullptr;
-  return timeline::wants_kernels(*run.program, run.id) ? std::make_unique<RunProfile>(run.program, step, run.id) : nullptr;
-}
-
 bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run) {
   if (run.program->generation != device().generation())
     fail(Code::kDeviceLost, "[", device().plugin().name(),
@@ -418,7 +412,7 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   symbols.symbol_count = step.symbols.size();
   symbols.values = step.symbols.data();
   if (!step.symbols.empty()) args.ext = &symbols.head;
-  std::unique_ptr<RunProfile> profile = profile_of(step, run);
+  std::unique_ptr<RunProfile> profile = RunProfile::if_wanted(device().plugin(), run, step);
   if (profile) args.ext = profile->chain(args.ext);
   std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
   const auto forget_donated = [&] {

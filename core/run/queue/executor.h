@@ -28,7 +28,6 @@ void set_throw_to_reader(ThrowToReader throw_to_reader);
 [[noreturn]] void throw_to_reader(const std::exception_ptr& error);
 
 class ResultCheck;
-class RunProfile;
 
 class DeviceExecutor {
  public:
@@ -73,7 +72,6 @@ class DeviceExecutor {
 
  private:
   void recover(Run& run, std::exception_ptr error);
-  std::unique_ptr<RunProfile> profile_of(const Step& step, const Run& run);
   bool run_device_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);  // whether it has consumed inputs
   void resize_on_host(Buffer& source, Buffer& buffer);
   void run_host_step(const Step& step, std::vector<BufferRef>& slots, const Run& run);

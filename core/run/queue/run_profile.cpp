@@ -5,6 +5,7 @@
 
 #include "core/base/error.h"
 #include "core/base/utf8.h"
+#include "core/host/plugin.h"
 #include "core/host/sized.h"
 #include "core/ir/text.h"
 
@@ -19,6 +20,11 @@ std::string text_of(ltc_string text) {
 }
 
 }  // namespace
+
+std::unique_ptr<RunProfile> RunProfile::if_wanted(const host::Plugin& plugin, const Run& run, const Step& step) {
+  if (!timeline::enabled() || !plugin.understands(LTC_EXTENSION_PROFILE)) return nullptr;
+  return timeline::wants_kernels(*run.program, run.id) ? std::make_unique<RunProfile>(run.program, step, run.id) : nullptr;
+}
 
 RunProfile::RunProfile(std::shared_ptr<const Program> program, const Step& step, uint64_t run_id)
     : program_(std::move(program)),

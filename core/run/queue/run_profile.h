@@ -7,13 +7,21 @@
 
 #include "core/compile/lowering/program.h"
 #include "core/report/timeline.h"
+#include "core/run/queue/run.h"
 #include "ltc/profile.h"
 
 namespace ltc {
 
+namespace host {
+class Plugin;
+}
+
 // Lives until the run is over: the plugin may call from any thread until then.
 class RunProfile {
  public:
+  // Null where nobody asks for the kernels of this run, or the plugin does not tell.
+  static std::unique_ptr<RunProfile> if_wanted(const host::Plugin& plugin, const Run& run, const Step& step);
+
   // Of one step of a run of the program.
   RunProfile(std::shared_ptr<const Program> program, const Step& step, uint64_t run_id);
 
