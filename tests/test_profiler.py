@@ -37,13 +37,24 @@ def test_programs_have_device_time(profiled):
     assert "ltc program" in profiled.key_averages().table()
 
 
+def test_kernels_have_device_time_and_programs_add_none(profiled):
+    rows = {row.key: row for row in profiled.key_averages() if row.self_device_time_total > 0 and not row.is_user_annotation}
+    assert {"relu", "ltc_torchscript::sum"} <= rows.keys()
+    assert not any(key.startswith("ltc program") for key in rows)
+    assert rows["ltc_torchscript::sum"].count == STEPS
+
+
 def test_the_trace_has_lanes_lines_and_arrows(profiled, tmp_path):
     profiled.export_chrome_trace(str(tmp_path / "trace.json"))
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     named = {event["name"] for event in events}
     assert {"ltc barrier: MarkStep", "ltc read: item", "aten::mm"} <= named
     kernels = [event for event in events if event.get("cat") == "kernel"]
-    assert len(kernels) == 2 * STEPS and all(event["dur"] > 0 for event in kernels)
+    assert len(kernels) == 3 * STEPS and all(event["dur"] > 0 for event in kernels), "mm, relu and sum in each step"
+    assert {"aten::mm", "relu", "ltc_torchscript::sum"} == {event["name"] for event in kernels}
+    programs = [event for event in events if event.get("cat") == "gpu_user_annotation"]
+    assert len(programs) == 2 * STEPS, "around their kernels"
+    assert all(any(p["ts"] <= k["ts"] and k["ts"] + k["dur"] <= p["ts"] + p["dur"] + 1 for p in programs) for k in kernels)
     recorded = [event for event in events if event["name"] == "aten::mm"]
     reads = [event for event in events if event["name"] == "ltc read: item"]
     assert all("test_profiler.py:" in event["args"]["line"] for event in reads)

@@ -1,8 +1,9 @@
 // The timeline's events for torch.profiler: Kineto asks for a session, starts and stops it, and takes its activities.
 //
-// Activities PRIVATEUSE1_RUNTIME are the work of the program's threads. A run of a program on a device is a CONCURRENT_KERNEL and
-// a transfer a GPU_MEMCPY: PyTorch counts both as device time of the PrivateUse1 device. An arrow leads from a barrier to its
-// run.
+// Activities PRIVATEUSE1_RUNTIME are the work of the program's threads. A kernel is a CONCURRENT_KERNEL and a transfer a
+// GPU_MEMCPY: PyTorch counts both as device time of the PrivateUse1 device. So is a run of a program where the plugin does not
+// tell of its kernels (ltc/profile.h); else it is a GPU_USER_ANNOTATION around them, which does not count. An arrow leads from a
+// barrier to its run.
 #if __has_include(<torch/csrc/profiler/standalone/privateuse1_profiler.h>)
 #ifndef USE_KINETO
 #define USE_KINETO  // PyTorch's wheels have it; the header is empty without
@@ -11,6 +12,7 @@
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
 
 #include <chrono>
+#include <unordered_set>
 
 #include "core/report/timeline.h"
 
@@ -31,8 +33,9 @@ struct Lane {
 };
 constexpr Lane kLanes[] = {
     {"device", ActivityType::CONCURRENT_KERNEL},    {"execute", ActivityType::CONCURRENT_KERNEL},
-    {"host_step", ActivityType::CONCURRENT_KERNEL}, {"upload", ActivityType::GPU_MEMCPY},
-    {"download", ActivityType::GPU_MEMCPY},         {"copy_from_peer", ActivityType::GPU_MEMCPY},
+    {"host_step", ActivityType::CONCURRENT_KERNEL}, {"kernel", ActivityType::CONCURRENT_KERNEL},
+    {"upload", ActivityType::GPU_MEMCPY},           {"download", ActivityType::GPU_MEMCPY},
+    {"copy_from_peer", ActivityType::GPU_MEMCPY},
 };
 
 ActivityType type_of(std::string_view event) {
@@ -45,6 +48,7 @@ ActivityType type_of(std::string_view event) {
 std::string name_of(const timeline::Event& event) {
   const std::string_view name = event.name;
   if (name == "execute" || name == "device") return cat("ltc program ", event.program, " (", event.ops, " ops)");
+  if (name == "kernel") return event.reason;
   if (event.reason.empty()) return cat("ltc ", name);
   return cat("ltc ", name, ": ", event.reason);
 }
@@ -60,7 +64,7 @@ std::string plain(std::string text) {
 class Session : public libkineto::IActivityProfilerSession {
  public:
   void start() override {
-    timeline::start();
+    timeline::start(true);
     status_ = libkineto::TraceStatus::RECORDING;
   }
   void stop() override {
@@ -79,6 +83,9 @@ class Session : public libkineto::IActivityProfilerSession {
     // An asynchronous device tells of its runs; their submission is then work of the queue.
     const bool is_asynchronous = std::ranges::any_of(
         timeline_.events, [](const timeline::Event& event) { return event.name == std::string_view("device"); });
+    for (const timeline::Event& event : timeline_.events) {
+      if (event.name == std::string_view("kernel")) runs_with_kernels_.insert(event.run_id);
+    }
     for (const timeline::Event& event : timeline_.events) add(event, is_asynchronous);
     for (const auto& activity : buffer_->activities) activity->log(logger);
   }
@@ -89,7 +96,10 @@ class Session : public libkineto::IActivityProfilerSession {
   void add(const timeline::Event& event, bool is_asynchronous) {
     const std::string_view kind = event.name;
     const bool is_submission = is_asynchronous && kind == "execute";
-    const ActivityType type = is_submission ? ActivityType::PRIVATEUSE1_RUNTIME : type_of(kind);
+    const bool is_run = kind == (is_asynchronous ? "device" : "execute");
+    const ActivityType type = is_submission                                         ? ActivityType::PRIVATEUSE1_RUNTIME
+                              : is_run && runs_with_kernels_.contains(event.run_id) ? ActivityType::GPU_USER_ANNOTATION
+                                                                                    : type_of(kind);
     buffer_->emplace_activity(buffer_->span, type, is_submission ? "ltc submit" : name_of(event));
     libkineto::GenericTraceActivity& activity = *buffer_->activities.back();
     activity.startTime = at(event.begin_ns);
@@ -97,7 +107,7 @@ class Session : public libkineto::IActivityProfilerSession {
     activity.threadId = static_cast<int32_t>(event.thread);
     activity.device = type == ActivityType::PRIVATEUSE1_RUNTIME ? libkineto::processId() : 0;
     activity.resource = type == ActivityType::PRIVATEUSE1_RUNTIME ? activity.threadId : 0;
-    if (event.run_id != 0 && (kind == "barrier" || kind == (is_asynchronous ? "device" : "execute"))) {
+    if (event.run_id != 0 && (kind == "barrier" || is_run)) {
       activity.id = static_cast<int32_t>(event.run_id);
       activity.flow.id = static_cast<uint32_t>(event.run_id);
       activity.flow.type = libkineto::kLinkAsyncCpuGpu;
@@ -106,10 +116,11 @@ class Session : public libkineto::IActivityProfilerSession {
     if (event.where != kNoLocation) activity.addMetadataQuoted("line", plain(location_text(event.where)));
     if (!event.detail.empty()) activity.addMetadataQuoted("detail", plain(event.detail));
     if (event.bytes) activity.addMetadata("bytes", event.bytes);
-    if (event.ops) activity.addMetadata("ops", event.ops);
+    if (event.ops && kind != "kernel") activity.addMetadata("ops", event.ops);
   }
 
   timeline::Timeline timeline_;
+  std::unordered_set<uint64_t> runs_with_kernels_;
   int64_t offset_ns_ = 0;
   std::unique_ptr<libkineto::CpuTraceBuffer> buffer_;
 };
