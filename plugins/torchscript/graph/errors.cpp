@@ -7,10 +7,12 @@
 namespace ltc::torchscript {
 namespace {
 
-// The CPU allocator and internal asserts throw the same plain c10::Error as a bad argument; only the text tells them apart.
+// The CPU allocator, internal asserts, and gather and scatter for a bad index throw the same plain c10::Error as a bad argument;
+// only the text tells them apart.
 ltc_code code_of_plain_error(std::string_view message) {
   if (message.find("DefaultCPUAllocator") != message.npos) return LTC_RESOURCE_EXHAUSTED;
   if (message.find("INTERNAL ASSERT FAILED") != message.npos) return LTC_INTERNAL;
+  if (message.find("is out of bounds for dimension") != message.npos) return LTC_OUT_OF_RANGE;
   return LTC_INVALID_ARGUMENT;
 }
 
