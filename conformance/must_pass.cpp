@@ -31,6 +31,7 @@ constexpr Capability kCapabilities[] = {
     {"precision", "not applicable: the plugin does not list the extension ltc/precision.h"},
     {"profiles", "not applicable: the plugin does not list the extension ltc/profile.h"},
     {"profiles", "unsupported: declines an op of the graph"},
+    {"several devices", "not applicable: the plugin has one device"},
     {"options", "not applicable: the plugin has no options"},
     {"good outputs", "not applicable: the plugin does not say which outputs"},
     {"late failures", "not applicable: no way is known to make work of this plugin fail"},
