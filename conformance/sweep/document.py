@@ -2,7 +2,7 @@
 
 from .tables import reasons
 
-_TEXT = """# Operators
+_TEXT = """# Operators on {plugin}
 
 Every operator of PyTorch's operator database (`torch.testing._internal.common_methods_invocations.op_db`), run on device `ltc` with the
 plugin `{plugin}` and compared with the CPU. Written by `LTC_BACKEND={plugin} ./dev sweep {choices}

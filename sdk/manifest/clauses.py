@@ -128,7 +128,7 @@ def counts(clauses):
 INTRODUCTION = """\
 # The clauses of the contract
 
-Each rule of [`sdk/include/ltc`](../sdk/include/ltc) that a plugin or the host could break, and what would find the breach: checks of
+Each rule of [`sdk/include/ltc/plugin.h`](../sdk/include/ltc/plugin.h) that a plugin or the host could break, and what would find the breach: checks of
 [the conformance suite](conformance.md) for plugins, tests of the host for the host. A test of the host in a clause of plugins shows that the
 host withstands the breach, or, if it is one of `All/Clauses`, that `LTC_VALIDATE` reports it. A seeded fault is a plugin that breaks the clause;
 the suite's own test proves that one of the checks finds it. `*` stands for any characters.
