@@ -44,23 +44,3 @@ def test_commands(page, tmp_path):
     environment.update(TMP=str(tmp_path), LTC_CACHE_DIR=str(tmp_path / "cache"))
     run = subprocess.run(["bash", "-euo", "pipefail"], input="\n".join(commands), cwd=ROOT, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr
-
-
-LINK = re.compile(r"\]\(([^)#:]*)(?:#([^)]*))?\)")
-CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
-FOLDERS = ("docs", "sdk", "bench", "core", "plugins", "samples", "tests")
-DOCUMENTS = [*ROOT.glob("*.md"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.md"))]
-DOCUMENTS.remove(ROOT / "core/ops/opset_intro.md")  # the beginning of docs/opset.md, whose links it has
-
-
-def anchors(document):
-    titles = re.findall(r"^#+ (.*)$", document.read_text(), flags=re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_links_lead_somewhere(document):
-    for target, anchor in LINK.findall(CODE.sub("", document.read_text())):
-        path = document.parent / target if target else document
-        assert path.exists(), target
-        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
