@@ -1,10 +1,15 @@
-"""The documents make a site without broken links."""
+"""The documents: a site without broken links is made of them, and the tutorial works as it is written."""
 
+import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+from following import check_output, script
+from test_how_to import IS_BUILD_OF_DEV
 
 ROOT = Path(__file__).parents[1]
 BROKEN = {"nothing.md": "[a](nothing.md)", "no-such-title": "[b](docs/README.md#no-such-title)", "here": "[c](#here)",
@@ -39,3 +44,23 @@ def test_broken_links_are_found(tmp_path):
     assert run.returncode != 0
     for target in BROKEN:
         assert re.search(rf"README\.md.*: WARNING: .*{target}", run.stderr), run.stderr
+
+
+@pytest.mark.skipif(not IS_BUILD_OF_DEV or sys.platform != "linux", reason="the tutorial runs the release build")
+def test_the_tutorial(tmp_path):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LTC_") and name != "PYTHONPATH"}
+    environment.update(TMPDIR=str(tmp_path), LTC_CACHE_DIR=str(tmp_path / "cache"))
+    run = subprocess.run(["bash", "-euo", "pipefail", "-c", script(ROOT / "docs/tutorial.md")], cwd=ROOT, env=environment,
+                         capture_output=True, text=True)  # fmt: skip
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("printed, is_right", [("3 steps, 120 us, 0.5\nend\n", True), ("3 steps, 7.5 ms, 0.25\nmore\nend\n", True),
+                                               ("4 steps, 120 us, 0.5\nend\n", False), ("3 steps, 120 us, 0.5\n", False)])  # fmt: skip
+def test_a_wrong_output_is_found(printed, is_right):
+    shown = "3 steps, 130 ms, 0.75\n...end\n"
+    if is_right:
+        check_output(shown, printed)
+    else:
+        with pytest.raises(AssertionError):
+            check_output(shown, printed)
