@@ -166,13 +166,18 @@ def test_threads_agree_with_one():
 def test_number_of_threads_can_change():
     """The plugin computes in a thread of its own, and in more once somebody waits; PyTorch's number is one per thread."""
     assert output_of("""
-        import os, torch, ltc
+        import os, time, torch, ltc
         def helpers():
-            (torch.ones(1 << 24, device="ltc") + 1).sum().item()
             return sum(open(f"/proc/self/task/{task}/comm").read() == "ltc_worker\\n" for task in os.listdir("/proc/self/task"))
+        def compute():
+            (torch.ones(1 << 24, device="ltc") + 1).sum().item()
         torch.set_num_threads(1)
+        compute()
         print(helpers())
         torch.set_num_threads(3)
+        compute()
+        end = time.monotonic() + 10  # a thread has its name a little after it began
+        while helpers() < 2 and time.monotonic() < end: time.sleep(0.01)
         print(helpers())
     """) == "0\n2\n"
 
