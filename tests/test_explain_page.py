@@ -1,17 +1,16 @@
 """The page of `ltc explain`: it holds all it needs, it is small and safe, and it works in Chromium where there is one."""
 
-import base64
 import json
 import re
-import zlib
 from html.parser import HTMLParser
 
 import pytest
 import torch
-from browser import CHROMIUM, Browser
+from browser import CHROMIUM
+from report_pages import opened, unpacked
 
 import ltc
-from ltc._explain import graphs, page
+from ltc._explain import graphs, pack, page
 from ltc._explain.costs import QUEUE, WORK
 
 EVIL = "</script><script>document.title='evil'</script><img src=x onerror=alert(1)>\"'&"
@@ -28,12 +27,6 @@ def work():
 @pytest.fixture(scope="module")
 def report():
     return ltc.explain(work)().to_dict()
-
-
-def unpacked(text):
-    """Data of the runs of a page."""
-    packed = re.findall(r'<script type="text/plain" class="run">([^<]*)</script>', text)
-    return [json.loads(zlib.decompress(base64.b64decode(data))) for data in packed]
 
 
 class Reader(HTMLParser):
@@ -81,7 +74,7 @@ def test_a_graph_is_read():
     assert texts[first[1]] == "a b.py:31 (in its backward)" and texts[second[1]] == ""
     assert first[3:] == [[0, 1], [2, texts.index("f32[2,3;1,2]")]]
     assert texts[second[2]].startswith('dim=0, text="# )') and texts[second[2]].endswith("keepdim=false")
-    assert second[3:] == [[2], [4, texts.index("f32[2,3]")]]
+    assert second[3:] == [[2], [4, texts.index("f32[2,3]"), -1, 0]]
     assert graph["outputs"] == [4]
 
 
@@ -100,7 +93,7 @@ def test_real_programs_are_read_in_full(report):
         values = {param[0] for param in graph["params"]}
         for op, where, _, inputs, results in graph["nodes"]:
             assert set(inputs) <= values, "a value is used before it is made"
-            values |= set(results[::2])
+            values |= set(results[::2]) - {-1}
             assert "::" in strings.all[op]
             assert re.search(r"\.py:\d+", strings.all[where])
         assert set(graph["outputs"]) <= values
@@ -158,8 +151,14 @@ def evil(report):
         event.update(reason=EVIL, detail=EVIL, where=EVIL + ":1")
     made["counters"] = {EVIL: 1}
     made["settings"] = {"LTC_LOG": EVIL}
+    made["sources"] = {EVIL + ":1": EVIL}
     for program in made["programs"]:
-        program["graph"] = re.sub(r"# .*", lambda match: f"# {EVIL}:1", program["graph"])
+        for stage in (program, *program["stages"]):
+            stage["graph"] = re.sub(r"# .*", lambda match: f"# {EVIL}:1", stage["graph"])
+        for kernel in program["kernels"]:
+            kernel.update(name=EVIL, note=EVIL)
+        program["stages"] = [{**stage, "name": EVIL} for stage in program["stages"]]
+        program["buffers"] = [{"label": EVIL, "step": 0, "offset": 0, "bytes": 1, "first": 0, "last": 0}]
     return made
 
 
@@ -187,9 +186,9 @@ def test_a_large_report_makes_a_page_of_limited_size(report):
 def test_what_does_not_fit_is_said(report):
     first = report["programs"][0]
     programs = [{**first, "id": i, "graph": first["graph"] + f"  %{i}: f32[{i},{i * i}] = a::{i ** 99}()\n" * 20} for i in range(2, 400)]
-    (text,), notes = page._pack_runs([{**report, "events": events(20_000), "begin_ns": 0, "programs": programs}], ["run"], 60_000)
+    (text,), notes = pack.pack_runs([{**report, "events": events(20_000), "begin_ns": 0, "programs": programs}], ["run"], 60_000)
     assert len(text) * 3 / 4 <= 60_000
-    assert any("graphs of" in note for note in notes) and any("leaves out the shortest" in note for note in notes)
+    assert any("graphs or their stages of" in note for note in notes) and any("leaves out the shortest" in note for note in notes)
 
 
 def test_runs_are_compared(report):
@@ -209,7 +208,7 @@ def test_runs_are_compared(report):
 
 def test_each_kind_of_event_has_a_name_and_a_colour():
     style, script = page._asset("page.css"), page._asset("timeline.js")
-    for name in {*WORK, *QUEUE, "device"}:
+    for name in {*WORK, *QUEUE, "device", "kernel"}:
         assert f".k-{name} {{" in style and f"--k-{name}:" in style
         assert re.search(rf"\b{name}: \"", script)
 
@@ -221,11 +220,6 @@ def test_a_report_of_nothing_makes_a_page():
 
 # ---- in a browser
 
-DRAWN = """
-  const root = document.documentElement;
-  while (!root.dataset.drawn && !root.dataset.failed) await new Promise((done) => setTimeout(done, 10));
-  return root.dataset.failed || Number(root.dataset.drawn);
-"""
 PROBE = """
   const root = document.documentElement, wait = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 10)));
   const found = {}, text = (selector) => document.querySelector(selector).textContent;
@@ -258,10 +252,7 @@ PROBE = """
 
 
 def probed(text, folder, width=1440):
-    (folder / "page.html").write_text(text)
-    with Browser(folder / "page.html", folder, width) as browser:
-        drawn = browser.run(DRAWN)
-        assert isinstance(drawn, int), drawn
+    with opened(text, folder, width) as browser:
         return browser.run(PROBE)
 
 
@@ -284,11 +275,8 @@ def test_nodes_of_compared_runs_are_chosen_together(report, tmp_path):
     for program in other["programs"]:
         first, rest = program["graph"].split("\n", 1)
         program["graph"] = f"{first}\n  %999: f32[] = aten::zeros() {{size=[]}}  # new.py:1\n{rest}"
-    text = page.render(report, [other]).replace("page = new Page(", "page = window.page = new Page(")
-    (tmp_path / "page.html").write_text(text)
-    with Browser(tmp_path / "page.html", tmp_path) as browser:
-        browser.run(DRAWN)
-        chosen = browser.run("page.pickNode(0, 1); return page.views.map((view) => view.chosen)")
+    with opened(page.render(report, [other]), tmp_path) as browser:
+        chosen = browser.run("page.pickNode(0, 1, false); return page.views.map((view) => view.chosen)")
         changes = browser.run("return page.views.map((view) => view.changes)")
     assert chosen == [1, 2]
     assert set(changes[0]) == {0} and changes[1][0] == 1 and set(changes[1][1:]) == {0}

@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from .causes import Finding, find
+from .costs import sources
 from .record import Record, Recording
 from .text import render
 
@@ -33,15 +34,14 @@ class Report:
                  "bytes": f.cost.bytes}
                 for f in self.findings
             ],
-            "programs": record.programs, "begin_ns": record.begin_ns, "thread": record.thread, "dropped": record.dropped,
-            "events": record.events,
+            "programs": record.programs, "sources": sources(record.events, record.programs), "begin_ns": record.begin_ns,
+            "thread": record.thread, "dropped": record.dropped, "events": record.events,
         }  # fmt: skip
 
     def save(self, path: str) -> None:
         """Writes :meth:`to_dict` as JSON."""
         with open(path, "w", encoding="utf-8") as file:
             json.dump(self.to_dict(), file)
-
 
     def save_page(self, path: str, others: list[dict] = ()) -> None:
         """Writes one HTML page that needs no network. ``others``: reports as :func:`read` gives them, to compare with."""

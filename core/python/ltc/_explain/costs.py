@@ -43,6 +43,13 @@ def source_of(where: str) -> str:
     return linecache.getline(match[1], int(match[2])).strip() if match else ""
 
 
+def sources(events: list[dict], programs: list[dict]) -> dict[str, str]:
+    """The texts of all lines that events and ops name, where they can be read."""
+    lines = {event["where"] for event in events}.union(*(re.findall("  # (.*)$", program["graph"], re.M) for program in programs))
+    plain = sorted({line.removesuffix(" (in its backward)") for line in lines})
+    return {line: text for line in plain if (text := source_of(line))}
+
+
 def nest(events: list[dict]) -> None:
     """Adds ``self_ns``, the time of an event without that of those inside of it.
 
@@ -50,8 +57,8 @@ def nest(events: list[dict]) -> None:
     by_thread: dict[int, list[dict]] = {}
     for event in events:
         event["self_ns"] = event["end_ns"] - event["begin_ns"]
-        event["is_part"] = False
-        if event["name"] != "device":
+        event["is_part"] = event["name"] == "kernel"  # of the device's work
+        if event["name"] not in ("device", "kernel"):
             by_thread.setdefault(event["thread"], []).append(event)
     for thread in by_thread.values():
         around: list[dict] = []

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 _PARAM = re.compile(r"%(\d+): (\w+(?:\[[^\]]*\])?)( scalar)?(?: -> (\d+))?")
 _NODE = re.compile(r'  (.*?) ?= ([^\s(]+)\(([^)]*)\)(?: \{((?:"(?:\\.|[^"\\])*"|[^"}])*)\})?(?:  # (.*))?')
-_RESULT = re.compile(r"%(\d+): (\w+\[[^\]]*\])")
+_RESULT = re.compile(r"%(\d+): (\w+\[[^\]]*\])|_")
 _VALUE = re.compile(r"%(\d+)")
 ALIKE = 0.5  # share of ops that two programs must have in common to be compared
 
@@ -24,6 +24,12 @@ class Strings:
             self.all.append(text)
         return number
 
+    def forget(self, known: int) -> None:
+        """All behind the first `known` ones."""
+        for text in self.all[known:]:
+            del self._numbers[text]
+        del self.all[known:]
+
     def copy(self) -> "Strings":
         other = Strings()
         other.all, other._numbers = list(self.all), dict(self._numbers)
@@ -32,7 +38,8 @@ class Strings:
 
 def parse(text: str, strings: Strings) -> dict:
     """``params``: [value, type, output that it becomes or -1] of each, ``nodes``: [op, line, attributes, inputs, [value, type, ...]] of
-    each, ``outputs``: values. Values are those of the text; types, ops, lines and attributes are numbers of strings. Raises ValueError."""
+    each, ``outputs``: values. Values are those of the text, -1 for a result that nothing reads; types, ops, lines and attributes are numbers
+    of strings. Raises ValueError."""
     head, _, body = text.partition("\n")
     if not head.startswith("graph("):
         raise ValueError(f"no graph begins with {head[:80]!r}")
@@ -44,7 +51,7 @@ def parse(text: str, strings: Strings) -> dict:
             outputs = [int(value) for value in _VALUE.findall(line)]
         elif match := _NODE.fullmatch(line):
             results, op, inputs, attributes, where = match.groups()
-            pairs = [number for value, kind in _RESULT.findall(results) for number in (int(value), strings(kind))]
+            pairs = [number for value, kind in _RESULT.findall(results) for number in (int(value or -1), strings(kind))]
             nodes.append([strings(op), strings(where or ""), strings(attributes or ""), [int(v) for v in _VALUE.findall(inputs)], pairs])
         elif line.strip() not in ("", "}"):
             raise ValueError(f"this is no node of a graph: {line[:80]!r}")
@@ -61,8 +68,8 @@ def likeness(some: list[str], others: list[str]) -> float:
     return 2 * both / max(len(some) + len(others), 1)
 
 
-def pair(some: list[str], others: list[str]) -> list[int]:
-    """For each op, the position of the same one in `others`, in order, or -1."""
+def pair(some: list, others: list) -> list[int]:
+    """For each item, the position of the same one in `others`, in order, or -1."""
     found = [-1] * len(some)
     same = 0
     while same < min(len(some), len(others)) and some[same] == others[same]:

@@ -36,6 +36,7 @@ function sizeText(bytes) {
   }
 }
 
+const byId = (id) => document.getElementById(id);
 const countText = (count, one, many = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 const lineOf = (where) => where.endsWith(BACKWARD) ? where.slice(0, -BACKWARD.length) : where;
 
@@ -69,6 +70,15 @@ function prepare(canvas, width, height) {
   return context;
 }
 
+// Texts beside the pointer, the first of which is a title.
+function showTip(tip, event, texts) {
+  tip.replaceChildren(...texts.map((text, i) => el(i ? "div" : "b", {}, text)));
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
+  tip.style.top = `${event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18}px`;
+}
+
 // Calls `draw` once in the next frame, however often it is asked to.
 function inNextFrame(draw) {
   let waits = false;
@@ -91,6 +101,20 @@ function firstIndex(count, isAfter) {
     else low = middle + 1;
   }
   return low;
+}
+
+// Rows are sorted by the column whose head is clicked, by `data-n` of its cells where they have it. The largest number comes first.
+function makeSortable(table) {
+  const body = table.tBodies[0];
+  table.querySelectorAll("[data-sort]").forEach((button) => button.addEventListener("click", () => {
+    const column = Number(button.dataset.sort), head = button.closest("th"), isNumber = body.rows[0]?.cells[column].dataset.n !== undefined;
+    const isDown = isNumber ? head.ariaSort !== "descending" : head.ariaSort === "ascending";
+    table.querySelectorAll("th").forEach((other) => { other.ariaSort = "none"; });
+    head.ariaSort = isDown ? "descending" : "ascending";
+    const value = (row) => isNumber ? Number(row.cells[column].dataset.n) : row.cells[column].textContent;
+    const order = (a, b) => isNumber ? value(a) - value(b) : value(a).localeCompare(value(b));
+    body.append(...[...body.rows].sort((a, b) => isDown ? order(b, a) : order(a, b)));
+  }));
 }
 
 function legend(container, entries) {

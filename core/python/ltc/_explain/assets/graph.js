@@ -1,116 +1,20 @@
 "use strict";
-// The graph of a program: a layered layout, and a canvas to look at it.
+// A canvas to look at a graph.
 
-const NODE_KINDS = [
-  ["matrix", "products and convolutions", /mm$|addmm|bmm|baddbmm|matmul|linear|convolution|attention|einsum|^dot$|mv$|addr$/],
-  ["reduce", "sums, norms, losses", /sum|mean|softmax|norm|loss|var|std|arg(max|min)|^a?(max|min)$|^(any|all)$|prod|cum|pool|sort/],
-  ["index", "indices", /index|gather|scatter|embedding|masked|take|put|one_hot|nonzero/],
-  ["shape", "shapes", /shape|view|permute|transpose|expand|slice|select|squeeze|flatten|^t$|cat|stack|split|stride|repeat|flip|pad|roll/],
-  ["make", "constants and random numbers", /philox|full|arange|zeros|ones|eye|rand|linspace|empty|scalar_tensor|constant/],
-  ["cast", "conversions", /^_?to|convert|cast|copy/],
-  ["math", "element by element", /./],
-];
-const WIDTH = 150, HEIGHT = 38, GAP_X = 18, GAP_Y = 24, MOST_IN_ROW = 12, FAR = 8, STEP = WIDTH + GAP_X, PULL = 0.9;
-
-const baseName = (op) => op.replace(/^.*::/, "").replace(/\..*$/, "");
-const kindOf = (op) => NODE_KINDS.find(([, , pattern]) => pattern.test(baseName(op)))[0];
-const withoutStrides = (type) => type.replace(/;.*\]$/, "]");
-
-// A program's nodes with texts, users and places, from the arrays of graphs.py.
-function readGraph(run, packed) {
-  const params = new Map(packed.params.map(([value, type, alias], i) => [value, {index: i, type: run.strings[type], alias}]));
-  const maker = new Map();
-  const nodes = packed.nodes.map(([op, where, attributes, inputs, results], i) => {
-    const outputs = [];
-    for (let k = 0; k < results.length; k += 2) {
-      outputs.push([results[k], run.strings[results[k + 1]]]);
-      maker.set(results[k], i);
-    }
-    const type = outputs.length ? withoutStrides(outputs[0][1]) + (outputs.length > 1 ? ` +${outputs.length - 1}` : "") : "";
-    const name = run.strings[op];
-    return {index: i, op: name, label: name.replace(/^aten::/, ""), kind: kindOf(name), where: run.strings[where],
-            attributes: run.strings[attributes], inputs, outputs, type, users: [], before: []};
-  });
-  for (const node of nodes) {
-    node.before = [...new Set(node.inputs.filter((value) => maker.has(value)).map((value) => maker.get(value)))];
-    for (const i of node.before) nodes[i].users.push(node.index);
-  }
-  const lines = run.lineNumbers(packed.nodes.map((node) => node[1]));
-  const graph = {nodes, params, maker, lines, results: new Map(packed.outputs.map((value, i) => [value, i]))};
-  layOut(graph);
-  return graph;
-}
-
-// Gives each node x and y. A node stands as near above its users as it can. The nodes of a longest path stand in one column, the spine;
-// the others of a rank are ordered by the places of their neighbours. Edges over many ranks do not count for that. Dagre was tried: it
-// makes a dummy node for each rank that an edge crosses, 180,000 for GPT-2, and takes seconds even without those edges.
-function layOut(graph) {
-  const {nodes} = graph;
-  const rank = new Int32Array(nodes.length);
-  for (const node of nodes) for (const i of node.before) rank[node.index] = Math.max(rank[node.index], rank[i] + 1);
-  const earliest = rank.slice();
-  for (let i = nodes.length - 1; i >= 0; i--) {
-    if (nodes[i].users.length) rank[i] = nodes[i].users.reduce((least, user) => Math.min(least, rank[user]), Infinity) - 1;
-  }
-  const ranks = [];
-  nodes.forEach((node, i) => (ranks[rank[i]] ||= []).push(node));
-  const isSpine = new Uint8Array(nodes.length);
-  const depth = earliest.reduce((most, one) => Math.max(most, one), 0);
-  for (let i = earliest.indexOf(depth); i >= 0; i = nodes[i].before.find((k) => earliest[k] === rank[i] - 1) ?? -1) isSpine[i] = 1;
-  const near = nodes.map((node) => ({
-    above: node.before.filter((i) => rank[node.index] - rank[i] <= FAR),
-    below: node.users.filter((i) => rank[i] - rank[node.index] <= FAR),
-  }));
-  for (const row of ranks) {
-    const middle = Math.max(row.findIndex((node) => isSpine[node.index]), 0);
-    // By turns on both sides of the spine.
-    row.filter((node, i) => i !== middle).forEach((node, i) => { node.x = (i % 2 ? -1 : 1) * (1 + (i >> 1)) * STEP; });
-    row[middle].x = 0;
-  }
-  for (let sweep = 0; sweep < 6; sweep++) {
-    if (sweep % 2) for (let k = ranks.length - 1; k >= 0; k--) place(ranks[k], nodes, isSpine, (node) => near[node.index].below);
-    else for (const row of ranks) place(row, nodes, isSpine, (node) => near[node.index].above);
-  }
-  let y = 0;
-  for (const row of ranks) {
-    const lines = Math.ceil(row.length / MOST_IN_ROW);
-    row.forEach((node, i) => {
-      node.y = y + (lines > 1 ? Math.floor(i / MOST_IN_ROW) * (HEIGHT + 8) : 0);
-      if (lines > 1) node.x = (i % MOST_IN_ROW - (MOST_IN_ROW >> 1)) * STEP;
-    });
-    y += HEIGHT + GAP_Y + (lines - 1) * (HEIGHT + 8);
-  }
-  const left = nodes.reduce((least, node) => Math.min(least, node.x), 0);
-  for (const node of nodes) node.x -= left;
-  graph.middle = WIDTH / 2 - left;  // of the spine
-  graph.width = nodes.reduce((most, node) => Math.max(most, node.x), 0) + WIDTH;
-  graph.height = y;
-  graph.edges = nodes.flatMap((node) => node.before.map((i) => ({from: nodes[i], to: node, isFar: rank[node.index] - rank[i] > FAR})));
-}
-
-// Puts the nodes of a rank in the columns where their neighbours are on average, a little nearer to the spine, and without overlap.
-function place(row, nodes, isSpine, neighbours) {
-  for (const node of row) {
-    const others = neighbours(node);
-    const sum = others.reduce((sum, i) => sum + nodes[i].x, 0);
-    if (others.length && !isSpine[node.index]) node.x = Math.round(PULL * sum / others.length / STEP) * STEP;
-  }
-  row.sort((a, b) => a.x - b.x || a.index - b.index);
-  const middle = Math.max(row.findIndex((node) => isSpine[node.index]), 0);
-  for (let i = middle + 1; i < row.length; i++) row[i].x = Math.max(row[i].x, row[i - 1].x + STEP);
-  for (let i = middle - 1; i >= 0; i--) row[i].x = Math.min(row[i].x, row[i + 1].x - STEP);
-}
+const GROUP_COLOURS = ["blue", "orange", "teal", "pink", "ochre", "purple"];  // of kernels, by turns
+const CHANGES = [null, ["only", "+"], ["differs", "~"], ["removed", "\u2212"]];
 
 class GraphView {
   // `picked` gets the index of a node that is clicked, or -1.
   constructor(container, title, picked) {
     this.title = el("p", {class: "pane-title"}, title);
+    this.stages = el("div", {class: "stages", role: "group", "aria-label": "Stages of the graph"});
     const label = "Graph of the program. Arrow keys move, plus and minus zoom, Home shows it from the top.";
     this.canvas = el("canvas", {tabindex: "0", role: "img", "aria-label": label});
     this.map = el("canvas", {class: "map", "aria-hidden": "true"});
     this.empty = el("p", {class: "hint", hidden: ""});
-    container.append(el("div", {class: "pane"}, this.title, this.empty, el("div", {class: "views"}, this.canvas, this.map)));
-    Object.assign(this, {picked, graph: null, chosen: -1, line: -1, found: new Set(), changes: null, transform: d3.zoomIdentity});
+    container.append(this.title, this.stages, this.empty, el("div", {class: "views"}, this.canvas, this.map));
+    Object.assign(this, {picked, graph: null, chosen: -1, isMarked: null, found: new Set(), changes: null, transform: d3.zoomIdentity});
     this.draw = inNextFrame(() => this.drawNow());
     this.zoom = d3.zoom().scaleExtent([0.005, 3]).on("zoom", () => {
       this.transform = d3.event.transform;
@@ -129,14 +33,28 @@ class GraphView {
     new ResizeObserver(() => this.draw()).observe(this.canvas);
   }
 
-  // `graph` is null where there is none; `why` then says why.
-  show(graph, name, why) {
-    Object.assign(this, {graph, chosen: -1, found: new Set(), changes: null});
+  // `graph` is null where there is none; `why` then says why. `keepsPlace`: it is another stage of the graph that is shown.
+  show(graph, name, why, keepsPlace = false) {
+    const move = keepsPlace && graph && this.graph ? this.moveTo(graph) : null;
+    const chosen = keepsPlace && graph && this.chosen >= 0 ? graph.byId.get(this.graph.nodes[this.chosen].id) ?? -1 : -1;
+    Object.assign(this, {graph, chosen, found: new Set(), isMarked: null, changes: graph && graph.changes});
     this.title.textContent = name;
     this.empty.textContent = why;
     this.empty.hidden = Boolean(graph);
-    if (graph) this.fit();
+    if (move) this.selection.call(this.zoom.translateBy, ...move);
+    else if (graph) this.fit();
     this.draw();
+  }
+
+  // How far `other` has moved the chosen node, or the one nearest to the middle that both graphs have. Null: they have none.
+  moveTo(other) {
+    const [x, y] = this.transform.invert([this.canvas.clientWidth / 2, this.canvas.clientHeight / 2]);
+    const away = (node) => node.index === this.chosen ? -1 : Math.hypot(node.x + WIDTH / 2 - x, node.y + HEIGHT / 2 - y);
+    const common = this.graph.nodes.filter((node) => other.byId.has(node.id));
+    if (!common.length) return null;
+    const from = common.reduce((nearest, node) => away(node) < away(nearest) ? node : nearest);
+    const to = other.nodes[other.byId.get(from.id)];
+    return [from.x - to.x, from.y - to.y];
   }
 
   // From the top, with the whole width where the texts stay readable.
@@ -161,11 +79,13 @@ class GraphView {
     this.draw();
   }
 
-  // Marks the nodes of a line, if the graph has any.
-  highlight(line) {
-    this.line = this.graph && this.graph.lines.includes(line) ? line : -1;
+  // Marks the nodes that a function holds for, if the graph has any. Null: marks none.
+  highlight(isMarked) {
+    this.isMarked = isMarked && this.graph && this.graph.nodes.some(isMarked) ? isMarked : null;
     this.draw();
   }
+
+  firstMarked() { return this.isMarked ? this.graph.nodes.findIndex(this.isMarked) : -1; }
 
   key(event) {
     const step = 80 / this.transform.k;
@@ -194,12 +114,36 @@ class GraphView {
     const ratio = window.devicePixelRatio || 1;
     context.setTransform(ratio * k, 0, 0, ratio * k, ratio * x, ratio * y);
     const seen = {left: -x / k, top: -y / k, right: (width - x) / k, bottom: (height - y) / k};
+    this.drawGroups(context, seen);
     this.drawEdges(context, seen);
     for (const node of this.graph.nodes) {
       const isSeen = node.x < seen.right && node.x + WIDTH > seen.left && node.y < seen.bottom && node.y + HEIGHT > seen.top;
       if (isSeen) this.drawNode(context, node, k);
     }
     this.drawMap(seen);
+  }
+
+  // A halo around the nodes of each kernel that has several, and bands between them.
+  drawGroups(context, seen) {
+    const isSeen = (node) => node.y < seen.bottom && node.y + HEIGHT > seen.top;
+    const colour = (kernel) => colours.get(GROUP_COLOURS[kernel % GROUP_COLOURS.length]);
+    context.globalAlpha = this.isMarked ? 0.12 : 0.3;
+    context.lineWidth = 26;
+    for (const {from, to, isFar} of this.graph.edges) {
+      const kernel = from.group;
+      if (kernel < 0 || kernel !== to.group || isFar || to.y < seen.top || from.y > seen.bottom) continue;
+      context.strokeStyle = colour(kernel);
+      context.beginPath();
+      context.moveTo(from.x + WIDTH / 2, from.y + HEIGHT + 7);
+      context.lineTo(to.x + WIDTH / 2, to.y - 7);
+      context.stroke();
+    }
+    for (const node of this.graph.nodes) {
+      if (node.group < 0 || !isSeen(node)) continue;
+      context.fillStyle = colour(node.group);
+      context.fillRect(node.x - 7, node.y - 7, WIDTH + 14, HEIGHT + 14);
+    }
+    context.globalAlpha = 1;
   }
 
   drawEdges(context, seen) {
@@ -210,7 +154,7 @@ class GraphView {
       const bend = Math.min((y2 - y1) / 2, 60);
       context.strokeStyle = colours.get(isChosen ? "link" : "edge");
       context.lineWidth = (isChosen ? 2 : 1) / Math.min(this.transform.k, 1);
-      context.globalAlpha = isChosen || this.line < 0 ? 1 : 0.4;
+      context.globalAlpha = isChosen || !this.isMarked ? 1 : 0.4;
       context.beginPath();
       context.moveTo(x1, y1);
       if (isFar && !isChosen) {
@@ -232,9 +176,9 @@ class GraphView {
   }
 
   drawNode(context, node, k) {
-    const isMarked = this.line >= 0 && this.graph.lines[node.index] === this.line;
+    const isMarked = Boolean(this.isMarked && this.isMarked(node));
     const isFound = this.found.has(node.index);
-    context.globalAlpha = this.line < 0 || isMarked || isFound || node.index === this.chosen ? 1 : 0.35;
+    context.globalAlpha = !this.isMarked || isMarked || isFound || node.index === this.chosen ? 1 : 0.35;
     context.fillStyle = colours.get("page");
     context.fillRect(node.x, node.y, WIDTH, HEIGHT);
     context.fillStyle = colours.get(`k-${node.kind}-soft`);
@@ -256,16 +200,18 @@ class GraphView {
 
   drawFrame(context, node, isMarked, isFound, k) {
     const change = this.changes ? this.changes[node.index] : 0;
-    const frames = [[node.index === this.chosen, "text", 3], [isFound, "found", 3], [isMarked, "link", 3],
-                    [change === ONLY_HERE, "only", 4], [change === DIFFERS, "differs", 4]];
+    const [changed, mark] = CHANGES[change] || [];
+    const frames = [[node.index === this.chosen, "text", 3], [isFound, "found", 3], [isMarked, "link", 3], [change, changed, 4]];
     const [, colour, width] = frames.find(([holds]) => holds) || [true, "edge", 1];
     context.strokeStyle = colours.get(colour);
     context.lineWidth = width / Math.min(Math.max(k, 0.2), 1);
+    context.setLineDash(change === REMOVED ? [8, 5] : []);
     context.strokeRect(node.x, node.y, WIDTH, HEIGHT);
+    context.setLineDash([]);
     if (change && k >= 0.35) {
-      context.fillStyle = colours.get(change === ONLY_HERE ? "only" : "differs");
+      context.fillStyle = colours.get(changed);
       context.font = "700 14px system-ui, sans-serif";
-      context.fillText(change === ONLY_HERE ? "+" : "~", node.x + WIDTH - 14, node.y + 12);
+      context.fillText(mark, node.x + WIDTH - 14, node.y + 12);
     }
   }
 
@@ -282,8 +228,8 @@ class GraphView {
     for (const node of this.graph.nodes) draw(node, `k-${node.kind}`, 0);
     for (const node of this.graph.nodes) {
       const change = this.changes ? this.changes[node.index] : 0;
-      if (change) draw(node, change === ONLY_HERE ? "only" : "differs", 1);
-      if (this.line >= 0 && this.graph.lines[node.index] === this.line) draw(node, "link", 1);
+      if (change) draw(node, CHANGES[change][0], 1);
+      if (this.isMarked && this.isMarked(node)) draw(node, "link", 1);
       if (this.found.has(node.index)) draw(node, "found", 1);
       if (node.index === this.chosen) draw(node, "text", 2);
     }
@@ -294,5 +240,4 @@ class GraphView {
   }
 }
 
-const ONLY_HERE = 1, DIFFERS = 2;
 const cut = (text, most) => text.length > most ? `${text.slice(0, most - 1)}\u2026` : text;

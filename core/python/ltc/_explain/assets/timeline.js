@@ -4,7 +4,7 @@
 const EVENT_KINDS = {
   compile: "compiling", load: "reading a program", barrier: "queueing a step", read: "reading a value", wait: "waiting", send: "sending",
   fallback: "op on the CPU", import: "import", execute: "program", device: "program", host_step: "part on the CPU", upload: "upload",
-  download: "download", copy_from_peer: "copy between devices", resize: "resize", recover: "repeating a failed run",
+  download: "download", kernel: "kernel", copy_from_peer: "copy between devices", resize: "resize", recover: "repeating a failed run",
 };
 const ROW = 20, TITLE = 22, AXIS = 24;
 
@@ -32,7 +32,7 @@ function readEvents(run) {
 class Timeline {
   // `picked` gets the index of an event that is clicked.
   constructor(canvas, tip, picked) {
-    Object.assign(this, {canvas, tip, picked, line: -1, chosen: -1, transform: d3.zoomIdentity});
+    Object.assign(this, {canvas, tip, picked, isMarked: false, chosen: -1, transform: d3.zoomIdentity});
     this.draw = inNextFrame(() => this.drawNow());
     this.zoom = d3.zoom().on("zoom", () => {
       this.transform = d3.event.transform;
@@ -88,10 +88,10 @@ class Timeline {
     action();
   }
 
-  // Marks the events of a line; -1 for none.
-  highlight(line) {
-    this.line = line;
-    this.marked = this.events.rows.map((rows) => rows.map((row) => row.filter((i) => this.events.line[i] === line)));
+  // Marks the events whose index a function holds for. Null: none.
+  highlight(isMarked) {
+    this.isMarked = Boolean(isMarked);
+    this.marked = this.events.rows.map((rows) => rows.map((row) => isMarked ? row.filter(isMarked) : []));
     this.draw();
   }
 
@@ -119,26 +119,28 @@ class Timeline {
     const index = this.at(event.offsetX, event.offsetY);
     this.canvas.style.cursor = index >= 0 ? "pointer" : "grab";
     if (index < 0) return this.hideTip();
-    this.tip.replaceChildren(...this.describe(index).map((text, i) => el(i ? "div" : "b", {}, text)));
-    this.tip.hidden = false;
-    const box = this.tip.getBoundingClientRect();
-    this.tip.style.left = `${Math.max(8, Math.min(event.clientX + 14, innerWidth - box.width - 8))}px`;
-    this.tip.style.top = `${event.clientY + 18 + box.height > innerHeight ? event.clientY - box.height - 10 : event.clientY + 18}px`;
+    showTip(this.tip, event, this.describe(index));
   }
 
   hideTip() { this.tip.hidden = true; }
 
+  isKernel(i) { return this.run.strings[this.events.name[i]] === "kernel"; }
+
+  nameOf(i) {
+    const {events, run} = this, name = run.strings[events.name[i]];
+    return this.isKernel(i) ? run.strings[events.reason[i]] : EVENT_KINDS[name] || name;
+  }
+
   // Texts about an event, the first of which names it.
   describe(i) {
     const {events, run} = this;
-    const name = run.strings[events.name[i]];
-    const texts = [`${EVENT_KINDS[name] || name}, ${timeText(events.end[i] - events.begin[i])}`];
+    const texts = [`${this.nameOf(i)}, ${timeText(events.end[i] - events.begin[i])}`];
     if (events.self[i] < 0.99 * (events.end[i] - events.begin[i])) texts.push(`${timeText(Math.max(events.self[i], 0))} of it by itself`);
-    if (events.reason[i]) texts.push(`reason: ${run.strings[events.reason[i]]}`);
+    if (events.reason[i] && !this.isKernel(i)) texts.push(`reason: ${run.strings[events.reason[i]]}`);
     if (events.where[i]) texts.push(`line: ${shortLine(run.strings[events.where[i]])}`);
     if (events.detail[i]) texts.push(run.strings[events.detail[i]]);
     if (events.program[i]) texts.push(`program ${events.program[i]}${events.run[i] ? `, run ${events.run[i]}` : ""}`);
-    if (events.ops[i]) texts.push(countText(events.ops[i], "op"));
+    if (events.ops[i] && !this.isKernel(i)) texts.push(countText(events.ops[i], "op"));
     if (events.bytes[i]) texts.push(sizeText(events.bytes[i]));
     return texts;
   }
@@ -157,10 +159,10 @@ class Timeline {
       context.fillStyle = colours.get("panel");
       context.fillRect(0, top, this.width, rows.length * ROW);
       rows.forEach((row, depth) => {
-        context.globalAlpha = this.line < 0 ? 1 : 0.3;
+        context.globalAlpha = this.isMarked ? 0.3 : 1;
         this.drawRow(context, row, top);
         context.globalAlpha = 1;
-        if (this.line >= 0) this.drawRow(context, this.marked[lane][depth], top);
+        if (this.isMarked) this.drawRow(context, this.marked[lane][depth], top);
         top += ROW;
       });
     });
@@ -180,7 +182,7 @@ class Timeline {
   }
 
   drawEvent(context, event, left, right, top) {
-    const name = this.run.strings[this.events.name[event]], text = EVENT_KINDS[name] || name;
+    const name = this.run.strings[this.events.name[event]], text = this.nameOf(event);
     const width = Math.max(right - left - (right - left > 3 ? 1 : 0), 1), height = ROW - 2;
     context.fillStyle = colours.get(`k-${name}`);
     context.fillRect(left, top, width, height);
