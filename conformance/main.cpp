@@ -14,6 +14,7 @@
 #include "conformance/must_pass.h"
 #include "conformance/ops/register.h"
 #include "conformance/options.h"
+#include "conformance/progress.h"
 #include "conformance/report.h"
 #include "conformance/runner.h"
 #include "conformance/waivers.h"
@@ -29,7 +30,8 @@ constexpr const char* kSubjectCheck = "Loader.describe_says_what_the_plugin_is";
 Subject subject_of(const Options& options, const Results& results) {
   Subject subject{options.backend, "plugin", "", "", ""};
   if (std::ranges::find(results, Outcome::kNotRun, &Result::outcome) != results.end()) return subject;  // it would hang again
-  run_checks(options, {kSubjectCheck}, [&](const Result& result) {
+  const Starts starts = [](const std::string&) {};
+  run_checks(options, {kSubjectCheck}, starts, [&](const Result& result) {
     const auto property = [&](const char* key) {
       const auto it = result.properties.find(key);
       return it == result.properties.end() ? "" : it->second;
@@ -103,11 +105,15 @@ int run(Options options) {
   Run done{{}, options.tiers, options.filters, {}, {}};
   for (const std::string& name : all_checks()) ++done.checks[tier_of(name)];
   Results& results = done.results;
-  run_checks(options, names, [&](Result result) {
-    judges.judge(result);
-    print_result(std::cout, result, options.verbose);
-    keep(results, std::move(result));
-  });
+  {
+    Progress progress(names.size());
+    const Starts starts = [&](const std::string& name) { progress.starts(name); };
+    run_checks(options, names, starts, [&](Result result) {
+      judges.judge(result);
+      progress.ends([&] { print_result(std::cout, result, options.verbose); });
+      keep(results, std::move(result));
+    });
+  }
   sort_like(names, results);
   done.subject = subject_of(options, results);
   print_summary(std::cout, done);

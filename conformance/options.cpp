@@ -80,6 +80,8 @@ fails one check and not the report.
   --list             print the names of the checks and run none
   --verbose          a line per check
 
+After 2 s a terminal shows the running check, on the standard error.
+
 Exit code: 0 all is as it should be, 1 a check failed or did not do as the list says, 2 wrong use.
 )";
 

@@ -175,7 +175,7 @@ std::string end_of(int status) {
 }
 
 // Runs names from the front until the child ends; leaves those that are still to do.
-void run_child(const Options& options, std::deque<std::string>& names, const std::function<void(Result)>& report) {
+void run_child(const Options& options, std::deque<std::string>& names, const Starts& starts, const Report& report) {
   const Child child = start_child(options, names);
   LineReader lines(child.results);
   std::string line, running;
@@ -186,6 +186,7 @@ void run_child(const Options& options, std::deque<std::string>& names, const std
     started = Clock::now();
     if (fields[0] == "start") {
       running = fields[1];
+      starts(running);
     } else if (fields.size() >= 5) {
       Result result{fields[1], static_cast<Outcome>(std::stoi(fields[2])), std::stoll(fields[3]), unescaped(fields[4]), ""};
       for (size_t i = 5; i + 1 < fields.size(); i += 2) result.properties[unescaped(fields[i])] = unescaped(fields[i + 1]);
@@ -210,7 +211,7 @@ void run_child(const Options& options, std::deque<std::string>& names, const std
   std::erase(names, running);
 }
 
-void leave_out(std::deque<std::string>& names, const std::function<void(Result)>& report) {
+void leave_out(std::deque<std::string>& names, const Report& report) {
   for (const std::string& name : names) report({name, Outcome::kNotRun, 0, "the plugin hangs while it loads", ""});
   names.clear();
 }
@@ -240,7 +241,7 @@ std::vector<std::string> chosen_checks(const Options& options) {
   return names;
 }
 
-void run_checks(const Options& options, const std::vector<std::string>& names, const std::function<void(Result)>& report) {
+void run_checks(const Options& options, const std::vector<std::string>& names, const Starts& starts, const Report& report) {
   ::signal(SIGPIPE, SIG_IGN);
   std::mutex reporting;
   std::atomic<bool> stuck{false};
@@ -258,7 +259,7 @@ void run_checks(const Options& options, const std::vector<std::string>& names, c
     std::vector<std::jthread> jobs;
     for (std::deque<std::string>& hand : hands) {
       jobs.emplace_back([&] {
-        while (!hand.empty()) stuck ? leave_out(hand, report_alone) : run_child(options, hand, report_alone);
+        while (!hand.empty()) stuck ? leave_out(hand, report_alone) : run_child(options, hand, starts, report_alone);
       });
     }
   }

@@ -19,8 +19,10 @@ namespace ltc::conformance {
 std::vector<std::string> all_checks();
 std::vector<std::string> chosen_checks(const Options& options);
 
-// `report` is called after each check, by one thread at a time.
-void run_checks(const Options& options, const std::vector<std::string>& names, const std::function<void(Result)>& report);
+// `starts` is called before each check, by any thread; `report` after each, by one thread at a time.
+using Starts = std::function<void(const std::string& name)>;
+using Report = std::function<void(Result)>;
+void run_checks(const Options& options, const std::vector<std::string>& names, const Starts& starts, const Report& report);
 
 // The other end: runs the checks whose names stand on the standard input. The exit code for the process.
 int run_as_child();
