@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -23,6 +24,7 @@ def test_it_lists_plugins_with_devices_and_options(tmp_path):
     listed = info(tmp_path)
     assert listed.returncode == 0, listed.stderr
     assert "torchscript: torchscript " in listed.stdout and "  1 device\n" in listed.stdout and "  option kernels=" in listed.stdout
+    assert re.search(r"\n  1 device\n  device 0: libtorch CPU, [\d.]+ GB\n", listed.stdout)
 
 
 @pytest.mark.skipif(not TEST_PLUGINS.exists(), reason="no unit tests in this build")
@@ -89,6 +91,8 @@ def test_it_tells_the_version_the_variables_and_the_cache(tmp_path):
     one, = json.loads(info(tmp_path, "--json", "torchscript:kernels=sync").stdout)["plugins"]
     assert one == next(plugin for plugin in told["plugins"] if plugin["plugin"] == "torchscript")
     assert one["devices"] == 1 and one["options"][0].keys() == {"name", "default", "about"}
+    device, = one["device_list"]
+    assert device["name"] == "libtorch CPU" and device["memory_bytes"] > 0
 
 
 @pytest.mark.skipif(not TEST_PLUGINS.exists(), reason="no unit tests in this build")
@@ -100,3 +104,28 @@ def test_refused_plugins_as_json(tmp_path):
     plugins = {one["plugin"]: one for one in json.loads(listed.stdout)["plugins"]}
     assert plugins["test_exits_in_describe"]["dangerous"] and "in describe" in plugins["test_exits_in_describe"]["refused"]
     assert not plugins["test_not_a_plugin"]["dangerous"] and plugins["test_two"]["devices"] == 2
+
+
+@pytest.mark.skipif(not TEST_PLUGINS.exists(), reason="no unit tests in this build")
+@pytest.mark.parametrize("deed, told", [
+    ("crashes", "it ended the process by signal 11, Segmentation fault, in device_open"),
+    ("spins", "it gave no answer within 10 s, in device_open"),
+])
+def test_a_device_that_no_process_survives_says_why(tmp_path, deed, told):
+    shutil.copy(TEST_PLUGINS / "libltc_test_hostile.so", tmp_path)
+    variables = {"LTC_TEST_HOSTILE_DEADLY": f"{deed} in device_open"}
+    listed = info(tmp_path, **variables)
+    assert listed.returncode == 0, listed.stderr
+    assert f"  1 device\n  device 0: cannot be opened: {told}\n" in listed.stdout
+    alone = info(tmp_path, "test_hostile", "--json", **variables)
+    assert alone.returncode == 0, alone.stderr
+    plugin, = json.loads(alone.stdout)["plugins"]
+    assert plugin["devices"] == 1 and plugin["device_list"] == [{"refused": told}]
+
+
+@pytest.mark.skipif(not TEST_PLUGINS.exists(), reason="no unit tests in this build")
+def test_a_device_that_the_plugin_refuses_says_why(tmp_path):
+    shutil.copy(TEST_PLUGINS / "libltc_test_hostile.so", tmp_path)
+    listed = info(tmp_path, "test_hostile", LTC_TEST_HOSTILE_FAULT="no_device_opened")
+    assert listed.returncode == 0, listed.stderr
+    assert "  device 0: cannot be opened: [test_hostile] device_open succeeded and gave no device" in listed.stdout

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <utility>
 
+#include "core/base/bytes.h"
 #include "core/base/disk_cache.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
@@ -21,8 +22,8 @@ constexpr int kWrongUse = 2;
 constexpr const char* kUsage = R"(usage: ltc info [PLUGIN] [--json]
 
 Lists the version of ltc, the variables LTC_* that are set, the programs kept on disk, and the plugins in the folders of LTC_PLUGIN_PATH and in
-the package: what each is, how many devices it finds, and its options with their defaults. Each plugin is loaded in a process of its own: one
-that crashes, ends its process or does not answer within 10 s is named.
+the package: what each is, its devices with their names and memory, and its options with their defaults. Each plugin is loaded in a process of
+its own: one that crashes, ends its process or does not answer within 10 s is named. A device that cannot be opened says why.
 
   PLUGIN  only this plugin: a name, a path, or an entry with options as in LTC_BACKEND
   --json  write JSON
@@ -47,7 +48,38 @@ std::string array(const std::vector<std::string>& values) {
 
 std::string version_text(ltc_version version) { return cat(version.major, ".", version.minor); }
 
-std::string as_text(const std::string& path, const PluginInfo& info, ltc_version abi) {
+struct Device {
+  DeviceInfo info = {};
+  std::string refusal = {};  // why it cannot be opened; else empty
+};
+
+// `refusal`: why none is to be opened; empty: they are opened one after the other.
+std::vector<Device> devices_of(Plugin& plugin, uint32_t count, const std::string& refusal) {
+  std::vector<Device> devices;
+  for (uint32_t i = 0; i < count; ++i) {
+    Device& device = devices.emplace_back(DeviceInfo(), refusal);
+    if (!refusal.empty()) continue;
+    try {
+      device.info = plugin.open_device(i)->info();
+    } catch (const Error& error) {
+      device.refusal = error.what();
+    }
+  }
+  return devices;
+}
+
+std::string as_text(const Device& device) {
+  if (!device.refusal.empty()) return cat("cannot be opened: ", device.refusal);
+  return cat(device.info.name,
+             device.info.memory_bytes == 0 ? "" : ", " + size_text(static_cast<int64_t>(device.info.memory_bytes)));
+}
+
+std::string as_json(const Device& device) {
+  if (!device.refusal.empty()) return object({{"refused", json_string(device.refusal)}});
+  return object({{"name", json_string(device.info.name)}, {"memory_bytes", cat(device.info.memory_bytes)}});
+}
+
+std::string as_text(const std::string& path, const PluginInfo& info, const std::vector<Device>& devices, ltc_version abi) {
   std::string text = cat(plugin_name(path), ": ", info.name, " ", info.version);
   if (!info.build_id.empty()) text += cat(", build ", info.build_id);
   if (!info.licence.empty()) text += cat(", licence ", info.licence);
@@ -57,14 +89,16 @@ std::string as_text(const std::string& path, const PluginInfo& info, ltc_version
   } else {
     text += cat("no device: ", info.why_no_device, "\n");
   }
+  for (size_t i = 0; i < devices.size(); ++i) text += cat("  device ", i, ": ", as_text(devices[i]), "\n");
   if (info.options.empty()) text += "  no options\n";
   for (const PluginInfo::Option& option : info.options)
     text += cat("  option ", option.name, "=", option.default_value, "\n      ", option.about, "\n");
   return text;
 }
 
-std::string as_json(const std::string& path, const PluginInfo& info, ltc_version abi) {
-  std::vector<std::string> options;
+std::string as_json(const std::string& path, const PluginInfo& info, const std::vector<Device>& devices, ltc_version abi) {
+  std::vector<std::string> options, opened;
+  for (const Device& device : devices) opened.push_back(as_json(device));
   for (const auto& [name, default_value, about] : info.options) {
     options.push_back(
         object({{"name", json_string(name)}, {"default", json_string(default_value)}, {"about", json_string(about)}}));
@@ -77,13 +111,15 @@ std::string as_json(const std::string& path, const PluginInfo& info, ltc_version
                  {"licence", json_string(info.licence)},
                  {"abi", json_string(version_text(abi))},
                  {"devices", cat(info.device_count)},
+                 {"device_list", array(opened)},
                  {"why_no_device", json_string(info.why_no_device)},
                  {"options", array(options)}});
 }
 
-std::string described(const Plugin& plugin, bool json) {
+std::string described(Plugin& plugin, bool json, const std::string& refusal) {
   const PluginInfo info = plugin.describe();
-  return json ? as_json(plugin.path(), info, plugin.version()) : as_text(plugin.path(), info, plugin.version());
+  const std::vector<Device> devices = devices_of(plugin, info.device_count, refusal);
+  return json ? as_json(plugin.path(), info, devices, plugin.version()) : as_text(plugin.path(), info, devices, plugin.version());
 }
 
 std::string refused(const std::string& path, const std::string& why, bool is_dangerous, bool json) {
@@ -113,22 +149,49 @@ class PrintsToStderr {
   const int output_;
 };
 
-std::string loaded_and_described(const std::string& path, bool json) {
+std::string loaded_and_described(const std::string& path, bool json, const std::string& refusal) {
   const PrintsToStderr guard;
   try {
-    return described(*Plugin::load(path, with_environment({}, path)), json);
+    return described(*Plugin::load(path, with_environment({}, path)), json, refusal);
   } catch (const Error& error) {
     return refused(path, error.what(), false, json);
   }
 }
 
-// In a child, since the library of a stranger may crash, end the process or hang.
-std::string described_in_a_child(const std::string& path, bool json) {
+// Whether the child came to its end in a call for a device, as the error says.
+bool is_of_device(const Error& error) { return std::string_view(error.what()).find(", in device_") != std::string_view::npos; }
+
+// In a child, since the library of a stranger may crash, end the process or hang. One that does so with a device is described
+// by another child, which opens none.
+std::string described_in_a_child(const std::string& path, bool json, const std::string& refusal = "") {
   try {
-    return in_a_child([&] { std::cout << loaded_and_described(path, json); }, kPatience);
+    return in_a_child([&] { std::cout << loaded_and_described(path, json, refusal); }, kPatience);
   } catch (const Error& error) {
+    if (refusal.empty() && is_of_device(error)) return described_in_a_child(path, json, error.what());
     return refused(path, cat("[", plugin_name(path), "] ", path, ": ", error.what()), true, json);
   }
+}
+
+// Of the plugin that was named. Throws what its loading throws.
+std::string described_alone(const BackendEntry& entry, const std::vector<std::string>& folders, bool json) {
+  const auto told = [&](const std::string& refusal) {
+    const PrintsToStderr guard;
+    return described(*find_plugin(entry, folders), json, refusal);
+  };
+  std::string refusal;
+  try {
+    const auto try_it = [&] {
+      try {
+        std::cout << told("");
+      } catch (const Error&) {  // thrown once more below
+      }
+    };
+    const std::string text = in_a_child(try_it, kPatience);
+    if (!text.empty()) return text;
+  } catch (const Error& error) {
+    refusal = error.what();
+  }
+  return told(refusal);
 }
 
 // Warnings about the variables.
@@ -209,11 +272,7 @@ int run(std::vector<std::string> args) {
   // This program lies in the package's folder `bin`, the plugins in its folder `plugins`.
   const auto folders = plugin_folders(own_folder() + "/../plugins", running_elevated());
   if (args.empty()) return list_all(folders, json);
-  std::string text;
-  {
-    const PrintsToStderr guard;
-    text = described(*find_plugin(parse_entry(args[0]), folders), json);
-  }
+  const std::string text = described_alone(parse_entry(args[0]), folders, json);
   std::cout << (json ? installation_json(folders, {text}) + "\n" : text);
   return 0;
 }

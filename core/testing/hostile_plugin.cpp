@@ -286,6 +286,10 @@ extern "C" bool ltc_plugin_entry(ltc_entry_args* args) {
     be_deadly("in describe");
     return inner.describe(plugin, info);
   };
+  table.device_open = [](ltc_plugin* plugin, const ltc_device_args* device_args, ltc_device_info* info, ltc_device** device) {
+    be_deadly("in device_open");
+    return inner.device_open(plugin, device_args, info, device);
+  };
   args->api = &table;
   const auto found = faults.find(fault);
   return found == faults.end() || found->second(args);
