@@ -84,7 +84,7 @@ SNAPSHOT = """
             torch.autograd.Variable._execution_engine, torch._TorchCompileInductorWrapper.__call__, torch._tensor_str._tensor_str,
             torch.nn.modules.linear_cross_entropy_options.LinearCrossEntropyOptions._adjust, _functional.sparse_adam,
             adagrad._single_tensor_adagrad, parallel._get_available_device_type, parallel.DataParallel.forward, torch.Tensor.__dlpack__,
-            torch.Tensor.__dlpack_device__, torch._C._to_dlpack, torch.to_dlpack, torch.utils.dlpack.to_dlpack,
+            torch.Tensor.__dlpack_device__, torch.accelerator.memory._snapshot, torch._C._to_dlpack, torch.to_dlpack, torch.utils.dlpack.to_dlpack,
             *(getattr(storage, name) for name in ("_write_file", "_set_from_file", "share_memory_", "is_shared", "_byteswap")),
             reduction.ForkingPickler._extra_reducers[storage], *sys.meta_path]
         methods = [getattr(torch.Tensor, name) for name in "__add__ __radd__ __sub__ __mul__ __rmul__ __truediv__ to".split()]

@@ -15,6 +15,7 @@
 #include "core/report/misses.h"
 #include "core/report/timeline.h"
 #include "core/run/device/device_table.h"
+#include "core/run/device/memory_snapshot.h"
 #include "core/run/device/replay.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/process_end.h"
@@ -92,6 +93,26 @@ py::dict stop_timeline() {
   return py::dict("events"_a = list_of(timeline.events, describe_event),
                   "programs"_a = list_of(timeline.programs, describe_program), "begin_ns"_a = timeline.begin_ns,
                   "end_ns"_a = timeline.end_ns, "thread"_a = timeline.thread, "dropped"_a = timeline.dropped);
+}
+
+// The lines are texts as location_text() writes them.
+py::list memory_snapshots() {
+  const auto describe_event = [](const ltc::memory_history::Event& event) {
+    using Event = ltc::memory_history::Event;
+    const char* kind = event.kind == Event::kAlloc ? "alloc" : event.kind == Event::kFree ? "free" : "oom";
+    return py::make_tuple(kind, event.address, event.bytes, ltc::location_text(event.where), event.time_us, event.free_bytes);
+  };
+  const auto describe_buffer = [](const ltc::DeviceMemory::Held& held) {
+    return py::make_tuple(held.address, held.bytes, ltc::location_text(held.where));
+  };
+  std::vector<ltc::MemorySnapshot> snapshots;
+  {
+    py::gil_scoped_release released;
+    snapshots = ltc::memory_snapshots();
+  }
+  return list_of(snapshots, [&](const ltc::MemorySnapshot& snapshot) {
+    return py::make_tuple(snapshot.device, list_of(snapshot.held, describe_buffer), list_of(snapshot.events, describe_event));
+  });
 }
 
 py::list op_rows() {
@@ -182,6 +203,9 @@ PYBIND11_MODULE(_C, m) {
   m.def("reset_metrics", &ltc::reset_metrics);
   m.def("timeline_start", &ltc::timeline::start, "every_kernel"_a = false);
   m.def("timeline_stop", &stop_timeline);
+  m.def("memory_history_start", &ltc::memory_history::start, ReleaseGil());
+  m.def("memory_history_stop", &ltc::memory_history::stop, ReleaseGil());
+  m.def("memory_snapshots", &memory_snapshots);
   m.def("replay", [](const std::string& graph, const py::bytes& params, int device) {
     const std::string bytes = params;
     py::gil_scoped_release released;

@@ -181,6 +181,11 @@ TypeId TypeDemotion::storage_type(TypeId id) const {
   return intern_type(storage_dtype(type.dtype), type.sizes, type.strides);
 }
 
+size_t TypeDemotion::storage_bytes(TypeId id) const {
+  const Type& type = type_of(id);
+  return static_cast<size_t>(type.element_count) * dtype_size_bytes(storage_dtype(type.dtype));
+}
+
 DemotedGraph demote(const Graph& graph, const TypeDemotion& demotion) { return Rewriter(graph, demotion).run(); }
 
 std::vector<bool> not_demotable(const Graph& graph, const TypeDemotion& demotion) {

@@ -29,6 +29,7 @@ class TypeDemotion {
 
   DType storage_dtype(DType dtype) const { return storage_[static_cast<uint32_t>(dtype)]; }
   TypeId storage_type(TypeId type) const;  // warns, once in a process, of double that is computed as single
+  size_t storage_bytes(TypeId type) const;
   bool is_native(DType dtype) const { return storage_dtype(dtype) == dtype; }
 
   // The type that an op computes if it reads no demoted value, for example a random generator or a quotient of integers. It is

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import torch
 
 from . import _C
+from . import _memory as memory  # noqa: F401
 from ._index import index_of as _index
 from ._memory import (  # noqa: F401
     empty_cache,
@@ -13,6 +14,7 @@ from ._memory import (  # noqa: F401
     mem_get_info,
     memory_allocated,
     memory_reserved,
+    memory_snapshot,
     memory_stats,
     reset_accumulated_memory_stats,
     reset_peak_memory_stats,

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from torch import accelerator
 
 from ._index import index_of
+from ._memory_snapshot import _dump_snapshot, _record_memory_history, _snapshot, memory_snapshot  # noqa: F401
 
 
 def memory_stats(device=None) -> OrderedDict:
@@ -13,7 +14,8 @@ def memory_stats(device=None) -> OrderedDict:
 
 
 def memory_allocated(device=None) -> int:
-    """Bytes of the buffers that hold values."""
+    """Bytes of the buffers that hold values, in the type that the device keeps them in. What a program needs while it runs is the
+    plugin's own, and is in :func:`memory_reserved` only."""
     return accelerator.memory_allocated(index_of(device))
 
 
@@ -27,7 +29,8 @@ def memory_reserved(device=None) -> int:
 
 
 def max_memory_reserved(device=None) -> int:
-    """The plugin's own peak, since the device was opened."""
+    """The plugin's own peak since the device was opened. After :func:`reset_peak_memory_stats`, where the plugin has not used more than
+    before since then: the larger of :func:`memory_reserved` and :func:`max_memory_allocated`, since a plugin cannot forget its peak."""
     return accelerator.max_memory_reserved(index_of(device))
 
 

@@ -73,6 +73,7 @@ TABLE = (
     _attributes("inductor", "torch.compile without a backend hands graphs of the device to the backend ltc", torch_functions.inductor),
     _attributes("linear_cross_entropy", "half types are summed in float, as on the CPU and on CUDA", torch_functions.linear_cross_entropy),
     _attributes("data_parallel", "DataParallel runs a model where it is", data_parallel.replacements),
+    _attributes("memory_snapshot", "torch.accelerator.memory._snapshot is one of the device's memory", torch_functions.memory_snapshot),
     Patch("libraries", "safetensors, accelerate and transformers know the device", lambda: "", libraries.install, libraries.uninstall),
     # The address of a tensor of the device is no memory.
     _attributes("pickle", "plain pickle and the old format of torch.save copy through the CPU", sharing.pickle),

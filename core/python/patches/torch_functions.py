@@ -53,6 +53,21 @@ def linear_cross_entropy() -> list[Replacement]:
     return [Replacement(options, "_adjust", around, f"{known}|{known} prob_target")]
 
 
+def memory_snapshot() -> list[Replacement]:
+    """``torch.accelerator.memory._snapshot`` asks the module of CUDA, or of XPU, whatever the accelerator is."""
+
+    def around(snapshot):
+        @functools.wraps(snapshot)
+        def _snapshot(device=None, augment_with_fx_traces=False):
+            accelerator = torch.accelerator.current_accelerator()
+            take = torch.ltc.memory._snapshot if accelerator and accelerator.type == "ltc" else snapshot
+            return take(device, augment_with_fx_traces)
+
+        return _snapshot
+
+    return [Replacement(torch.accelerator.memory, "_snapshot", around, "device augment_with_fx_traces")]
+
+
 def printing() -> list[Replacement]:
     """PyTorch looks at the values to choose a format, with ops whose sizes depend on them."""
 

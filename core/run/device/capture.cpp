@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/run/device/output_lines.h"
 #include "core/run/device/recorder.h"
 
 namespace ltc {
@@ -116,6 +117,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   if (step.roots.empty()) return captured;
   for (const Root& root : step.roots) captured.outputs.push_back(trace_state_.trace.records[root.value].type);
   if (trace_state_.trace.records.size() <= kShortRecording) captured.recording = recording(step.roots);
+  captured.output_lines = output_lines(trace_state_.trace, step.roots, trace_state_.locations);
   step.trace = std::move(trace_state_.trace);
   step.locations = std::move(trace_state_.locations);
   const auto order = lock_in_slices(device_.submission_);
@@ -266,6 +268,7 @@ void LazyDevice::call(const Captured& captured, std::span<const Scalar> scalars,
     run.step = captured.step;
     run.undo = captured.undo;
     for (const TypeId type : captured.outputs) run.outputs.push_back(std::make_shared<Buffer>(queue_, type));
+    for (size_t i = 0; i < run.outputs.size(); ++i) run.outputs[i]->where = captured.output_lines[i];
     std::vector<BufferRef> bound;
     if (bind_call(captured, storages, run, bound)) {
       bound.clear();  // what was there before: the run may hold the last reference now

@@ -51,7 +51,8 @@ struct LTC_API Captured {
   uint32_t precision = 0;                  // with which it was compiled; see compile/lowering/precision.h
   std::vector<BindingSource> inputs;       // of the step's buffer params
   std::vector<TypeId> outputs;
-  std::vector<uint32_t> scalar_of;  // of its scalar params: which of `scalars`
+  std::vector<LocationId> output_lines;  // of this function; `step` has those of the first one that was recorded so
+  std::vector<uint32_t> scalar_of;       // of its scalar params: which of `scalars`
   std::vector<Scalar> scalars;
   std::vector<DType> scalar_dtypes;
   std::vector<RngUse> rng_uses;

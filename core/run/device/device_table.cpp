@@ -77,7 +77,7 @@ std::vector<LazyDevice*> DeviceTable::in_use(std::chrono::milliseconds patience)
   return open;
 }
 
-void DeviceTable::for_each(void (*visit)(LazyDevice&)) {
+void DeviceTable::for_each(const std::function<void(LazyDevice&)>& visit) {
   for (LazyDevice* device : in_use(kForEver)) visit(*device);
 }
 

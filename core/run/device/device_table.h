@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -19,9 +20,9 @@ class LTC_API DeviceTable {
   // The device of that ordinal; the first use of any loads the plugins that LTC_BACKEND names. Throws what that throws, and
   // Error(kInvalidArgument) with both numbers for an ordinal that no plugin has.
   LazyDevice& get(uint32_t ordinal);
-  LazyDevice* find(uint32_t ordinal);         // null if it is not in use yet, or somebody is just opening one; never waits
-  uint32_t count();                           // loads the plugins too
-  void for_each(void (*visit)(LazyDevice&));  // those in use
+  LazyDevice* find(uint32_t ordinal);  // null if it is not in use yet, or somebody is just opening one; never waits
+  uint32_t count();                    // loads the plugins too
+  void for_each(const std::function<void(LazyDevice&)>& visit);  // those in use
 
   // For the end of the process: rest() drains the queues and ends their threads, which later work begins again; after shut_down()
   // there is no later work. Neither waits long for a device that is just being opened.

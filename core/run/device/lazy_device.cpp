@@ -10,8 +10,10 @@
 #include "core/ir/text.h"
 #include "core/report/compiles.h"
 #include "core/report/fallback_policy.h"
+#include "core/report/memory_history.h"
 #include "core/report/misses.h"
 #include "core/report/timeline.h"
+#include "core/run/device/output_lines.h"
 #include "core/run/device/varying_offsets.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/process_end.h"
@@ -143,6 +145,12 @@ void LazyDevice::cut(PendingStep& step) {
   trace_state_.epoch = ++last_epoch_;
   splits_.note_end();
   trace_state_.limit = limit_after(0);
+  if (!memory_history::enabled()) [[likely]]
+    return;
+  const std::vector<LocationId> lines = output_lines(step.trace, step.roots, step.locations);
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    step.outputs[i]->where = lines[i < lines.size() ? i : step.undo.copied_from[i - lines.size()]];
+  }
 }
 
 // The owners of a root get its buffer, or a copy where they held different values before.

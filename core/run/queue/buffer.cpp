@@ -1,15 +1,10 @@
 #include "core/run/queue/buffer.h"
 
-#include <algorithm>
-#include <functional>
-#include <map>
 #include <thread>
 #include <utility>
 
-#include "core/base/bytes.h"
 #include "core/base/log.h"
 #include "core/compile/lowering/error_context.h"
-#include "core/ir/text.h"
 #include "core/run/process/fork.h"
 #include "core/run/queue/device_memory.h"
 
@@ -19,8 +14,6 @@ namespace {
 // A wait that failed is tried again so often.
 constexpr int kWaits = 20;
 constexpr std::chrono::milliseconds kPause{50};
-
-constexpr size_t kHoldersTold = 5;
 
 }  // namespace
 
@@ -196,61 +189,6 @@ void Buffer::require_not_lost() const {
 
 Buffer::~Buffer() {
   if (generation_ > 0 && !forked()) release();
-}
-
-void DeviceMemory::add(Buffer& buffer, ltc_buffer* handle) {
-  memory_.add(type_of(buffer.type).size_bytes());
-  std::lock_guard lock(list_lock_);
-  buffer.handle = handle;
-  buffer.generation_ = device_->generation();
-  buffer.next_ = std::exchange(first_, &buffer);
-  if (buffer.next_) buffer.next_->previous_ = &buffer;
-}
-
-ltc_buffer* DeviceMemory::remove(Buffer& buffer) {
-  std::lock_guard lock(list_lock_);
-  if (!buffer.handle) return nullptr;
-  memory_.remove(type_of(buffer.type).size_bytes());
-  (buffer.previous_ ? buffer.previous_->next_ : first_) = buffer.next_;
-  if (buffer.next_) buffer.next_->previous_ = buffer.previous_;
-  buffer.next_ = buffer.previous_ = nullptr;
-  return std::exchange(buffer.handle, nullptr);
-}
-
-std::vector<ltc_buffer*> DeviceMemory::remove_all() {
-  std::vector<ltc_buffer*> handles;
-  while (true) {
-    Buffer* first = nullptr;
-    {
-      std::lock_guard lock(list_lock_);
-      first = first_;
-    }
-    if (!first) return handles;
-    handles.push_back(remove(*first));
-  }
-}
-
-std::string DeviceMemory::largest_holders() {
-  struct Holder {
-    size_t count = 0, bytes = 0;
-  };
-  std::map<TypeId, Holder> by_type;
-  {
-    std::lock_guard lock(list_lock_);
-    for (const Buffer* buffer = first_; buffer; buffer = buffer->next_) {
-      Holder& holder = by_type[buffer->type];
-      ++holder.count;
-      holder.bytes += type_of(buffer->type).size_bytes();
-    }
-  }
-  std::vector<std::pair<TypeId, Holder>> sorted(by_type.begin(), by_type.end());
-  std::ranges::sort(sorted, std::greater(), [](const auto& entry) { return entry.second.bytes; });
-  std::string text;
-  for (size_t i = 0; i < std::min(sorted.size(), kHoldersTold); ++i) {
-    const auto& [type, holder] = sorted[i];
-    text += cat(i ? ", " : "", holder.count, " x ", type_text(type), " ", size_text(static_cast<int64_t>(holder.bytes)));
-  }
-  return text;
 }
 
 }  // namespace ltc

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/host/plugin.h"
+#include "core/ir/location.h"
 #include "core/run/queue/host_ops.h"
 
 namespace ltc {
@@ -103,10 +104,12 @@ struct Buffer {
   uint32_t output = 0;  // of the completion's run
   std::exception_ptr error;
   std::shared_ptr<Failure> failure;
+  LocationId where = kNoLocation;  // the user's line of the value, while the history of the memory is recorded
 
  private:
   friend class DeviceMemory;
   uint32_t generation_ = 0;                       // of the device, when it got its memory
+  uint64_t address_ = 0;                          // DeviceMemory::Held's
   Buffer *previous_ = nullptr, *next_ = nullptr;  // in the list of the device's buffers
 };
 using BufferRef = std::shared_ptr<Buffer>;

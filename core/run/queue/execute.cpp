@@ -9,6 +9,7 @@
 #include "core/compile/lowering/error_context.h"
 #include "core/host/sized.h"
 #include "core/report/fallback_policy.h"
+#include "core/report/memory_history.h"
 #include "core/report/metrics.h"
 #include "core/report/timeline.h"
 #include "core/run/queue/adaptive_spin.h"
@@ -42,6 +43,8 @@ ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, Typ
   return args;
 }
 
+LocationId first_line(const Graph& graph) { return graph.nodes.empty() ? kNoLocation : graph.nodes.front().location; }
+
 constexpr size_t kSendingBytes = 256 << 20;  // of host memory that a device still reads
 
 ThrowToReader g_throw_to_reader = nullptr;
@@ -61,7 +64,6 @@ void throw_to_reader(const std::exception_ptr& error) {
 
 DeviceExecutor::DeviceExecutor(DeviceMemory& memory, size_t pending_limit)
     : memory_(memory),
-      demotion_(TypeDemotion::of(memory.device())),
       pending_limit_(pending_limit),
       check_(ResultCheck::is_wanted() ? std::make_unique<ResultCheck>(*this) : nullptr) {}
 
@@ -74,7 +76,7 @@ void DeviceExecutor::finish() {
 }
 
 void DeviceExecutor::copy_in(const HostValue& value, Buffer& buffer) {
-  const HostValue source = convert(value, demotion_.storage_type(value.type));
+  const HostValue source = convert(value, demotion().storage_type(value.type));
   ltc_transfer_args args = transfer_args(LTC_TO_DEVICE, nullptr, source.type);
   args.from = source.data.get();
   static metrics::Counter& counter = metrics::counter(metrics::kBytesToDevice);
@@ -85,57 +87,56 @@ void DeviceExecutor::copy_in(const HostValue& value, Buffer& buffer) {
   limit_uploading(kSendingBytes);
 }
 
-// Does `work`. Where the device has no memory for it, does it once more when all that was submitted is over.
-template <typename Work>
-auto DeviceExecutor::with_memory(Work work) {
+template <typename Bytes, typename Work>
+auto DeviceExecutor::with_memory(LocationId where, Bytes bytes_wanted, Work work) {
   try {
     return work();
   } catch (const Error& error) {
     if (error.code() != Code::kResourceExhausted) throw;
     log::info("the device has no memory left, once more when it is idle: ", error.what());
   }
+  memory_.memory().add_retry();
   op_programs_ = {};
   finish();
   try {
     return work();
   } catch (const Error& error) {
     if (error.code() != Code::kResourceExhausted) throw;
+    memory_.note_refusal(bytes_wanted(), where);
     const auto* answer = dynamic_cast<const host::PluginError*>(&error);
     if (!answer) throw;
-    throw host::PluginError(error.code(), answer->plugin(), "", cat(answer->said(), "; ", memory_text()));
+    throw host::PluginError(error.code(), answer->plugin(), "", cat(answer->said(), "; ", memory_.text()));
   }
 }
 
-// An error of no memory tells who has it.
-std::string DeviceExecutor::memory_text() {
-  const MemoryStat held = memory_.memory().stats().bytes;
-  std::string text = cat("the program's values hold ", size_text(held.current), " of the device");
-  const auto known = [&](const char* what, std::optional<uint64_t> bytes) {
-    if (bytes) text += cat(", ", what, " ", size_text(static_cast<int64_t>(*bytes)));
-  };
-  try {
-    const host::MemoryStats stats = device().memory_stats();
-    known("which says it has in use", stats.in_use_bytes);
-    known("of at most", stats.limit_bytes);
-    known("the largest free block is", stats.largest_free_bytes);
-  } catch (const Error& error) {
-    log::debug("memory_stats: ", error.what());
+BufferRef DeviceExecutor::new_buffer(const Step& step, size_t output, TypeId type) {
+  auto buffer = std::make_shared<Buffer>(memory_, type);
+  if (!memory_history::enabled()) return buffer;
+  for (const Node& node : step.graph.nodes) {
+    if (std::ranges::count(node.outputs, step.graph.outputs[output])) buffer->where = node.location;
   }
-  const std::string holders = memory_.largest_holders();
-  return holders.empty() ? text : cat(text, "; most: ", holders);
+  return buffer;
+}
+
+void DeviceExecutor::create(Buffer& buffer, TypeId stored) {
+  const auto bytes = [&] { return type_of(stored).size_bytes(); };
+  buffer.own(with_memory(buffer.where, bytes, [&] { return device().create_buffer(abi_type(stored)); }));
 }
 
 void DeviceExecutor::fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source) {
-  Buffer made(memory_, buffer.type);  // gives the handle back if the transfer is refused
-  made.own(with_memory([&] { return device().create_buffer(abi_type(stored)); }));
-  args.buffer = made.handle;
-  if (args.size_bytes > 0) {
-    if (ltc_event* event = with_memory([&] { return device().transfer(args); })) {
-      newest_ = buffer.completion = std::make_shared<Completion>(memory_, event, std::move(source));
-    }
-    counter += static_cast<int64_t>(args.size_bytes);
+  create(buffer, stored);
+  args.buffer = buffer.handle;
+  if (args.size_bytes == 0) return;
+  const auto bytes = [&] { return args.size_bytes; };
+  ltc_event* event = nullptr;
+  try {
+    event = with_memory(buffer.where, bytes, [&] { return device().transfer(args); });
+  } catch (...) {
+    buffer.release();
+    throw;
   }
-  buffer.own(made.disown());
+  if (event) newest_ = buffer.completion = std::make_shared<Completion>(memory_, event, std::move(source));
+  counter += static_cast<int64_t>(args.size_bytes);
 }
 
 void DeviceExecutor::tell(const Buffer& buffer) {
@@ -157,7 +158,7 @@ void DeviceExecutor::require(Buffer& buffer) {
 
 void DeviceExecutor::CopyOut::begin() {
   is_begun = true;
-  const TypeId stored = executor.demotion_.storage_type(buffer->type);
+  const TypeId stored = executor.demotion().storage_type(buffer->type);
   ltc_transfer_args args = transfer_args(LTC_FROM_DEVICE, buffer->handle, stored);
   if (args.size_bytes == 0) return;
   if (stored != buffer->type) received = allocate_host_value(stored);
@@ -182,8 +183,7 @@ bool DeviceExecutor::CopyOut::advance(IsOver is_over) {
     copied->wait();
   }
   if (received.data) convert_elements(received, type_of(buffer->type).dtype, to);
-  const size_t size_bytes = type_of(executor.demotion_.storage_type(buffer->type)).size_bytes();
-  metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(size_bytes);
+  metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(executor.demotion().storage_bytes(buffer->type));
   return true;
 }
 
@@ -213,7 +213,7 @@ void DeviceExecutor::copy_from_peer(const Buffer& source, Buffer& buffer) {
   timeline::Span span("copy_from_peer");
   span.count(0, static_cast<int64_t>(type_of(buffer.type).size_bytes()));
   source.wait_made();  // there is no order between devices
-  const TypeId stored = demotion_.storage_type(buffer.type);
+  const TypeId stored = demotion().storage_type(buffer.type);
   ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, stored);
   args.source = source.handle;
   fill(buffer, stored, args, metrics::counter(metrics::kBytesBetweenDevices));
@@ -225,25 +225,24 @@ void DeviceExecutor::copy_from_peer(const Buffer& source, Buffer& buffer) {
 void DeviceExecutor::resize(Buffer& source, Buffer& buffer) {
   timeline::Span span("resize");
   require(source);
-  const TypeId stored = demotion_.storage_type(buffer.type);
+  const TypeId stored = demotion().storage_type(buffer.type);
   ltc_transfer_args zeros = transfer_args(LTC_TO_DEVICE, nullptr, stored), copied = transfer_args(LTC_ON_DEVICE, nullptr, stored);
-  copied.size_bytes = std::min(zeros.size_bytes, type_of(demotion_.storage_type(source.type)).size_bytes());
+  copied.size_bytes = std::min(zeros.size_bytes, demotion().storage_bytes(source.type));
   copied.source = source.handle;
   zeros.offset_bytes = copied.size_bytes;
   zeros.size_bytes -= copied.size_bytes;
   const std::vector<std::byte> bytes(zeros.size_bytes);
   zeros.from = bytes.data();
-  Buffer made(memory_, buffer.type);  // gives the handle back if something fails
-  made.own(with_memory([&] { return device().create_buffer(abi_type(stored)); }));
+  create(buffer, stored);
   try {
     for (ltc_transfer_args* args : {&copied, &zeros}) {
-      args->buffer = made.handle;
+      args->buffer = buffer.handle;
       if (args->size_bytes > 0) Completion(memory_, device().transfer(*args)).wait();
     }
     buffer.completion = source.completion;  // a run that failed made no more of this than of its source
     buffer.output = source.output;
-    buffer.own(made.disown());
   } catch (const Error& error) {
+    buffer.release();
     if (error.code() != Code::kUnsupported) throw;
     resize_on_host(source, buffer);
   }
@@ -359,7 +358,7 @@ void DeviceExecutor::recover(Run& run, std::exception_ptr error) {
 
 void DeviceExecutor::copy(Buffer& source, Buffer& buffer) {
   require(source);
-  const TypeId stored = demotion_.storage_type(buffer.type);
+  const TypeId stored = demotion().storage_type(buffer.type);
   ltc_transfer_args args = transfer_args(LTC_ON_DEVICE, nullptr, stored);
   args.source = source.handle;
   fill(buffer, stored, args, metrics::counter(metrics::kBytesOnDevice));
@@ -420,10 +419,17 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
       if (donate[i]) slots[step.inputs[i]]->disown();
     }
   };
+  const auto bytes_wanted = [&] {
+    size_t bytes = 0;
+    for (const ValueId output : step.graph.outputs) bytes += demotion().storage_bytes(step.graph.types[output]);
+    return bytes;
+  };
   ltc_event* event = nullptr;
   const uint64_t begin_ns = timeline::enabled() ? timeline::now_ns() : 0;
   try {
-    event = with_error_context(step, [&] { return with_memory([&] { return device().execute(args, outputs.data()); }); });
+    event = with_error_context(step, [&] {
+      return with_memory(first_line(step.graph), bytes_wanted, [&] { return device().execute(args, outputs.data()); });
+    });
   } catch (const host::BrokenContract&) {
     forget_donated();  // perhaps gone: a leak is better than a double free
     throw;
@@ -444,7 +450,7 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   if (profile) profile->report();
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
-    if (!slot) slot = std::make_shared<Buffer>(memory_, step.graph.types[step.graph.outputs[i]]);
+    if (!slot) slot = new_buffer(step, i, step.graph.types[step.graph.outputs[i]]);
     slot->own(outputs[i]);
     slot->completion = completion;
     slot->output = static_cast<uint32_t>(i);
@@ -490,7 +496,7 @@ void DeviceExecutor::run_host_step(const Step& step, std::vector<BufferRef>& slo
   if (!run.program->is_interim) count_host_step(step.graph);
   for (size_t i = 0; i < outputs.size(); ++i) {
     BufferRef& slot = slots[step.outputs[i]];
-    if (!slot) slot = std::make_shared<Buffer>(memory_, outputs[i].type);
+    if (!slot) slot = new_buffer(step, i, outputs[i].type);
     copy_in(outputs[i], *slot);
   }
 }

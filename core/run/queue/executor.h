@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/compile/lowering/type_demotion.h"
 #include "core/report/metrics.h"
 #include "core/run/queue/device_memory.h"
 #include "core/run/queue/device_times.h"
@@ -37,7 +36,7 @@ class DeviceExecutor {
 
   DeviceMemory& memory() { return memory_; }
   host::PluginDevice& device() { return memory_.device(); }
-  const TypeDemotion& demotion() const { return demotion_; }  // of what the device stores
+  const TypeDemotion& demotion() const { return memory_.demotion(); }
 
   // Each makes `buffer`. A failed upload is the buffer's error; the others throw.
   void upload(const HostValue& value, Buffer& buffer);
@@ -79,15 +78,17 @@ class DeviceExecutor {
   void copy_in(const HostValue& value, Buffer& buffer);
   // The buffer gets memory, which the transfer fills from then on; `counter` counts the bytes, `source` is what it reads.
   void fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source = {});
-  template <typename Work>
-  auto with_memory(Work work);
-  std::string memory_text();
+  // Does `work`, which asks the device for bytes_wanted() for the user's line `where`. Where the device has no memory for it,
+  // does it once more when all that was submitted is over.
+  template <typename Bytes, typename Work>
+  auto with_memory(LocationId where, Bytes bytes_wanted, Work work);
+  void create(Buffer& buffer, TypeId stored);                          // gives it memory
+  BufferRef new_buffer(const Step& step, size_t output, TypeId type);  // of an output of the step
   void try_reopen() noexcept;
   void limit_pending(size_t at_most);
   void limit_uploading(size_t at_most_bytes);
 
   DeviceMemory& memory_;
-  const TypeDemotion demotion_;
   const size_t pending_limit_;
   // Runs that an asynchronous device may still work on, and transfers that may still read host memory.
   std::deque<std::shared_ptr<Completion>> pending_;

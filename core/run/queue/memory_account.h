@@ -26,6 +26,8 @@ class MemoryAccount {
  public:
   struct Stats {
     MemoryStat bytes, buffers;
+    int64_t retries = 0, refusals = 0;  // requests that were made again with the device idle; those that failed then too
+    uint64_t plugin_peak_at_reset = 0;  // as reset_peak() was told
   };
 
   void add(size_t bytes) { change(static_cast<int64_t>(bytes), 1); }
@@ -35,13 +37,24 @@ class MemoryAccount {
     std::lock_guard lock(mutex_);
     return stats_;
   }
-  void reset_peak() {
+  void add_retry() {
+    std::lock_guard lock(mutex_);
+    ++stats_.retries;
+  }
+  void add_refusal() {
+    std::lock_guard lock(mutex_);
+    ++stats_.refusals;
+  }
+  // `plugin_peak`: bytes, the most that the plugin has had in use until now; it never forgets them.
+  void reset_peak(uint64_t plugin_peak) {
     std::lock_guard lock(mutex_);
     for (MemoryStat* stat : {&stats_.bytes, &stats_.buffers}) stat->peak = stat->current;
+    stats_.plugin_peak_at_reset = plugin_peak;
   }
   void reset_sums() {
     std::lock_guard lock(mutex_);
     for (MemoryStat* stat : {&stats_.bytes, &stats_.buffers}) stat->added = stat->removed = 0;
+    stats_.retries = stats_.refusals = 0;
   }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <future>
 
+#include "core/report/memory_history.h"
 #include "core/report/timeline.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/interrupt.h"
@@ -91,6 +92,8 @@ struct DeviceQueue::Staged {
 BufferRef DeviceQueue::upload(HostValue value) {
   refuse_after_fork();
   auto buffer = std::make_shared<Buffer>(*this, value.type);
+  if (memory_history::enabled()) [[unlikely]]
+    buffer->where = current_location();
   const size_t size = type_of(value.type).size_bytes();
   if (size <= kShortUpload) {
     tasks_.refuse_after_stop();
@@ -112,6 +115,7 @@ bool DeviceQueue::copies_from(const DeviceQueue& other, TypeId type) const {
 template <typename Make>
 BufferRef DeviceQueue::make_from(BufferRef source, TypeId type, Make make) {
   auto buffer = std::make_shared<Buffer>(*this, type);
+  buffer->where = source->where;
   tasks_.submit({[source = std::move(source), buffer, make = std::move(make)]() mutable {
     try {
       make(*source, *buffer);

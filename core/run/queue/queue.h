@@ -22,11 +22,9 @@ class DeviceQueue : public DeviceMemory {
   // `runs_in_flight`: runs of any length that may be queued or running before execute() blocks; short ones may be more.
   DeviceQueue(std::unique_ptr<host::PluginDevice> device, size_t runs_in_flight);
 
-  const TypeDemotion& demotion() const { return executor_.demotion(); }  // of what the device keeps
-
   // A buffer of `value`. The bytes are kept until they were uploaded: a long value at its place in the order, a short one when it
   // is first read, so that it wakes nobody. Returns at once, unless so many bytes wait already that the host would come to hold
-  // a second copy of a model on its way to the device.
+  // a second copy of a model on its way to the device. With no lock of ours held: the history of the memory asks for the line.
   BufferRef upload(HostValue value);
 
   // Whether the device copies from that one without the host's memory: both are of one plugin that does, and keep the type alike.

@@ -196,10 +196,11 @@ const std::shared_ptr<const Program>& Recovery::program_of(ValueId node, Op& op)
   return program = std::move(compiled);
 }
 
-std::vector<BufferRef> Recovery::execute(ValueId node, Op& op) {
+std::vector<BufferRef> Recovery::execute(ValueId node, LocationId location, Op& op) {
   std::vector<BufferRef> outputs;
   for (const ValueId result : op.results) {
     outputs.push_back(std::make_shared<Buffer>(executor_.memory(), step_.trace.records[result].type));
+    outputs.back()->where = location;
   }
   executor_.run_steps({program_of(node, op), std::move(op.inputs), std::move(op.scalars), outputs, run_.id});
   for (const BufferRef& output : outputs) {
@@ -216,7 +217,7 @@ void Recovery::run_op(ValueId node, LocationId location) {
   std::vector<BufferRef> outputs;
   if (!op.failure) {
     try {
-      outputs = execute(node, op);
+      outputs = execute(node, location, op);
     } catch (...) {
       ++failed_ops_;
       op.failure = std::make_shared<Failure>(std::current_exception());

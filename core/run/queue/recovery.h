@@ -37,7 +37,7 @@ class Recovery {
   void run_op(ValueId node, LocationId location);
   Op describe(ValueId node, LocationId location) const;
   const std::shared_ptr<const Program>& program_of(ValueId node, Op& op);
-  std::vector<BufferRef> execute(ValueId node, Op& op);
+  std::vector<BufferRef> execute(ValueId node, LocationId location, Op& op);
   void release_inputs(ValueId node);
   BufferRef* survivor_of(size_t output);
   void deliver();

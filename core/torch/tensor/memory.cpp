@@ -1,5 +1,7 @@
 #include "core/torch/tensor/memory.h"
 
+#include <ATen/core/CachingHostAllocator.h>
+
 #include <map>
 #include <mutex>
 
@@ -35,7 +37,7 @@ void unpin(void* context) {
   pinned_ranges().size_by_begin.erase(reinterpret_cast<uintptr_t>(data->get()));
 }
 
-class PinnedAllocator final : public c10::Allocator {
+class PinnedAllocator final : public at::HostAllocator {
  public:
   c10::DataPtr allocate(size_t size_bytes) override {
     auto data = std::make_unique<c10::DataPtr>(c10::GetAllocator(c10::kCPU)->allocate(size_bytes));
@@ -48,7 +50,17 @@ class PinnedAllocator final : public c10::Allocator {
   }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }  // data is not context
   void copy_data(void* to, const void* from, size_t size_bytes) const override { default_copy_data(to, from, size_bytes); }
+
+  // What PyTorch asks of allocators that keep memory for later: this one keeps none, and no account.
+  bool record_event(void*, void*, c10::Stream) override { return true; }
+  void empty_cache() override {}
+  at::HostStats get_stats() override { return {}; }
+  void reset_accumulated_stats() override {}
+  void reset_peak_stats() override {}
 };
+
+PinnedAllocator g_pinned_allocator;
+REGISTER_HOST_ALLOCATOR(c10::DeviceType::PrivateUse1, &g_pinned_allocator);
 
 }  // namespace
 
@@ -58,7 +70,8 @@ c10::CachingDeviceAllocator::DeviceStats memory_stats(LazyDevice& device) {
   MemoryStat reserved = held.bytes;
   if (plugin.in_use_bytes) {
     reserved.current = static_cast<int64_t>(*plugin.in_use_bytes);
-    reserved.peak = static_cast<int64_t>(plugin.peak_bytes.value_or(*plugin.in_use_bytes));
+    const uint64_t peak = plugin.peak_bytes.value_or(0);
+    reserved.peak = peak > held.plugin_peak_at_reset ? static_cast<int64_t>(peak) : std::max(reserved.peak, reserved.current);
   }
   c10::CachingDeviceAllocator::DeviceStats stats;
   stats.allocated_bytes = stats.active_bytes = stats.requested_bytes = to_stats(held.bytes);
@@ -66,7 +79,13 @@ c10::CachingDeviceAllocator::DeviceStats memory_stats(LazyDevice& device) {
   stats.reserved_bytes = to_stats(reserved);
   stats.num_device_alloc = held.buffers.added;
   stats.num_device_free = held.buffers.removed;
+  stats.num_alloc_retries = held.retries;
+  stats.num_ooms = held.refusals;
   return stats;
+}
+
+void reset_peak_memory(LazyDevice& device) {
+  device.queue().memory().reset_peak(device.queue().device().memory_stats().peak_bytes.value_or(0));
 }
 
 std::pair<size_t, size_t> memory_info(LazyDevice& device) {
@@ -77,10 +96,7 @@ std::pair<size_t, size_t> memory_info(LazyDevice& device) {
   return {total - std::min(used, total), total};
 }
 
-c10::Allocator* pinned_allocator() {
-  static PinnedAllocator allocator;
-  return &allocator;
-}
+c10::Allocator* pinned_allocator() { return &g_pinned_allocator; }
 
 bool is_pinned(const void* data) {
   std::lock_guard lock(pinned_ranges().mutex);

@@ -7,9 +7,11 @@
 
 namespace ltc {
 
-// The memory that the device's buffers take now, and took. `reserved_bytes` is the plugin's own figure, with the peak since the
-// device was opened, or the same as `allocated_bytes` where the plugin does not say. Does not wait for what is queued.
+// The memory that the device's buffers take now, and took. `reserved_bytes` is the plugin's own figure, or the same as
+// `allocated_bytes` where the plugin does not say. A plugin never forgets its peak: after reset_peak_memory() a lower one is that
+// of `allocated_bytes`. Neither function waits for what is queued.
 c10::CachingDeviceAllocator::DeviceStats memory_stats(LazyDevice& device);
+void reset_peak_memory(LazyDevice& device);
 
 // Free and total bytes; throws where the plugin does not say.
 std::pair<size_t, size_t> memory_info(LazyDevice& device);

@@ -54,14 +54,13 @@ class LazyAllocator final : public c10::DeviceAllocator {
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
     return memory_stats(lazy_device(c10::Device(kLtc, device)));
   }
-  void resetAccumulatedStats(c10::DeviceIndex device) override { account(device).reset_sums(); }
-  void resetPeakStats(c10::DeviceIndex device) override { account(device).reset_peak(); }
+  void resetAccumulatedStats(c10::DeviceIndex device) override {
+    lazy_device(c10::Device(kLtc, device)).queue().memory().reset_sums();
+  }
+  void resetPeakStats(c10::DeviceIndex device) override { reset_peak_memory(lazy_device(c10::Device(kLtc, device))); }
   std::pair<size_t, size_t> getMemoryInfo(c10::DeviceIndex device) override {
     return memory_info(lazy_device(c10::Device(kLtc, device)));
   }
-
- private:
-  static MemoryAccount& account(c10::DeviceIndex device) { return lazy_device(c10::Device(kLtc, device)).queue().memory(); }
 };
 
 LazyAllocator g_allocator;
