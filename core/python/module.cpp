@@ -7,10 +7,12 @@
 #include "core/base/log.h"
 #include "core/ops/op_table.h"
 #include "core/python/captures.h"
+#include "core/python/compile_listener.h"
 #include "core/python/patches/native.h"
 #include "core/python/patches/run_backward.h"
 #include "core/python/signals.h"
 #include "core/python/source_lines.h"
+#include "core/report/compiles.h"
 #include "core/report/fallback_policy.h"
 #include "core/report/misses.h"
 #include "core/report/timeline.h"
@@ -56,6 +58,7 @@ void end_process() {
   };
   ltc::stop_other_threads(release_gil, std::chrono::milliseconds(500));
   ltc::DeviceTable::instance().rest();
+  ltc::tell_compiles();
 }
 
 template <typename Items, typename Describe>
@@ -203,6 +206,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("reset_metrics", &ltc::reset_metrics);
   m.def("timeline_start", &ltc::timeline::start, "every_kernel"_a = false);
   m.def("timeline_stop", &stop_timeline);
+  m.def("set_compile_listener", &ltc::set_python_compile_listener);
   m.def("memory_history_start", &ltc::memory_history::start, ReleaseGil());
   m.def("memory_history_stop", &ltc::memory_history::stop, ReleaseGil());
   m.def("memory_snapshots", &memory_snapshots);

@@ -1,10 +1,26 @@
 #include "core/report/compiles.h"
 
+#include <algorithm>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "core/ir/text.h"
 #include "core/report/metrics.h"
+#include "core/report/timeline.h"
 
 namespace ltc {
+namespace {
 
-void count_compile(CompiledProgram::Source source) {
+std::atomic<CompileListener> g_listener{nullptr};
+std::mutex g_mutex;
+
+std::vector<CompileFacts>& kept() {
+  static auto* instance = new std::vector<CompileFacts>();  // leaked: threads may outlive static destruction
+  return *instance;
+}
+
+void count(CompiledProgram::Source source) {
   switch (source) {
     case CompiledProgram::kDisk: metrics::counter(metrics::kDiskHits) += 1; return;
     case CompiledProgram::kQuick: metrics::counter(metrics::kQuickCompile) += 1; return;
@@ -12,6 +28,41 @@ void count_compile(CompiledProgram::Source source) {
     case CompiledProgram::kCompiledSymbolic: metrics::counter(metrics::kSymbolicCompile) += 1; [[fallthrough]];
     case CompiledProgram::kCompiled: metrics::counter(metrics::kUncachedCompile) += 1;
   }
+}
+
+}  // namespace
+
+namespace detail {
+std::atomic<bool> compiles_are_kept{false};
+}
+
+void note_compile(CompileCause cause, const CompiledProgram& compiled) {
+  count(compiled.source);
+  if (!g_listener.load()) return;
+  const Program& program = *compiled.program;
+  CompileFacts facts{std::move(cause), compiled.source, program.id};
+  facts.ns = timeline::now_ns() - facts.cause.begin_ns;
+  facts.graph = print(program.graph);
+  facts.ops = program.graph.nodes.size();
+  facts.device_steps = static_cast<size_t>(std::ranges::count(program.steps, true, &Step::on_device));
+  facts.host_steps = program.steps.size() - facts.device_steps;
+  std::lock_guard lock(g_mutex);
+  kept().push_back(std::move(facts));
+  detail::compiles_are_kept = true;
+}
+
+void set_compile_listener(CompileListener listener) { g_listener = listener; }
+
+void tell_kept_compiles() {
+  std::vector<CompileFacts> told;
+  {
+    std::lock_guard lock(g_mutex);
+    told = std::exchange(kept(), {});
+    detail::compiles_are_kept = false;
+  }
+  const CompileListener listener = g_listener;
+  if (!listener) return;
+  for (const CompileFacts& facts : told) listener(facts);
 }
 
 }  // namespace ltc

@@ -5,7 +5,7 @@ import threading
 import warnings
 from collections.abc import Callable
 
-from . import _C
+from . import _C, _trace_log
 from ._numbers import hand_out
 
 
@@ -24,6 +24,7 @@ class CapturedFunction:
         self.captures = _C.Captures(device)
         self.call = self.captures.call
         self.lock = threading.RLock()
+        self.compile_id = None  # of TorchDynamo's, for its log
         self._boxed_call = True  # AOTAutograd hands over a list, and frees what it holds
         if os.environ.get("LTC_EAGER") == "1":
             self._record_each_call()
@@ -46,7 +47,8 @@ class CapturedFunction:
             if (results := self.call(args)) is not None:  # another thread was quicker
                 return results
             try:
-                return self._record(args)
+                with _trace_log.compile_id(self.compile_id):
+                    return self._record(args)
             except Exception:
                 reason = self.captures.abandon()
                 if not reason:

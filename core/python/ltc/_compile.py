@@ -7,6 +7,7 @@ import warnings
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.partitioners import default_partition
+from torch._guards import CompileContext
 
 from . import _C
 from ._captured import CapturedFunction, warn_uncaptured
@@ -48,6 +49,7 @@ def _compile(device: int, graph: torch.fx.GraphModule, inputs: list):
     if split.computes_elsewhere:
         return _boxed(graph, constants)
     captured = CapturedFunction(lambda args: _Lines(split.device).run(*args), device, warn_uncaptured, split.computes_numbers)
+    captured.compile_id = CompileContext.current_compile_id()
     if not constants and not split.host:
         return captured
 

@@ -5,7 +5,7 @@ import os
 
 import torch
 
-from . import _C, _device_module, _patches
+from . import _C, _device_module, _patches, _trace_log
 
 
 def register() -> None:
@@ -20,4 +20,5 @@ def register() -> None:
     torch._register_device_module("ltc", _device_module)
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _patches.install(patches)
+    _trace_log.start()
     atexit.register(_C.end_process)

@@ -91,11 +91,11 @@ std::shared_ptr<BackgroundJob> BackgroundCompiler::next() {
   }
 }
 
-void BackgroundCompiler::finish(BackgroundJob& job, CompiledProgram compiled) {
+void BackgroundCompiler::finish(BackgroundJob& job, CompiledProgram compiled, uint64_t begin_ns) {
   std::lock_guard lock(mutex_);
   if (compiled.program) {
     metrics::counter(metrics::kBackgroundCompile) += 1;
-    count_compile(compiled.source);
+    note_compile({.reason = "background", .begin_ns = begin_ns}, compiled);
   }
   job.program = std::move(compiled.program);
   job.state = BackgroundJob::kDone;
@@ -104,7 +104,10 @@ void BackgroundCompiler::finish(BackgroundJob& job, CompiledProgram compiled) {
 
 void BackgroundCompiler::work() {
   pthread_setname_np(pthread_self(), "ltc_compile");  // for debuggers and profilers
-  while (const std::shared_ptr<BackgroundJob> job = next()) finish(*job, build(*job));
+  while (const std::shared_ptr<BackgroundJob> job = next()) {
+    const uint64_t begin_ns = timeline::now_ns();
+    finish(*job, build(*job), begin_ns);
+  }
 }
 
 void BackgroundCompiler::stop() {

@@ -44,7 +44,7 @@ class BackgroundCompiler {
  private:
   void work();
   std::shared_ptr<BackgroundJob> next();  // null at the end
-  void finish(BackgroundJob& job, CompiledProgram compiled);
+  void finish(BackgroundJob& job, CompiledProgram compiled, uint64_t begin_ns);
 
   std::mutex mutex_;  // guards what follows, and how far the jobs are
   std::condition_variable changed_;

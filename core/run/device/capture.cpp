@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/report/compiles.h"
 #include "core/run/device/output_lines.h"
 #include "core/run/device/recorder.h"
 
@@ -120,7 +121,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   captured.output_lines = output_lines(trace_state_.trace, step.roots, trace_state_.locations);
   step.trace = std::move(trace_state_.trace);
   step.locations = std::move(trace_state_.locations);
-  const auto order = lock_in_slices(device_.submission_);
+  auto order = lock_in_slices(device_.submission_);
   const CachedProgram& found = device_.look_up(step, /*is_kept=*/true);
   captured.program = found.program;
   captured.precision = step.precision;
@@ -128,6 +129,8 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   captured.scalar_of = found.step->scalars;
   for (const BufferRef& input : trace_state_.inputs) captured.inputs.push_back(source_of(input));
   note_overwritten(captured);
+  order.unlock();
+  tell_compiles();
   return captured;
 }
 

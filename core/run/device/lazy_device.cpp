@@ -56,6 +56,7 @@ std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited)
   metrics::counter(reason) += 1;
   if (has_records()) queue_.await_room();
   std::vector<BufferRef> outputs = run_step(reason, is_awaited);
+  tell_compiles();
   if (process_is_ending()) [[unlikely]]
     queue_.drain();  // Python, which the work may need, is about to go
   return outputs;
@@ -230,11 +231,15 @@ CompiledProgram LazyDevice::build_interim(const Graph& graph, const CompileTarge
 // A program of a new size is not likely to come again where new sizes come again and again. It is optimized once it does.
 const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced) {
   timeline::Span span("compile");
+  CompileCause cause{.begin_ns = timeline::now_ns()};
   TraceGraph traced = build_graph(step.trace, step.roots, step.locations);
   ExplainedMiss miss = explain_miss(step.trace, step.roots, step.locations);
-  span.because(miss.miss ? reason_of(*miss.miss) : "new");
-  span.at(miss.miss ? miss.miss->where : step.locations.empty() ? kNoLocation : step.locations.back());
-  if (miss.miss) span.detail(miss.miss->difference);
+  cause.reason = miss.miss ? reason_of(*miss.miss) : "new";
+  cause.where = miss.miss ? miss.miss->where : step.locations.empty() ? kNoLocation : step.locations.back();
+  if (miss.miss) cause.difference = miss.miss->difference;
+  span.because(cause.reason);
+  span.at(cause.where);
+  span.detail(cause.difference);
   if (miss.miss && miss.miss->equal && !symbolic_) {
     std::lock_guard lock(mutex_);
     splits_.learn(step.trace, step.locations, *miss.miss->equal);
@@ -249,7 +254,7 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced
   std::shared_ptr<BackgroundJob> awaited;
   CompiledProgram compiled = is_interim ? build_interim(traced.graph, target, awaited)
                                         : build(traced.graph, target, is_quick ? Effort::kQuick : default_effort());
-  if (!awaited) count_compile(compiled.source);
+  if (!awaited) note_compile(std::move(cause), compiled);
   if (compiled.source == CompiledProgram::kDisk) span.rename("load");
   if (miss.miss) note_varying_offsets(miss.miss->offsets);
   note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);
