@@ -1,7 +1,9 @@
 """Snapshots of the device's memory: the history of its buffers, by line, in the format of PyTorch's memory viewer."""
 
+import inspect
 import pickle
 import pickletools
+import threading
 from collections import Counter
 
 import pytest
@@ -52,8 +54,6 @@ def lines(entries):
 
 
 def line_here(offset=0):
-    import inspect
-
     return inspect.currentframe().f_back.f_lineno + offset
 
 
@@ -217,6 +217,34 @@ def test_two_devices_have_a_trace_each():
     snapshot = torch.ltc.memory._snapshot()
     print([len(trace) for trace in snapshot["device_traces"]], [one["device"] for one in snapshot["segments"]])
     """, LTC_BACKEND="torchscript;torchscript") == "[0, 2] [1]\n"
+
+
+def test_a_snapshot_is_of_one_moment(history):
+    """Buffers come and go in other threads meanwhile."""
+    _, held = history
+    ended = threading.Event()
+
+    def steps():
+        x = torch.ones(1000, device=LTC)
+        while not ended.is_set():
+            y = [x * i for i in range(5)]
+            x = y[1] + torch.ones(1000).to(LTC)
+            ltc.mark_step()
+
+    threads = [threading.Thread(target=steps) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        snapshots = [memory._snapshot()]
+        while len(snapshots[-1]["device_traces"][0]) < 2000:
+            snapshots.append(memory._snapshot())
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+    for snapshot in snapshots:
+        assert sum(one["total_size"] for one in snapshot["segments"]) == held + sum(live_bytes(snapshot["device_traces"][0]).values())
+    assert len(snapshots) > 5
 
 
 def test_a_refused_request_is_in_the_trace(history):
