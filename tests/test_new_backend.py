@@ -27,6 +27,7 @@ def site(tmp_path_factory):
     subprocess.run(["cmake", "--install", BUILD, "--prefix", site], check=True, capture_output=True)
     shutil.copytree(ROOT / "core/python/ltc", site / "ltc", dirs_exist_ok=True)
     shutil.copytree(ROOT / "conformance/report", site / "ltc_conformance")
+    shutil.copytree(ROOT / "core/python/ltc_graphs", site / "ltc_graphs")
     for file in "ltc_autoload.py", "ltc_cache.py", "ltc_cli.py", "ltc_completion.py", "ltc_run.py":
         shutil.copy(ROOT / "core/python" / file, site)
     command = site / "bin" / "ltc"

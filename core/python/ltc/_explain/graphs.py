@@ -1,13 +1,10 @@
 """The text form of graphs (core/ir/text.h), read into arrays for the page, and the nodes that two graphs share."""
 
-import re
 from collections import Counter
 from difflib import SequenceMatcher
 
-_PARAM = re.compile(r"%(\d+): (\w+(?:\[[^\]]*\])?)( scalar)?(?: -> (\d+))?")
-_NODE = re.compile(r'  (.*?) ?= ([^\s(]+)\(([^)]*)\)(?: \{((?:"(?:\\.|[^"\\])*"|[^"}])*)\})?(?:  # (.*))?')
-_RESULT = re.compile(r"%(\d+): (\w+\[[^\]]*\])|_")
-_VALUE = re.compile(r"%(\d+)")
+from ltc_graphs.graph import read
+
 ALIKE = 0.5  # share of ops that two programs must have in common to be compared
 
 
@@ -40,22 +37,14 @@ def parse(text: str, strings: Strings) -> dict:
     """``params``: [value, type, output that it becomes or -1] of each, ``nodes``: [op, line, attributes, inputs, [value, type, ...]] of
     each, ``outputs``: values. Values are those of the text, -1 for a result that nothing reads; types, ops, lines and attributes are numbers
     of strings. Raises ValueError."""
-    head, _, body = text.partition("\n")
-    if not head.startswith("graph("):
-        raise ValueError(f"no graph begins with {head[:80]!r}")
-    params = [[int(value), strings(kind + scalar), int(alias or -1)] for value, kind, scalar, alias in _PARAM.findall(head)]
-    nodes: list[list] = []
-    outputs: list[int] = []
-    for line in body.splitlines():
-        if line.startswith("  return"):
-            outputs = [int(value) for value in _VALUE.findall(line)]
-        elif match := _NODE.fullmatch(line):
-            results, op, inputs, attributes, where = match.groups()
-            pairs = [number for value, kind in _RESULT.findall(results) for number in (int(value or -1), strings(kind))]
-            nodes.append([strings(op), strings(where or ""), strings(attributes or ""), [int(v) for v in _VALUE.findall(inputs)], pairs])
-        elif line.strip() not in ("", "}"):
-            raise ValueError(f"this is no node of a graph: {line[:80]!r}")
-    return {"params": params, "nodes": nodes, "outputs": outputs}
+    params, *nodes, outputs = read(text)
+    return {
+        "params": [[int(value), strings(kind), int(alias or -1)] for value, kind, alias in params],
+        "nodes": [[strings(op), strings(line), strings(attributes), [int(value) for value in inputs if value],
+                   [number for value, kind in results for number in (int(value or -1), strings(kind))]]
+                  for op, line, attributes, inputs, results in nodes],
+        "outputs": [int(value) for value in outputs if value],
+    }  # fmt: skip
 
 
 def ops(graph: dict, strings: Strings) -> list[str]:
