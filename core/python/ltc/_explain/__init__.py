@@ -28,6 +28,7 @@ class Report:
         return {
             "format": 1, "title": record.title, "device": record.device, "seconds": record.seconds, "steps": record.steps,
             "parts_ms": record.parts, "device_ms": record.device_ms, "counters": record.counters, "settings": record.settings,
+            "versions": record.versions,
             "findings": [
                 {"cause": f.cause.name, "what": f.text(), "advice": f.cause.advice, "kind": f.cost.kind, "reason": f.cost.reason,
                  "where": f.cost.where, "source": f.cost.source, "detail": f.cost.detail, "count": f.cost.count, "ms": f.cost.ms,

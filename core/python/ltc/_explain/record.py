@@ -2,13 +2,21 @@
 
 import builtins
 import os
+import platform
 import sys
 import threading
 import time
 from dataclasses import dataclass, field
 
+import torch
+
 from .. import _C, metrics, timeline
+from .._version import __version__
 from .costs import QUEUE, WORK, Cost, device_runs, nest, sum_up
+
+
+def _versions() -> dict[str, str]:
+    return {"ltc": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
 @dataclass
@@ -27,6 +35,7 @@ class Record:
     steps: int = 0  # barriers with ops
     parts: dict[str, float] = field(default_factory=dict)  # ms of the thread, by what it did
     device_ms: float = 0.0  # how long the devices computed
+    versions: dict[str, str] = field(default_factory=_versions)
 
 
 class Imports:
