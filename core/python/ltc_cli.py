@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 EXIT_CODES = """exit code:
   0  all is well
-  1  the answer is no: a check failed, a file is damaged, or a command could not do its work
+  1  the answer is no: a check failed, a file is damaged, 'ltc diff' found a difference, or a command could not do its work
   2  wrong use
   'ltc run' and 'ltc explain' end with the exit code of the script"""
 
@@ -97,6 +97,18 @@ def _explain(options: argparse.Namespace) -> int:
     return script.run(options)
 
 
+def _graph(options: argparse.Namespace) -> int:
+    from ltc_graphs import commands
+
+    return commands.graph(options)
+
+
+def _diff(options: argparse.Namespace) -> int:
+    from ltc_graphs import commands
+
+    return commands.diff(options)
+
+
 def _sdk(options: argparse.Namespace) -> None:
     path = _package_path("sdk")
     print(json.dumps({"sdk": path}) if options.json else path)
@@ -159,10 +171,18 @@ EXPLAIN_ARGUMENTS = (
     Argument("--beside", metavar="FILE", action="append", default=[], help="JSON of another run, to compare with on the page; may be repeated"),
     *SCRIPT,
 )
+GRAPHS = "graph as ltc.graph() and LTC_LOG print it, or report of 'ltc explain --json'; FILE:3 is the third graph, or the report's program 3"
+GRAPH_ARGUMENTS = (
+    Argument("--to", metavar="PICTURE", help="file to write, for the program that its suffix names; default: print the text"),
+    Argument("file", metavar="FILE", help=f"{GRAPHS}; default: the program that ran longest"),
+)
 COMMANDS = (
     Command("info", "list the plugins that are found, their devices and options, and the variables that are set", program="ltc-info"),
     Command("run", "run a Python script with a backend", _run, RUN_ARGUMENTS),
     Command("explain", "run a Python script, then say where its time went: by line, with the reason and what to do", _explain, EXPLAIN_ARGUMENTS),
+    Command("graph", "write a graph for a browser (.svg), Graphviz (.dot), Netron (.onnx) or Model Explorer (.json)", _graph, GRAPH_ARGUMENTS),
+    Command("diff", "say how two graphs or two runs differ, times aside", _diff,
+            (JSON, Argument("a", metavar="A", help=GRAPHS), Argument("b", metavar="B", help="the same"))),
     Command("replay", "compute what a script of LTC_CHECK holds once more, on the device and on the CPU", _replay, (BACKEND, SCRIPT[1])),
     Command("cache", "look after the programs kept on disk", commands=(
         Command("list", "list the programs, last used first: size, time of the last use, description", _cache, (JSON,)),

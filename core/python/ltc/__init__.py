@@ -21,7 +21,7 @@ from ._jit import JitFunction
 from ._register import register as _register
 from .checkpoint import load, save
 
-__all__ = ["explain", "graph", "jit", "lazy_device", "load", "mark_step", "metrics", "replay", "save", "sync", "timeline", "wait_device_ops"]
+__all__ = ["explain", "graph", "jit", "lazy_device", "load", "mark_step", "metrics", "replay", "save", "save_graph", "sync", "timeline", "wait_device_ops"]
 
 
 def mark_step() -> None:
@@ -47,6 +47,14 @@ def lazy_device(index: int | None = None) -> torch.device:
 def graph(device: "torch.device | str | int | None" = None) -> str:
     """The program that a barrier on ``device`` would compile now, as text."""
     return _C.graph_text(_index(device))
+
+
+def save_graph(path: str, graph: str | None = None, device: "torch.device | str | int | None" = None) -> None:
+    """Write a graph for the program that the suffix of ``path`` names: ``.svg`` for a browser, ``.dot`` for Graphviz, ``.onnx`` for Netron, ``.json``
+    for Model Explorer. ``graph``: a text as :func:`graph` returns it, by default that of ``device``."""
+    from ltc_graphs.pictures import save
+
+    save(_C.graph_text(_index(device)) if graph is None else graph, path)
 
 
 def replay(graph: str, params: bytes, device: "torch.device | str | int | None" = None) -> str:
