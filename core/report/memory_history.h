@@ -22,8 +22,9 @@ struct Event {
   uint64_t time_us = 0;     // since 1970
 };
 
-LTC_API void start(size_t most_events, bool forgets);  // of more events than so many, keeps the last; or forgets earlier ones
-LTC_API void stop();                                   // keeps the events
+// Keeps the last `most_events` of all devices together; earlier ones too, unless it `forgets` them.
+LTC_API void start(size_t most_events, bool forgets);
+LTC_API void stop();  // keeps the events
 
 namespace detail {
 extern std::atomic<bool> enabled;
