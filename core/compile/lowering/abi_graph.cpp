@@ -14,15 +14,6 @@ static_assert(static_cast<uint32_t>(AttrKind::kNone) == LTC_ATTR_NONE &&
 
 ltc_string abi_string(const std::string& text) { return {text.c_str(), text.size()}; }
 
-ltc_type abi_type_of(const Type& type) {
-  static constexpr int64_t kNoSizes = 0;  // the ABI wants a pointer for rank 0 too
-  auto abi = host::sized<ltc_type>();
-  abi.dtype = static_cast<ltc_dtype>(type.dtype);
-  abi.rank = static_cast<uint32_t>(type.sizes.size());
-  abi.sizes = type.sizes.empty() ? &kNoSizes : type.sizes.data();
-  return abi;
-}
-
 // Attributes are interned, so what they hold may be pointed to.
 ltc_attr abi_attr_of(const Attr& attr, const ltc_string* strings) {
   auto abi = host::sized<ltc_attr>();
@@ -56,6 +47,15 @@ std::vector<const Struct*> pointers_to(const std::vector<Struct>& items) {
 }
 
 }  // namespace
+
+ltc_type abi_type_of(const Type& type) {
+  static constexpr int64_t kNoSizes = 0;  // the ABI wants a pointer for rank 0 too
+  auto abi = host::sized<ltc_type>();
+  abi.dtype = static_cast<ltc_dtype>(type.dtype);
+  abi.rank = static_cast<uint32_t>(type.sizes.size());
+  abi.sizes = type.sizes.empty() ? &kNoSizes : type.sizes.data();
+  return abi;
+}
 
 AbiGraph::AbiGraph(const Graph& graph) : abi_(host::sized<ltc_graph>()) {
   add_types(graph);

@@ -8,6 +8,9 @@
 
 namespace ltc {
 
+// A view on the type, which outlives it.
+ltc_type abi_type_of(const Type& type);
+
 // Borrows the graph, which stays unchanged while this lives. The ids of values, nodes, params and outputs are the graph's.
 class AbiGraph {
  public:

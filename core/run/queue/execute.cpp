@@ -6,6 +6,7 @@
 
 #include "core/base/bytes.h"
 #include "core/base/log.h"
+#include "core/compile/lowering/abi_graph.h"
 #include "core/compile/lowering/error_context.h"
 #include "core/host/sized.h"
 #include "core/report/fallback_policy.h"
@@ -23,17 +24,6 @@
 
 namespace ltc {
 namespace {
-
-// The type as the C ABI has it: a view on the interned one.
-ltc_type abi_type(TypeId id) {
-  const Type& type = type_of(id);
-  auto result = host::sized<ltc_type>();
-  result.dtype = static_cast<ltc_dtype>(type.dtype);
-  result.rank = static_cast<uint32_t>(type.sizes.size());
-  static constexpr int64_t kNoSizes[] = {0};
-  result.sizes = type.sizes.empty() ? kNoSizes : type.sizes.data();  // never null, as the ABI has it
-  return result;
-}
 
 ltc_transfer_args transfer_args(ltc_direction direction, ltc_buffer* buffer, TypeId stored) {
   auto args = host::sized<ltc_transfer_args>();
@@ -120,7 +110,7 @@ BufferRef DeviceExecutor::new_buffer(const Step& step, size_t output, TypeId typ
 
 void DeviceExecutor::create(Buffer& buffer, TypeId stored) {
   const auto bytes = [&] { return type_of(stored).size_bytes(); };
-  buffer.own(with_memory(buffer.where, bytes, [&] { return device().create_buffer(abi_type(stored)); }));
+  buffer.own(with_memory(buffer.where, bytes, [&] { return device().create_buffer(abi_type_of(type_of(stored))); }));
 }
 
 void DeviceExecutor::fill(Buffer& buffer, TypeId stored, ltc_transfer_args args, metrics::Counter& counter, HostValue source) {
