@@ -40,6 +40,26 @@ void for_each_result(const Trace& trace, ValueId node, const Visit& visit) {
   for (ValueId result = node; result == node || is_result_of(trace, result, node); ++result) visit(result);
 }
 
+// Whether eager PyTorch throws RuntimeError for an index out of range in the op; in others it throws IndexError.
+bool throws_runtime_error(OpId op, const Type& result) {
+  const std::string_view name = op_name(op);
+  if (name == "aten::index_add") return result.sizes.size() > 1;
+  return name.starts_with("aten::gather") || name.starts_with("aten::scatter");
+}
+
+// The current exception, as eager PyTorch throws it for the op.
+std::exception_ptr as_eager_throws(const Record& record) {
+  if (!throws_runtime_error(record.op, type_of(record.type))) return std::current_exception();
+  try {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != Code::kOutOfRange) return std::current_exception();
+    return std::make_exception_ptr(Error(Code::kInvalidArgument, error.what()));
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
 }  // namespace
 
 // A node of the trace as a graph of its own.
@@ -220,7 +240,7 @@ void Recovery::run_op(ValueId node, LocationId location) {
       outputs = execute(node, location, op);
     } catch (...) {
       ++failed_ops_;
-      op.failure = std::make_shared<Failure>(std::current_exception());
+      op.failure = std::make_shared<Failure>(as_eager_throws(step_.trace.records[node]));
       op.failure->is_told = run_.refusal != nullptr;  // by the barrier
       op.failed_at = node;
     }
