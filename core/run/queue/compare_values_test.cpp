@@ -13,7 +13,7 @@ template <typename T>
 HostValue value_of(DType dtype, std::vector<T> elements, std::vector<int64_t> sizes = {}) {
   if (sizes.empty()) sizes = {static_cast<int64_t>(elements.size())};
   HostValue value = allocate_host_value(intern_contiguous(dtype, sizes));
-  std::memcpy(value.data.get(), elements.data(), elements.size() * sizeof(T));
+  if (!elements.empty()) std::memcpy(value.data.get(), elements.data(), elements.size() * sizeof(T));
   return value;
 }
 
