@@ -71,7 +71,7 @@ def either(*signs: Sign) -> Sign:
 
 
 def each_step(cost: Cost, record: Record) -> bool:
-    return cost.count >= FREQUENT and cost.count * 2 >= record.steps
+    return cost.steps >= min(FREQUENT, record.steps) and cost.count >= FREQUENT and cost.steps * 2 >= record.steps
 
 
 def anything(cost: Cost, record: Record) -> bool:

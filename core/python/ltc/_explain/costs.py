@@ -1,5 +1,6 @@
 """What each line of a script cost: the events of a timeline, summed by kind, reason and line."""
 
+import bisect
 import linecache
 import re
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ class Cost:
     ops: int = 0
     details: dict = field(default_factory=dict)  # how many had which, the first hundred
     runs: int = 0  # of a compile: how often its programs ran
+    steps: int = 0  # in how many it happened
 
     @property
     def source(self) -> str:
@@ -35,6 +37,7 @@ class Cost:
         self.bytes += other.bytes
         self.ops += other.ops
         self.runs += other.runs
+        self.steps = max(self.steps, other.steps)
 
 
 def source_of(where: str) -> str:
@@ -95,6 +98,8 @@ def sum_up(events: list[dict]) -> list[Cost]:
     for event in events:
         if event["name"] == "execute":
             runs[event["program"]] = runs.get(event["program"], 0) + 1
+    ends = sorted(event["begin_ns"] for event in events if event["name"] == "barrier" and event["ops"])
+    in_steps: dict[tuple, set[int]] = {}
     costs: dict[tuple, Cost] = {}
     for event in events:
         if event["is_part"]:
@@ -102,6 +107,8 @@ def sum_up(events: list[dict]) -> list[Cost]:
         key = event["name"], event["reason"], event["where"]
         cost = costs.setdefault(key, Cost(*key))
         cost.count += 1
+        in_steps.setdefault(key, set()).add(bisect.bisect_right(ends, event["begin_ns"]))
+        cost.steps = len(in_steps[key])
         cost.ms += event["self_ns"] / 1e6
         cost.bytes += event["bytes"]
         cost.ops += event["ops"]

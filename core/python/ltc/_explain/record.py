@@ -4,6 +4,7 @@ import builtins
 import os
 import platform
 import sys
+import sysconfig
 import threading
 import time
 from dataclasses import dataclass, field
@@ -68,13 +69,14 @@ class Imports:
 
 
 LONG_IMPORT = 5_000_000  # ns
+STANDARD_LIBRARY = sysconfig.get_path("stdlib") + os.sep
 
 
 def _line_of_user() -> str:
     frame = sys._getframe(2)
     while frame:
         file = frame.f_code.co_filename
-        if not file.startswith("<frozen") and f"{os.sep}site-packages{os.sep}" not in file and os.path.dirname(__file__) not in file:
+        if not file.startswith(("<frozen", STANDARD_LIBRARY)) and f"{os.sep}site-packages{os.sep}" not in file and os.path.dirname(__file__) not in file:
             return f"{os.path.relpath(file) if file.startswith(os.getcwd() + os.sep) else file}:{frame.f_lineno}"
         frame = frame.f_back
     return ""
