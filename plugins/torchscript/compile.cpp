@@ -69,6 +69,7 @@ class Executable::Compiler {
     instruction.kind = Kind::kTiles;
     instruction.threads = threads_for(group.nodes);
     instruction.node = program_.origins.at(group.nodes[0]).node;
+    instruction.note = why_apart(program_, group);
     instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
     cluster.tiles.add_kernels(kernels_);
     out_.tiles_.push_back(std::move(cluster.tiles));
@@ -112,7 +113,7 @@ class Executable::Compiler {
       const Origin& origin = program_.origins.at(&node);
       instruction.op = origin.op;
       instruction.node = origin.node;
-      if (const char* why = why_apart(node)) instruction.note = why;
+      instruction.note = why_apart(program_, {{&node}, false});
       instruction.layout = traits_of(origin.op.operator_name().name).layout;
       if (on_host) instruction.threads = threads_for(node, origin.op);
       if (origin.call) {

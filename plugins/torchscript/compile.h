@@ -77,7 +77,7 @@ class Executable {
     DirectCall direct = nullptr;  // of kDirect
     uint32_t tiles = 0;           // of kTiles: which of tiles_
     int64_t dim = 0, rows = 0;    // of kCheckRows: what its operand indexes
-    const char* note = "";        // why it stands apart, for profiles
+    const char* note = "";        // why it is not one with what makes its operands, for profiles
   };
   struct SlotScalar {
     uint32_t slot;

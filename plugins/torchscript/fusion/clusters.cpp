@@ -354,8 +354,17 @@ class Builder {
   std::unordered_map<const Value*, Register> registers_;
 };
 
+// Why a sum or a row-wise op joins no cluster; null for any other node.
+const char* why_no_rows(const Node& node) {
+  const RowSum sum = find_row_sum(node);
+  const RowOp step = find_row_op(node);
+  const char* why = sum.why_not ? sum.why_not : step.why_not;
+  if (!why && (sum.length || step.length)) why = "no cluster with rows of this length makes its operand";
+  return why;
+}
+
 std::string apart_text(const Node& node) {
-  const char* why = why_apart(node);
+  const char* why = why_no_rows(node);
   if (!why) return "";
   return c10::str("# apart: %", node.output(0)->debugName(), ", ", node.kind().toUnqualString(), ": ", why, "\n");
 }
@@ -364,12 +373,21 @@ std::string apart_text(const Node& node) {
 
 std::vector<Program::Group> find_groups(const Program& program) { return Clustering(program).run(); }
 
-const char* why_apart(const Node& node) {
-  const RowSum sum = find_row_sum(node);
-  const RowOp step = find_row_op(node);
-  const char* why = sum.why_not ? sum.why_not : step.why_not;
-  if (!why && (sum.length || step.length)) why = "no cluster with rows of this length makes its operand";
-  return why;
+const char* why_apart(const Program& program, const Program::Group& group) {
+  const Node& first = *group.nodes[0];
+  if (!group.is_fused) {
+    const char* why = why_no_rows(first);
+    return why ? why : "an operator of libtorch, which computes it as a whole";
+  }
+  for (const Value* input : first.inputs()) {
+    const auto made = program.origins.find(input->node());
+    if (made == program.origins.end()) continue;
+    if (!is_elementwise(program, *made->first)) return "an operator of libtorch makes its operand";
+    const bool same_sizes = spec_of(*input).sizes == spec_of(*first.output(0)).sizes;
+    return same_sizes ? "what reads its operand runs before, or the loop has no room for more ops"
+                      : "its operand has other sizes";
+  }
+  return "";
 }
 
 std::string clusters_text(const Program& program) {

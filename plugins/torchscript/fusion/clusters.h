@@ -18,8 +18,8 @@ struct Cluster {
   std::vector<const torch::jit::Value*> outputs;  // its results: what other nodes read
 };
 
-// Why a sum or a row-wise op joins no cluster; null for any other node.
-const char* why_apart(const torch::jit::Node& node);
+// Why a group is not one with what makes its operands; empty where params and constants are all it reads.
+const char* why_apart(const Program& program, const Program::Group& group);
 
 // The loop of a fused group.
 Cluster build_cluster(const Program& program, const Program::Group& group);
