@@ -49,7 +49,7 @@ def test_broken_links_are_found(tmp_path):
 @pytest.mark.skipif(not IS_BUILD_OF_DEV or sys.platform != "linux", reason="the tutorial runs the release build")
 def test_the_tutorial(tmp_path):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LTC_") and name != "PYTHONPATH"}
-    environment.update(TMPDIR=str(tmp_path), LTC_CACHE_DIR=str(tmp_path / "cache"))
+    environment.update(TMPDIR=str(tmp_path), LTC_CACHE_DIR=str(tmp_path / "cache"), COLUMNS="160")  # pytest-xdist has 80
     run = subprocess.run(["bash", "-euo", "pipefail", "-c", script(ROOT / "docs/tutorial.md")], cwd=ROOT, env=environment,
                          capture_output=True, text=True)  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
