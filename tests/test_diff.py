@@ -12,7 +12,7 @@ import pytest
 import torch
 
 import ltc
-from ltc._explain.compare import RunDifferences
+from ltc._explain.differences import RunDifferences
 from ltc_graphs import parse
 from ltc_graphs.differences import MOST_LINES, WIDTH, Differences
 

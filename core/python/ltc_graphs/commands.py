@@ -46,7 +46,7 @@ def _differences(a: Content, b: Content):
     if a.graph and b.graph:
         return Differences(parse(a.graph), parse(b.graph))
     if a.report and b.report:
-        from ltc._explain.compare import RunDifferences
+        from ltc._explain.differences import RunDifferences
 
         return RunDifferences(a.report, b.report)
     report = a.path if a.report else b.path
