@@ -21,7 +21,7 @@ struct Kernel {
   size_t size;
 };
 
-// What one run told. Lives on, so that a call after its time is seen and harms nothing.
+// The kernels and blocks that one run told. It lives on, so that a call after its time is seen and harms nothing.
 struct Told {
   ltc_run_profile extension = host::sized_extension<ltc_run_profile>(LTC_EXTENSION_PROFILE, 1);
   std::mutex mutex;

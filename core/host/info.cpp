@@ -172,7 +172,7 @@ std::string described_in_a_child(const std::string& path, bool json, const std::
   }
 }
 
-// Of the plugin that was named. Throws what its loading throws.
+// The description of the plugin that was named. Throws what its loading throws.
 std::string described_alone(const BackendEntry& entry, const std::vector<std::string>& folders, bool json) {
   const auto told = [&](const std::string& refusal) {
     const PrintsToStderr guard;

@@ -1,4 +1,4 @@
-// What happened to the memory of devices: buffers that came and went, and requests that were refused. Off by default, then one
+// The history of the devices' memory: buffers that came and went, and requests that were refused. Off by default, then one
 // branch per buffer.
 #pragma once
 

@@ -38,7 +38,7 @@ struct Event {
   int64_t bytes = 0;
 };
 
-// What a plugin calls a kernel (ltc/profile.h), in one run or summed over those that were looked into.
+// A kernel in the plugin's sense (ltc/profile.h), in one run or summed over those that were looked into.
 struct Kernel {
   std::string name;
   std::string note;                   // why it is not one with another

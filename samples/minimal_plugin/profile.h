@@ -1,4 +1,4 @@
-/* What a run tells of its kernels where the host asks (ltc/profile.h): here each node is one. */
+/* Tells the host of a run's kernels, where it asks (ltc/profile.h): here each node is one. */
 #ifndef MINIMAL_PROFILE_H
 #define MINIMAL_PROFILE_H
 

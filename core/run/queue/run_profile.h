@@ -1,4 +1,4 @@
-// What a plugin says of the kernels of one run (ltc/profile.h), on its way to the timeline.
+// A plugin's account of the kernels of one run (ltc/profile.h), on its way to the timeline.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class RunProfile {
   // Null where nobody asks for the kernels of this run, or the plugin does not tell.
   static std::unique_ptr<RunProfile> if_wanted(const host::Plugin& plugin, const Run& run, const Step& step);
 
-  // Of one step of a run of the program.
+  // For one step of a run of the program.
   RunProfile(std::shared_ptr<const Program> program, const Step& step, uint64_t run_id);
 
   // The extension of the execute; `next` comes behind it.

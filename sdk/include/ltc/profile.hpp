@@ -10,7 +10,7 @@
 
 namespace ltc::plugin {
 
-// What the host wants to know of one run. A copy may be kept until the run's event is over.
+// The host's question about one run. A copy may be kept until the run's event is over.
 class Profiler {
  public:
   struct Kernel {
