@@ -19,7 +19,7 @@ class Match:
         gaps = [(0, len(a.nodes), 0, len(b.nodes))]
         for keys in _histories, self._own_with_inputs, _own_with_lines, _own, _ops:
             some, others = keys(a), keys(b)
-            if keys != _own_with_lines or _share(some, others) >= ALIKE:
+            if keys != _own_with_lines or likeness(some, others) >= ALIKE:
                 gaps = [gap for span in gaps for gap in self._align(some, others, span)]
             self._match_params()
             self._propagate()
@@ -69,8 +69,8 @@ class Match:
                 self.params[param] = other
 
     def _propagate(self) -> None:
-        """Matches nodes that compute the same from the same values, wherever they stand. What is made of unmatched params only counts as the
-        same where it is made in the same way."""
+        """Matches nodes that compute the same from the same values, wherever they stand. Values that are made of unmatched params only are the
+        same where they are made in the same way."""
         taken = self._taken
         made, other_made = _made_of_params(self.a, self.nodes, self.params), _made_of_params(self.b, taken, set(self.params.values()))
         free: dict[tuple, list[int]] = {}
@@ -163,5 +163,6 @@ def _ops(graph: Graph) -> list[str]:
     return [node.op for node in graph.nodes]
 
 
-def _share(some: list, others: list) -> float:
+def likeness(some: list, others: list) -> float:
+    """The share of items in common, without their order: 1 for the same ones."""
     return 2 * sum((Counter(some) & Counter(others)).values()) / max(len(some) + len(others), 1)

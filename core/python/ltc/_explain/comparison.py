@@ -2,9 +2,9 @@
 
 from html import escape
 
-from .costs import spent_in_programs
+from .costs import spent_in_programs, without_backward
 from .graphs import Strings, parse
-from .markup import MOST_ROWS, change, letter, line_button, without_backward
+from .markup import MOST_ROWS, change, letter, line_button
 from .text import time_text
 
 
@@ -42,9 +42,8 @@ def _compared(row: list[dict | None]) -> str:
     return f'<tr data-line="{escape(without_backward(first["where"]))}">{"".join(cells)}{line}<td>{escape(first["what"])}</td></tr>'
 
 
-
 def lines_table(runs: list[dict], names: list[str]) -> str:
-    """What each line of Python costs the device; nothing where no run knows kernels."""
+    """The cost of each line of Python on the device; nothing where no run knows kernels."""
     by_run = [{_in_first(line, run, runs[0]): cost for line, cost in _by_line(run).items()} for run in runs]
     if not any(by_run):
         return ""

@@ -40,17 +40,20 @@ class Cost:
         self.steps = max(self.steps, other.steps)
 
 
+def without_backward(where: str) -> str:
+    return where.removesuffix(" (in its backward)")
+
+
 def source_of(where: str) -> str:
     """The text of a line such as "train.py:31"; empty where it cannot be read."""
-    match = re.match(r"(.+):(\d+)( \(in its backward\))?$", where)
+    match = re.match(r"(.+):(\d+)$", without_backward(where))
     return linecache.getline(match[1], int(match[2])).strip() if match else ""
 
 
 def sources(events: list[dict], programs: list[dict]) -> dict[str, str]:
     """The texts of all lines that events and ops name, where they can be read."""
     lines = {event["where"] for event in events}.union(*(re.findall("  # (.*)$", program["graph"], re.M) for program in programs))
-    plain = sorted({line.removesuffix(" (in its backward)") for line in lines})
-    return {line: text for line in plain if (text := source_of(line))}
+    return {line: text for line in sorted(set(map(without_backward, lines))) if (text := source_of(line))}
 
 
 def nest(events: list[dict]) -> None:

@@ -6,14 +6,13 @@ from ltc_graphs.differences import Differences, cut
 from ltc_graphs.graph import Graph, parse
 
 from .costs import spent_in_programs
-from .graphs import ALIKE, likeness, pair
+from .graphs import MOST_MATCHED, most_alike, pair
 from .text import time_text
 
 TIMED_KINDS = ("run", "wait", "import")  # of findings that are there or not by time alone
 TIMED_COUNTERS = ("InterimRuns",)
 MOST_ROWS = 12  # of a table
 MOST_OF_A_GRAPH = 12  # lines
-MOST_MATCHED = 50  # programs whose graphs are not equal, the ones that ran longest
 
 
 class RunDifferences:
@@ -130,16 +129,9 @@ def _equal(some: dict[int, dict], others: dict[int, dict]) -> dict[int, int]:
 
 
 def _alike(some: dict[int, Graph], others: dict[int, Graph]) -> dict[int, int]:
-    """The most alike first, by ops and then by params, among those that ran longest."""
-    keys = [{id_: ([node.op for node in graph.nodes], [param.type for param in graph.params]) for id_, graph in list(own.items())[:MOST_MATCHED]}
-            for own in (some, others)]  # fmt: skip
-    found = sorted(((likeness(ops, other_ops), likeness(types, other_types), -i, -k) for i, (ops, types) in keys[0].items()
-                    for k, (other_ops, other_types) in keys[1].items()), reverse=True)  # fmt: skip
-    pairs: dict[int, int] = {}
-    for like, _, i, k in found:
-        if like >= ALIKE and -i not in pairs and -k not in pairs.values():
-            pairs[-i] = -k
-    return pairs
+    """By ops and then by params, among those that ran longest."""
+    return most_alike(*({id_: ([node.op for node in graph.nodes], [param.type for param in graph.params])
+                         for id_, graph in list(own.items())[:MOST_MATCHED]} for own in (some, others)))  # fmt: skip
 
 
 def _program(ids: tuple, facts: list[dict], spent: list[dict], graphs: list[dict]) -> dict:

@@ -1,11 +1,12 @@
 """The text form of graphs (core/ir/text.h), read into arrays for the page, and the nodes that two graphs share."""
 
-from collections import Counter
 from difflib import SequenceMatcher
 
 from ltc_graphs.graph import read
+from ltc_graphs.match import likeness
 
 ALIKE = 0.5  # share of ops that two programs must have in common to be compared
+MOST_MATCHED = 50  # programs of a run that are compared with those of another, the ones that ran longest
 
 
 class Strings:
@@ -51,10 +52,14 @@ def ops(graph: dict, strings: Strings) -> list[str]:
     return [strings.all[node[0]] for node in graph["nodes"]]
 
 
-def likeness(some: list[str], others: list[str]) -> float:
-    """The share of ops in common, without their order: 1 for the same ops."""
-    both = sum((Counter(some) & Counter(others)).values())
-    return 2 * both / max(len(some) + len(others), 1)
+def most_alike(some: dict[int, tuple[list[str], ...]], others: dict[int, tuple[list[str], ...]]) -> dict[int, int]:
+    """Pairs, the most alike first: by the first lists, then by the next ones. None below ``ALIKE`` by the first."""
+    found = sorted(((*map(likeness, own, other), -i, -k) for i, own in some.items() for k, other in others.items()), reverse=True)
+    pairs: dict[int, int] = {}
+    for like, *_, i, k in found:
+        if like >= ALIKE and -i not in pairs and -k not in pairs.values():
+            pairs[-i] = -k
+    return pairs
 
 
 def pair(some: list, others: list) -> list[int]:

@@ -2,14 +2,10 @@
 
 from html import escape
 
+from .costs import without_backward
 from .text import size_text, time_text
 
 MOST_ROWS = 400  # of a table
-_BACKWARD = " (in its backward)"
-
-
-def without_backward(where: str) -> str:
-    return where.removesuffix(_BACKWARD)
 
 
 def line_button(where: str) -> str:

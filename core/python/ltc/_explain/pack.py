@@ -6,10 +6,9 @@ import zlib
 from collections.abc import Iterator
 
 from .costs import WORK, spent_in_programs
-from .graphs import ALIKE, Strings, likeness, ops, pair, parse
+from .graphs import MOST_MATCHED, Strings, most_alike, ops, pair, parse
 from .stages import differences, in_full
 
-MOST_MATCHED = 50  # programs of a run that are compared with those of another, the ones that ran longest
 COLUMNS = ("name", "reason", "detail", "where", "lane", "row", "begin", "length", "self", "run", "program", "ops", "bytes")
 ON_DEVICE = {"device": (-1, "Device"), "kernel": (-2, "Kernels")}  # their lanes, in the place of threads
 
@@ -107,15 +106,12 @@ def _match(base: list[dict], base_strings: Strings, programs: list[dict], string
 
     ``base``: its position. ``pairs``: for each node of the final graph, the position of the same one there or -1. ``recorded``: the same
     of the graphs as recorded, None where they have the same ops."""
-    some, firsts = ([(i, *_ops(program, table)) for i, program in enumerate(all_[:MOST_MATCHED]) if program["graph"]]
+    some, firsts = ({i: _ops(program, table) for i, program in enumerate(all_[:MOST_MATCHED]) if program["graph"]}
                     for all_, table in ((programs, strings), (base, base_strings)))
-    pairs = sorted(((likeness(own, first), -i, -k) for i, own, _ in some for k, first, _ in firsts), reverse=True)
-    ops_of, base_ops_of = ({i: both for i, *both in table} for table in (some, firsts))
-    for like, i, k in pairs:
-        if like >= ALIKE and -i in ops_of and -k in base_ops_of:
-            (recorded, final), (base_recorded, base_final) = ops_of.pop(-i), base_ops_of.pop(-k)
-            programs[-i] |= {"base": -k, "pairs": pair(final, base_final),
-                             "recorded": pair(recorded, base_recorded) if recorded != base_recorded else None}  # fmt: skip
+    recorded, base_recorded = ({i: (own,) for i, (own, _) in table.items()} for table in (some, firsts))
+    for i, k in most_alike(recorded, base_recorded).items():
+        (own, final), (first, base_final) = some[i], firsts[k]
+        programs[i] |= {"base": k, "pairs": pair(final, base_final), "recorded": pair(own, first) if own != first else None}
 
 
 def _ops(program: dict, strings: Strings) -> tuple[list[str], list[str]]:

@@ -8,8 +8,9 @@ import re
 from html import escape
 
 from .comparison import comparison, lines_table
+from .costs import without_backward
 from .costs import WORK
-from .markup import MOST_ROWS, change, letter, line_button, size, without_backward
+from .markup import MOST_ROWS, change, letter, line_button, size
 from .pack import pack_runs
 from .text import size_text, time_text
 
