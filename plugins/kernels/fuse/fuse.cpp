@@ -25,7 +25,7 @@ class Fuser {
       if (found_.is_live[id]) place(id);
     }
     find_stored();
-    for (Cluster& cluster : fusion_.clusters) find_nodes(cluster);
+    for (uint32_t i = 0; i < fusion_.clusters.size(); ++i) find_nodes(i);
     return std::move(fusion_);
   }
 
@@ -210,14 +210,15 @@ class Fuser {
   const Node& producer(ValueId value) const { return graph_.nodes[graph_.values[value].producer]; }
 
   // Those of the members, and what is computed where they read it.
-  void find_nodes(Cluster& cluster) const {
+  void find_nodes(uint32_t at) {
+    Cluster& cluster = fusion_.clusters[at];
     std::set<NodeId> nodes;
     std::vector<ValueId> open(cluster.members);
     while (!open.empty()) {
       const ValueId value = open.back();
       open.pop_back();
-      const bool is_member = value != kNone && std::ranges::count(cluster.members, value) > 0;
-      if (value == kNone || graph_.values[value].producer == kNone || (found_.is_candidate[value] && !is_member)) continue;
+      if (value == kNone || graph_.values[value].producer == kNone) continue;
+      if (found_.is_candidate[value] && home_[value] != at) continue;
       if (!nodes.insert(graph_.values[value].producer).second) continue;
       const auto& in = producer(value).in;
       open.insert(open.end(), in.begin(), in.end());
