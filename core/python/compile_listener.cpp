@@ -28,10 +28,11 @@ void tell(const CompileFacts& facts) {
   if (_Py_IsFinalizing()) return;
   const py::gil_scoped_acquire gil;
   try {
-    listener()(py::dict("program"_a = facts.program, "graph"_a = facts.graph, "source"_a = name_of(facts.source),
+    const timeline::ProgramFacts& program = facts.program;
+    listener()(py::dict("program"_a = program.id, "graph"_a = program.graph, "source"_a = name_of(facts.source),
                         "reason"_a = facts.cause.reason, "difference"_a = facts.cause.difference,
                         "where"_a = location_text(facts.cause.where), "ms"_a = static_cast<double>(facts.ns) / 1e6,
-                        "ops"_a = facts.ops, "device_steps"_a = facts.device_steps, "host_steps"_a = facts.host_steps));
+                        "ops"_a = program.ops, "device_steps"_a = program.device_steps, "host_steps"_a = program.host_steps));
   } catch (py::error_already_set& error) {
     error.discard_as_unraisable("the listener of compiles");
   }

@@ -1,13 +1,10 @@
 #include "core/report/compiles.h"
 
-#include <algorithm>
 #include <mutex>
 #include <utility>
 #include <vector>
 
-#include "core/ir/text.h"
 #include "core/report/metrics.h"
-#include "core/report/timeline.h"
 
 namespace ltc {
 namespace {
@@ -39,13 +36,8 @@ std::atomic<bool> compiles_are_kept{false};
 void note_compile(CompileCause cause, const CompiledProgram& compiled) {
   count(compiled.source);
   if (!g_listener.load()) return;
-  const Program& program = *compiled.program;
-  CompileFacts facts{std::move(cause), compiled.source, program.id};
-  facts.ns = timeline::now_ns() - facts.cause.begin_ns;
-  facts.graph = print(program.graph);
-  facts.ops = program.graph.nodes.size();
-  facts.device_steps = static_cast<size_t>(std::ranges::count(program.steps, true, &Step::on_device));
-  facts.host_steps = program.steps.size() - facts.device_steps;
+  const uint64_t ns = timeline::now_ns() - cause.begin_ns;
+  CompileFacts facts{std::move(cause), compiled.source, ns, timeline::facts_of(*compiled.program)};
   std::lock_guard lock(g_mutex);
   kept().push_back(std::move(facts));
   detail::compiles_are_kept = true;

@@ -8,6 +8,7 @@
 #include "core/base/api.h"
 #include "core/compile/build_program.h"
 #include "core/ir/location.h"
+#include "core/report/timeline.h"
 
 namespace ltc {
 
@@ -23,9 +24,8 @@ struct CompileCause {
 struct CompileFacts {
   CompileCause cause;
   CompiledProgram::Source source;
-  uint64_t program = 0, ns = 0;  // Program::id, and how long it took
-  std::string graph;             // as text, with lines
-  size_t ops = 0, device_steps = 0, host_steps = 0;
+  uint64_t ns = 0;  // how long it took
+  timeline::ProgramFacts program;
 };
 
 // Counts the program, by where it came from, and keeps what the listener is to be told. Any thread.

@@ -40,15 +40,6 @@ uint64_t this_thread() {
   return id;
 }
 
-ProgramFacts facts_of(const Program& program) {
-  ProgramFacts facts{
-      .id = program.id, .graph = print(program.graph), .stages = program.stages, .is_from_disk = !program.saved_as.empty()};
-  facts.ops = static_cast<int64_t>(program.graph.nodes.size());
-  facts.device_steps = std::ranges::count(program.steps, true, &Step::on_device);
-  facts.host_steps = static_cast<int64_t>(program.steps.size()) - facts.device_steps;
-  return facts;
-}
-
 Event event_of(const Kernel& kernel, uint32_t number, const Program& program, uint64_t run_id) {
   Event event{.name = "kernel", .reason = kernel.name, .detail = kernel.note, .run_id = run_id, .program = program.id};
   event.begin_ns = kernel.begin_ns;
@@ -63,8 +54,7 @@ Event event_of(const Kernel& kernel, uint32_t number, const Program& program, ui
 void sum_up(std::vector<Kernel>& sums, const std::vector<Kernel>& of_run, uint32_t step) {
   auto [begin, end] = std::ranges::equal_range(sums, step, {}, &Kernel::step);
   if (!std::ranges::equal(begin, end, of_run.begin(), of_run.end(), {}, &Kernel::name, &Kernel::name)) {
-    const auto place = sums.insert(sums.erase(begin, end), of_run.begin(), of_run.end());
-    begin = place;
+    begin = sums.insert(sums.erase(begin, end), of_run.begin(), of_run.end());
   }
   for (const Kernel& kernel : of_run) {
     Kernel& sum = *begin++;
@@ -75,6 +65,15 @@ void sum_up(std::vector<Kernel>& sums, const std::vector<Kernel>& of_run, uint32
 }
 
 }  // namespace
+
+ProgramFacts facts_of(const Program& program) {
+  ProgramFacts facts{
+      .id = program.id, .graph = print(program.graph), .stages = program.stages, .is_from_disk = !program.saved_as.empty()};
+  facts.ops = static_cast<int64_t>(program.graph.nodes.size());
+  facts.device_steps = std::ranges::count(program.steps, true, &Step::on_device);
+  facts.host_steps = static_cast<int64_t>(program.steps.size()) - facts.device_steps;
+  return facts;
+}
 
 void start(bool every_kernel) {
   std::lock_guard lock(g_mutex);

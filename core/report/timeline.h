@@ -75,6 +75,8 @@ struct ProgramFacts {
   std::vector<Scratch> scratch;
 };
 
+ProgramFacts facts_of(const Program& program);  // no kernels: add_kernels() knows those
+
 struct Timeline {
   std::vector<Event> events;           // in order of their ends
   std::vector<ProgramFacts> programs;  // those that events name
