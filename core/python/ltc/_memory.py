@@ -14,8 +14,8 @@ def memory_stats(device=None) -> OrderedDict:
 
 
 def memory_allocated(device=None) -> int:
-    """Bytes of the buffers that hold values, in the type that the device keeps them in. What a program needs while it runs is the
-    plugin's own, and is in :func:`memory_reserved` only."""
+    """Bytes of the buffers that hold values, in the type that the device keeps them in. Memory that a program needs while it runs is
+    the plugin's own, and is in :func:`memory_reserved` only."""
     return accelerator.memory_allocated(index_of(device))
 
 

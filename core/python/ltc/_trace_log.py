@@ -1,4 +1,4 @@
-"""What TORCH_TRACE asks for: each program that a trace gets, as an artifact of PyTorch's structured log, which tlparse reads."""
+"""The answer to TORCH_TRACE: each program that a trace gets, as an artifact of PyTorch's structured log, which tlparse reads."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ def start() -> None:
 
 @contextmanager
 def compile_id(number):
-    """What the calling thread compiles meanwhile belongs to that compile of TorchDynamo's; None: to none."""
+    """Programs that the calling thread compiles meanwhile belong to that compile of TorchDynamo's; None: to none."""
     _thread.compile_id = number
     try:
         yield

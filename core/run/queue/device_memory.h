@@ -39,7 +39,8 @@ class DeviceMemory {
 
   // For a request of so many bytes that the device refused, made for the user's line `where`.
   void note_refusal(size_t bytes, LocationId where);
-  // Who has the memory, for errors: "the program's values hold 192 MB of the device, ...; most: 3 x f32[4096,4096] 192 MB".
+  // The holders of the memory, for errors: "the program's values hold 192 MB of the device, ...; most: 3 x f32[4096,4096] 192
+  // MB".
   std::string text();
 
  protected:

@@ -1,9 +1,9 @@
 // The timeline's events for torch.profiler: Kineto asks for a session, starts and stops it, and takes its activities.
 //
 // Activities PRIVATEUSE1_RUNTIME are the work of the program's threads. A kernel is a CONCURRENT_KERNEL and a transfer a
-// GPU_MEMCPY: PyTorch counts both as device time of the PrivateUse1 device. So is a run of a program where the plugin does not
-// tell of its kernels (ltc/profile.h); else it is a GPU_USER_ANNOTATION around them, which does not count. An arrow leads from a
-// barrier to its run.
+// GPU_MEMCPY: PyTorch counts both as device time of the PrivateUse1 device. Where the plugin does not tell of kernels
+// (ltc/profile.h), a run of a program is one itself; else it is a GPU_USER_ANNOTATION around them, which does not count. An arrow
+// leads from a barrier to its run.
 #if __has_include(<torch/csrc/profiler/standalone/privateuse1_profiler.h>)
 #ifndef USE_KINETO
 #define USE_KINETO  // PyTorch's wheels have it; the header is empty without
