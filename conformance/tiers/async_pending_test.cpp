@@ -1,5 +1,7 @@
-// The async tier: calls that do not wait for the queue, and waits that say truly whether work is over. No check measures time.
+// The async tier: calls that do not wait for the queue, and waits that say truly whether work is over. No check depends on a
+// time.
 #include <algorithm>
+#include <chrono>
 #include <functional>
 
 #include "conformance/kit/fixture.h"
@@ -11,17 +13,19 @@ namespace {
 
 using Floats = std::vector<float>;
 constexpr int kRounds = 30, kMostRuns = 100;
+constexpr int64_t kMostElements = 1 << 24;
+constexpr std::chrono::milliseconds kLongEnough(50);
 constexpr const char* kNeverPending = "such a run is complete when execute returns";
 
 class AsyncPending : public EventTest {
  protected:
-  // Long runs, and behind them a copy to host memory, which shows without a wait whether they are over. There are more runs each
-  // time that the device was too quick.
+  // Long runs, and behind them a copy to host memory, which shows without a wait whether they are over.
   void submit_work() {
     if (!long_run_) {
+      const std::string type = cat("f32[", elements_, "]");
       long_run_ = device().build(
-          "graph(%0: f32[1048576]) { %1: f32[1048576] = aten::neg(%0) %2: f32[1048576] = aten::neg(%1) return %2 }");
-      long_input_ = device().buffer(DType::kF32, {1 << 20});
+          cat("graph(%0: ", type, ") { %1: ", type, " = aten::neg(%0) %2: ", type, " = aten::neg(%1) return %2 }"));
+      long_input_ = device().buffer(DType::kF32, {elements_});
       four_ = device().upload(Array::floats({1, 2, 3, 4}));
     }
     for (int i = 0; i < runs_; ++i) done_ = std::move(device().submit({long_run_, {long_input_.get()}}).done);
@@ -29,9 +33,15 @@ class AsyncPending : public EventTest {
       seen_.assign(4, 0);
       ASSERT_OK(device().transfer(from_device(four_, seen_.data(), 16), done_));
     }
-    if (is_over()) submit_more();
   }
-  void submit_more() { runs_ = std::min(2 * runs_, kMostRuns); }
+  // For a device that is quick: more runs, then longer ones.
+  void submit_more() {
+    if (runs_ == kMostRuns && elements_ < kMostElements) {
+      elements_ *= 4;
+      long_run_.reset();
+    }
+    runs_ = std::min(2 * runs_, kMostRuns);
+  }
   bool is_over() {
     if (!shown_by_event_) return seen_now(seen_[3]) != 0;
     bool finished = !done_;
@@ -49,6 +59,7 @@ class AsyncPending : public EventTest {
     for (int round = 0; round < kRounds; ++round) {
       shown_by_event_ = shown_by_event_ || (round >= kRounds / 3 && pending == 0);
       prepare();
+      const auto began = std::chrono::steady_clock::now();
       submit_work();
       if (HasFatalFailure()) return;
       submit();
@@ -58,7 +69,7 @@ class AsyncPending : public EventTest {
       ASSERT_OK(device().finish(done_));
       pending += !was_over;
       if (!was_over && !is_over_now) return;
-      if (!was_over) submit_more();
+      if (std::chrono::steady_clock::now() - began < kLongEnough) submit_more();
     }
     if (pending < kRounds / 3) LTC_NOT_APPLICABLE(kNeverPending);
     FAIL() << "all of " << pending << " calls returned only when the work that was pending before them was over";
@@ -82,6 +93,7 @@ class AsyncPending : public EventTest {
   Event done_;
   bool shown_by_event_ = false;
   int runs_ = 3;
+  int64_t elements_ = 1 << 20;
 };
 
 TEST_F(AsyncPending, a_wait_of_no_time_does_not_wait) {
