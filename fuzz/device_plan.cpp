@@ -19,7 +19,7 @@ CompiledPlan plan() {
   plan.scalars = {LTC_F64};
   plan.is_scalar = {false, false, true};
   plan.slots = {16};
-  plan.sources = {"kernel void k() {}"};
+  plan.sources = {{"k", "kernel void k() {}"}};
   kernels::Product product{
       .dtype = LTC_F32, .batch = 1, .rows = 2, .columns = 2, .length = 2, .a = {}, .b = {}, .result = LTC_F32};
   product.epilogue.bias = true;

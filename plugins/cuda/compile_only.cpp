@@ -32,13 +32,14 @@ struct Zeros : device::LoadedPlan {
 };
 
 // Programs side by side in one: NVRTC takes long to start. A macro is the same in each.
-std::string joined(const std::vector<std::string>& sources) {
+std::string joined(const std::vector<device::KernelSource>& sources) {
   std::string text;
   for (size_t i = 0; i < sources.size(); ++i) {
-    std::string source = sources[i];
-    const std::string number = std::to_string(i), name = "ltc_kernel_0";
-    source.replace(source.find(name), name.size(), "ltc_kernel_" + number);
-    text += "namespace p" + number + " {\n" + source + "}\n";
+    const auto& [function, source] = sources[i];
+    const std::string number = std::to_string(i);
+    std::string renamed = source;
+    renamed.replace(source.find(function + "("), function.size(), "ltc_kernel_" + number);
+    text += "namespace p" + number + " {\n" + renamed + "}\n";
   }
   return text;
 }
@@ -69,11 +70,11 @@ class Driver : public device::Driver {
 
   std::unique_ptr<device::LoadedPlan> load_plan(std::shared_ptr<const device::CompiledPlan> compiled_plan,
                                                 std::span<const std::string>) override {
-    std::vector<std::string> fresh;
+    std::vector<device::KernelSource> fresh;
     {
       const std::lock_guard guard(lock_);
-      for (const std::string& source : compiled_plan->sources) {
-        if (compiled_.insert(source).second) fresh.push_back(source);
+      for (const device::KernelSource& source : compiled_plan->sources) {
+        if (compiled_.insert(source.text).second) fresh.push_back(source);
       }
     }
     if (!fresh.empty()) compiler_.compile(joined(fresh), capability_, Compiler::Effort::kLeast);

@@ -69,10 +69,10 @@ void Queue::close() noexcept {
   api.cuDevicePrimaryCtxRelease_v2(id);
 }
 
-Module::Module(const Queue& on, std::string code) : queue(on), binary(std::move(code)) {
+Module::Module(const Queue& on, std::string code, const std::string& function) : queue(on), binary(std::move(code)) {
   const DriverApi& api = queue.api;
   api.check(api.cuModuleLoadData(&module, binary.c_str()), "cuModuleLoadData");
-  const CUresult result = api.cuModuleGetFunction(&kernel, module, "ltc_kernel_0");
+  const CUresult result = api.cuModuleGetFunction(&kernel, module, function.c_str());
   if (result == CUDA_SUCCESS) return;
   api.cuModuleUnload(module);
   api.fail(result, "cuModuleGetFunction");
@@ -247,15 +247,15 @@ device::EventRef Driver::record(std::string what) {
   return std::make_shared<StreamEvent>(*this, record_event(), std::move(what));
 }
 
-ModuleRef Driver::module(const std::string& source, const std::string& binary) {
-  return modules_.get(source, [&]() -> ModuleRef {
+ModuleRef Driver::module(const device::KernelSource& source, const std::string& binary) {
+  return modules_.get(source.text, [&]() -> ModuleRef {
     if (!binary.empty()) {
       try {
-        return std::make_shared<const Module>(queue_, binary);
+        return std::make_shared<const Module>(queue_, binary, source.function);
       } catch (const Failure&) {  // the driver wants it no more
       }
     }
-    return std::make_shared<const Module>(queue_, libraries_.compiler->compile(source, facts_.capability));
+    return std::make_shared<const Module>(queue_, libraries_.compiler->compile(source.text, facts_.capability), source.function);
   });
 }
 

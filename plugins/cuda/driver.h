@@ -8,6 +8,7 @@
 
 #include "cuda/blas.h"
 #include "cuda/libraries.h"
+#include "device/compiled_plan.h"
 #include "device/sources.h"
 
 namespace ltc::cuda {
@@ -49,7 +50,7 @@ struct Queue {
 
 // A source's machine code, loaded.
 struct Module {
-  Module(const Queue& on, std::string code);
+  Module(const Queue& on, std::string code, const std::string& function);
   ~Module();
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
@@ -93,7 +94,7 @@ class Driver : public device::Driver {
   void copy_to_host(void* to, device::Memory from, uint64_t offset, uint64_t bytes);
   // An event for all that was submitted. `what`: of which work its errors speak.
   device::EventRef record(std::string what);
-  ModuleRef module(const std::string& source, const std::string& binary);
+  ModuleRef module(const device::KernelSource& source, const std::string& binary);
   std::shared_ptr<const LibraryCall> library_call(const device::LibraryWork& work);
   // Destroys the graph once what was submitted is over.
   void retire(CUgraphExec graph) noexcept;

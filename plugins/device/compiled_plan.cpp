@@ -1,12 +1,25 @@
 #include "device/compiled_plan.h"
 
 #include <algorithm>
+#include <cctype>
 #include <unordered_map>
 
 #include "kernels/graph/dtype.h"
 
 namespace ltc::device {
 namespace {
+
+// The ops of a label without their overloads, as an identifier: ltc_sum_neg_add of "sum.dim_IntList+neg+add.Tensor".
+std::string function_name(std::string_view label) {
+  constexpr size_t kLongest = 64;
+  std::string name = "ltc_";
+  bool is_overload = false;
+  for (const char letter : label) {
+    is_overload = letter == '.' || (is_overload && letter != '+');
+    if (!is_overload && name.size() < kLongest) name += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+  }
+  return name;
+}
 
 class Maker {
  public:
@@ -151,18 +164,21 @@ class Maker {
                                 : source.local_size ? static_cast<uint64_t>(source.local_size)
                                 : loops             ? lowering_.rows_local
                                                     : lowering_.elements_local;
-    return {.source = source_index(kernels::program_text({&source.text, 1}, lowering_.dialect)),
+    return {.source = source_index(source.text, step.label),
             .library = LTC_NONE,
             .integers = std::move(source.integers),
             .long_index = source.long_index,
             .local_size = local_size};
   }
 
-  uint32_t source_index(std::string text) {
-    const auto found = std::ranges::find(compiled_plan_.sources, text);
-    if (found != compiled_plan_.sources.end()) return static_cast<uint32_t>(found - compiled_plan_.sources.begin());
-    compiled_plan_.sources.push_back(std::move(text));
-    return static_cast<uint32_t>(compiled_plan_.sources.size() - 1);
+  uint32_t source_index(const std::string& kernel, std::string_view label) {
+    const std::string name = function_name(label);
+    std::string text = kernels::program_text({&kernel, 1}, lowering_.dialect, name);
+    auto& sources = compiled_plan_.sources;
+    const auto found = std::ranges::find(sources, text, &KernelSource::text);
+    if (found != sources.end()) return static_cast<uint32_t>(found - sources.begin());
+    sources.push_back({name + "_0", std::move(text)});
+    return static_cast<uint32_t>(sources.size() - 1);
   }
 
   const kernels::Plan& plan_;
@@ -211,7 +227,7 @@ std::string CompiledPlan::text() const {
     if (launch.library != LTC_NONE) {
       text += ": " + work_text(library[launch.library]) + ", by the library\n";
     } else {
-      text += ": " + std::to_string(launch.integers[0]) + " items\n" + sources[launch.source];
+      text += ": " + std::to_string(launch.integers[0]) + " items\n" + sources[launch.source].text;
     }
   }
   return text;

@@ -22,6 +22,11 @@ struct TensorType {
 };
 TensorType type_of(const ltc_type& type);
 
+// The text of a kernel for the device's compiler. Its function bears the ops' names, so that tools for the device show them.
+struct KernelSource {
+  std::string function, text;
+};
+
 // Where the memory of a kernel's argument comes from.
 struct Binding {
   enum class Kind : uint8_t { kInput, kOutput, kSlot, kFaults } kind;  // kFaults: the device's word of that (faults.h)
@@ -68,9 +73,9 @@ struct CompiledPlan {
   std::vector<TensorType> inputs, outputs;
   std::vector<uint32_t> takes_over;  // by output: the input whose memory becomes its own where that is donated, or LTC_NONE
   std::vector<ltc_dtype> scalars;
-  std::vector<bool> is_scalar;       // by param of the graph
-  std::vector<uint64_t> slots;       // bytes of memory that a run needs for what lies between
-  std::vector<std::string> sources;  // distinct
+  std::vector<bool> is_scalar;        // by param of the graph
+  std::vector<uint64_t> slots;        // bytes of memory that a run needs for what lies between
+  std::vector<KernelSource> sources;  // distinct
   std::vector<LibraryWork> library;
   std::vector<Launch> launches;
   std::vector<kernels::Check> checks;

@@ -30,6 +30,7 @@ static void archive(plugin::Archive& io, Check& check) { io(check.source, check.
 namespace ltc::device {
 
 static void archive(plugin::Archive& io, TensorType& type) { io(type.dtype, type.sizes); }
+static void archive(plugin::Archive& io, KernelSource& source) { io(source.function, source.text); }
 static void archive(plugin::Archive& io, Binding& binding) { io(binding.kind, binding.index); }
 static void archive(plugin::Archive& io, ScalarBinding& binding) { io(binding.index, binding.dtype); }
 static void archive(plugin::Archive& io, Launch& launch) {
@@ -44,7 +45,7 @@ static void archive(plugin::Archive& io, CompiledPlan& plan) {
 
 namespace {
 
-constexpr std::string_view kFormat = "compiled plan 9";  // changes with the fields
+constexpr std::string_view kFormat = "compiled plan 10";  // changes with the fields
 
 // Two operands and a result, and what scales and an epilogue need.
 size_t buffer_count(const LibraryWork& work) {

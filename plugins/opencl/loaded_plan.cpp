@@ -14,9 +14,9 @@ void set_arg(cl_kernel kernel, cl_uint at, size_t size, const void* value) {
 }
 
 // The integers never change, so they are set once.
-ClKernel make_kernel(const ClProgram& program, const Launch& launch) {
+ClKernel make_kernel(const ClProgram& program, const std::string& function, const Launch& launch) {
   cl_int error = CL_SUCCESS;
-  ClKernel kernel(clCreateKernel(program.get(), "ltc_kernel_0", &error));
+  ClKernel kernel(clCreateKernel(program.get(), function.c_str(), &error));
   check(error, "clCreateKernel");
   cl_uint at = static_cast<cl_uint>(launch.buffers.size() + launch.scalars.size());
   for (const int64_t integer : launch.integers) {
@@ -45,10 +45,10 @@ LoadedPlan::LoadedPlan(Driver& driver, Programs& programs, std::shared_ptr<const
                        std::span<const std::string> binaries)
     : driver_(driver), sources_(programs), compiled_plan_(std::move(compiled_plan)) {
   for (size_t i = 0; i < compiled_plan_->sources.size(); ++i) {
-    programs_.push_back(programs.build(compiled_plan_->sources[i], binaries.empty() ? "" : binaries[i]));
+    programs_.push_back(programs.build(compiled_plan_->sources[i].text, binaries.empty() ? "" : binaries[i]));
   }
   for (const Launch& launch : compiled_plan_->launches) {
-    kernels_.push_back(make_kernel(*programs_[launch.source], launch));
+    kernels_.push_back(make_kernel(*programs_[launch.source], compiled_plan_->sources[launch.source].function, launch));
     bound_.emplace_back(launch.buffers.size(), nullptr);
   }
 }

@@ -312,17 +312,19 @@ std::string framed(std::string_view arguments, std::string_view body, bool long_
   return text + std::string(dialect.close) + "#undef ix\n";
 }
 
-std::string program_text(std::span<const std::string> kernels, const Dialect& dialect) {
-  std::string all;
+std::string program_text(std::span<const std::string> kernels, const Dialect& dialect, std::string_view name) {
+  std::string all, unnamed;
   for (size_t i = 0; i < kernels.size(); ++i) {
     std::string text = kernels[i];
     constexpr std::string_view kName = "ltc_kernel(";
-    text.replace(text.find(kName), kName.size(), "ltc_kernel_" + std::to_string(i) + "(");
+    text.replace(text.find(kName), kName.size(), std::string(name) + "_" + std::to_string(i) + "(");
     all += "\n" + text;
+    unnamed += kernels[i];
   }
-  const std::string functions = functions_for(all, dialect);
-  const bool wide = all.find("f64") != all.npos || functions.find("f64") != functions.npos;
-  return std::string(dialect.prelude) + std::string(wide ? dialect.prelude_f64 : "") + maths_for(all, dialect) + functions + all;
+  const std::string functions = functions_for(unnamed, dialect);
+  const bool wide = unnamed.find("f64") != unnamed.npos || functions.find("f64") != functions.npos;
+  return std::string(dialect.prelude) + std::string(wide ? dialect.prelude_f64 : "") + maths_for(unnamed, dialect) + functions +
+         all;
 }
 
 Source render(const Kernel& kernel, const Dialect& dialect) { return Printer(kernel, dialect).print(); }

@@ -29,8 +29,8 @@ struct Source {
 
 Source render(const Kernel& kernel, const Dialect& dialect);
 
-// The text for a compiler: the kernels, as the functions ltc_kernel_0, ltc_kernel_1, ..., with all that they need before them.
-std::string program_text(std::span<const std::string> kernels, const Dialect& dialect);
+// The text for a compiler: the kernels, as the functions NAME_0, NAME_1, ..., with all that they need before them.
+std::string program_text(std::span<const std::string> kernels, const Dialect& dialect, std::string_view name = "ltc_kernel");
 
 // The function's frame around a body: arguments and `ix`, the type of integers.
 std::string framed(std::string_view arguments, std::string_view body, bool long_index, const Dialect& dialect);
