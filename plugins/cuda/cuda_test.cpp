@@ -16,6 +16,7 @@
 #include "cuda/compiler.h"
 #include "cuda/driver_api.h"
 #include "cuda/lowering.h"
+#include "device/compiled_plan.h"
 
 namespace ltc::cuda {
 namespace {
@@ -236,6 +237,16 @@ TEST_P(AllCudaKernels, become_machine_code) {
   EXPECT_THAT(code, StartsWith("\x7f"
                                "ELF"));
   EXPECT_THAT(code, HasSubstr("ltc_kernel_" + std::to_string(kernels.size() - 1)));
+}
+
+TEST(CudaKernels, bear_the_names_of_their_ops) {
+  const ltc::Graph graph =
+      parse("graph(%0: f32[4]) { %1: f32[4] = aten::neg(%0) %2: f32[4] = aten::mul.Tensor(%1, %0) return %2 }");
+  const device::Lowering lowering = lowering_for({});
+  const device::CompiledPlan plan = device::compile_plan(kernels::make_plan(*AbiGraph(graph).get(), lowering.options), lowering);
+  ASSERT_EQ(plan.sources.size(), 1u);
+  EXPECT_EQ(plan.sources[0].function, "ltc_neg_mul_0");
+  EXPECT_THAT(plan.sources[0].text, HasSubstr("void ltc_neg_mul_0("));
 }
 
 TEST(CudaKernels, a_device_newer_than_the_compiler_gets_portable_code) {

@@ -16,8 +16,13 @@ std::string function_name(std::string_view label) {
   bool is_overload = false;
   for (const char letter : label) {
     is_overload = letter == '.' || (is_overload && letter != '+');
-    if (!is_overload && name.size() < kLongest) name += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
+    if (is_overload || name.size() == kLongest) continue;
+    if (std::isalnum(static_cast<unsigned char>(letter)))
+      name += letter;
+    else if (name.back() != '_')
+      name += '_';
   }
+  if (name.back() == '_') name.pop_back();
   return name;
 }
 
