@@ -51,7 +51,7 @@ class Reader(HTMLParser):
 
 
 def events(count):
-    return [{"name": "send", "reason": "", "detail": f"detail {i * 7919 % 100003}", "where": f"train.py:{i % 300}", "thread": 1,
+    return [{"name": "send", "reason": "", "detail": f"detail {i * 7919 % 100003}", "contents": 0, "where": f"train.py:{i % 300}", "thread": 1,
              "begin_ns": 10 * i * i % 1009 + 5000 * i, "end_ns": 5000 * i + 4000, "self_ns": 1000, "is_part": False, "run": i, "program": 0,
              "ops": i % 7, "bytes": i * 31 % 100000} for i in range(count)]  # fmt: skip
 

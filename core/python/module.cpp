@@ -71,7 +71,7 @@ py::list list_of(const Items& items, Describe describe) {
 py::dict stop_timeline() {
   const ltc::timeline::Timeline timeline = ltc::timeline::stop();
   const auto describe_event = [](const ltc::timeline::Event& event) {
-    return py::dict("name"_a = event.name, "reason"_a = event.reason, "detail"_a = event.detail,
+    return py::dict("name"_a = event.name, "reason"_a = event.reason, "detail"_a = event.detail, "contents"_a = event.contents,
                     "where"_a = ltc::location_text(event.where), "thread"_a = event.thread, "begin_ns"_a = event.begin_ns,
                     "end_ns"_a = event.end_ns, "run"_a = event.run_id, "program"_a = event.program, "ops"_a = event.ops,
                     "bytes"_a = event.bytes);

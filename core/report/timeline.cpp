@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/hash.h"
 #include "core/compile/lowering/program.h"
 #include "core/ir/text.h"
 
@@ -158,6 +159,10 @@ void Span::here() {
 
 void Span::with_callers() {
   if (is_on()) event_.detail = location_text(current_callers());
+}
+
+void Span::contents(const void* data, size_t bytes) {
+  if (is_on()) event_.contents = hash_bytes(0, data, bytes);
 }
 
 void Span::of(const Program& program) {

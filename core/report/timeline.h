@@ -27,10 +27,11 @@ namespace timeline {
 // looked into, with its name as reason and its number in the step as ops.
 struct Event {
   const char* name;
-  std::string reason;    // of a barrier its counter, of a fallback or host step the op, of a compile what differs; may be empty
-  std::string detail;    // in words; of a read, the library's functions that asked for it
-  LocationId where = 0;  // the user's line, where it is known
-  uint64_t thread = 0;   // the system's number of it
+  std::string reason;     // of a barrier its counter, of a fallback or host step the op, of a compile what differs; may be empty
+  std::string detail;     // in words; of a read, the library's functions that asked for it
+  uint64_t contents = 0;  // of a send: a hash of the bytes, to find those that are sent again
+  LocationId where = 0;   // the user's line, where it is known
+  uint64_t thread = 0;    // the system's number of it
   uint64_t begin_ns = 0, end_ns = 0;  // steady clock
   uint64_t run_id = 0;                // which run of a program; 0 where it does not apply, as are the next two
   uint64_t program = 0;               // Program::id
@@ -129,6 +130,7 @@ class Span {
   void count(int64_t ops, int64_t bytes = 0) {
     if (is_on()) event_.ops = ops, event_.bytes = bytes;
   }
+  void contents(const void* data, size_t bytes);
   void of(const Program& program);
   void of(const Step& host_step);  // its first op, why the CPU runs that, and the bytes that cross its border
 

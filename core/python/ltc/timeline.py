@@ -15,7 +15,7 @@ def stop(path: str | None = None) -> list[dict]:
 
     ``name``: on threads that record, barrier, compile, load (of a program of the disk), read (of a value), send (of a value's bytes), fallback (an op on the CPU) or wait;
     on a device's queue, execute, host_step, upload, download, copy_from_peer, resize or recover; device: a run on an asynchronous device.
-    ``reason`` and ``detail``: why. ``where``: the Python line, if it is known. ``thread``, ``begin_ns`` and ``end_ns``: when. ``run``:
+    ``reason`` and ``detail``: why. ``contents``: of a send, a hash of the bytes. ``where``: the Python line, if it is known. ``thread``, ``begin_ns`` and ``end_ns``: when. ``run``:
     the number of the run of a program. ``program``, ``ops`` and ``bytes``: 0 where they do not apply."""
     spans = collect()["events"]
     if path is not None:

@@ -14,7 +14,6 @@
 #include <ATen/ops/neg.h>
 #include <ATen/ops/resize_native.h>
 
-#include "core/base/hash.h"
 #include "core/report/timeline.h"
 #include "core/run/device/device_table.h"
 #include "core/torch/tensor/assertions.h"
@@ -113,7 +112,7 @@ BufferRef upload(LazyDevice& device, const at::Tensor& cpu, TypeId type) {
     at::Tensor staging = at::from_blob(value.data.get(), cpu.sizes(), cpu.options());
     staging.copy_(cpu);
   }
-  if (span.is_on()) span.detail("contents ", hash_bytes(0, value.data.get(), cpu.nbytes()));  // to find what is sent again
+  span.contents(value.data.get(), cpu.nbytes());
   return device.queue().upload(std::move(value));
 }
 

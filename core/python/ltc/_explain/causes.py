@@ -105,7 +105,7 @@ def is_rare_and_smaller(cost: Cost, record: Record) -> bool:
 
 
 def same_contents(cost: Cost, record: Record) -> bool:
-    most = max(cost.details.values())
+    most = max(cost.contents.values())
     return most >= FREQUENT and most * 2 >= cost.count and cost.bytes / cost.count > 64
 
 

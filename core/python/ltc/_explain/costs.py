@@ -23,6 +23,7 @@ class Cost:
     bytes: int = 0
     ops: int = 0
     details: dict = field(default_factory=dict)  # how many had which, the first hundred
+    contents: dict = field(default_factory=dict)  # likewise, of what was sent
     runs: int = 0  # of a compile: how often its programs ran
     steps: int = 0  # in how many it happened
 
@@ -95,6 +96,11 @@ def spent_in_programs(events: list[dict]) -> dict[int, list[int]]:
     return spent
 
 
+def _count(seen: dict, one) -> None:
+    if len(seen) < 100 or one in seen:
+        seen[one] = seen.get(one, 0) + 1
+
+
 def sum_up(events: list[dict]) -> list[Cost]:
     """Costs in the order of their time. `events` are nested."""
     runs: dict[int, int] = {}
@@ -116,8 +122,8 @@ def sum_up(events: list[dict]) -> list[Cost]:
         cost.bytes += event["bytes"]
         cost.ops += event["ops"]
         cost.detail = event["detail"] or cost.detail
-        if len(cost.details) < 100 or event["detail"] in cost.details:
-            cost.details[event["detail"]] = cost.details.get(event["detail"], 0) + 1
+        _count(cost.details, event["detail"])
+        _count(cost.contents, event["contents"])
         if event["name"] in ("compile", "load"):
             cost.runs += runs.get(event["program"], 0)
     return sorted(costs.values(), key=lambda cost: -cost.ms)

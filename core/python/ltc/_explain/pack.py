@@ -152,9 +152,7 @@ def _events(events: list[dict], run: dict, strings: Strings) -> dict:
         rows = open_until[lane]
         row = next((i for i, until in enumerate(rows) if until <= begin), len(rows))
         rows[row : row + 1] = [end]
-        # Hashes of what was sent tell a reader nothing.
-        detail = "" if event["name"] == "send" and event["detail"].startswith("contents ") else event["detail"]
-        texts = (strings(text) for text in (event["name"], event["reason"], detail, event["where"]))
+        texts = (strings(event[name]) for name in ("name", "reason", "detail", "where"))
         rest = (event[name] for name in ("self_ns", "run", "program", "ops", "bytes"))
         for column, value in zip(columns.values(), (*texts, lane, row, begin - before, end - begin, *rest), strict=True):
             column.append(value)

@@ -64,7 +64,7 @@ class Imports:
             self._depth -= 1
             end = time.monotonic_ns()
             if end - begin >= LONG_IMPORT:
-                self.events.append({"name": "import", "reason": "", "detail": name, "where": _line_of_user(), "begin_ns": begin, "end_ns": end,
+                self.events.append({"name": "import", "reason": "", "detail": name, "contents": 0, "where": _line_of_user(), "begin_ns": begin, "end_ns": end,
                                     "run": 0, "program": 0, "ops": 0, "bytes": 0})  # fmt: skip
 
 
