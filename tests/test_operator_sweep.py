@@ -14,6 +14,7 @@ CONFORMANCE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__fil
 sys.path.insert(0, CONFORMANCE)
 from sweep import pool, run  # noqa: E402
 from sweep.cases import MODES  # noqa: E402
+from sweep.compare import same_picks  # noqa: E402
 from sweep.place import Place  # noqa: E402
 from sweep.report import Report  # noqa: E402
 
@@ -191,6 +192,18 @@ def test_a_wrong_gradient_is_found():
               "sample_inputs": lambda *args, requires_grad: [SampleInput(torch.rand(3).requires_grad_(requires_grad))]}
     assert "values" in messages(tally_of(Square.apply, mode="backward", **fields))[0]
     assert tally_of(torch.square, mode="backward", **fields)["passed"] == 1
+
+
+def test_indices_may_differ_among_equal_elements():
+    x = torch.tensor([2.0, 1.0, 1.0])
+    values, gradient = torch.tensor([1.0, 1.0, 2.0]), torch.tensor([3.0, 1.0, 2.0])
+    one = ((values, torch.tensor([1, 2, 0])), (gradient,))
+    other = ((values, torch.tensor([2, 1, 0])), (gradient[[0, 2, 1]],))
+    wrong = ((values, torch.tensor([2, 0, 1])), (gradient,))
+    assert same_picks(x, one, other)
+    assert not same_picks(x, one, (other[0], (gradient,)))
+    assert not same_picks(x, one, wrong)
+    assert not same_picks(x, one[1], other[1])
 
 
 def test_random_numbers_are_compared_by_distribution():

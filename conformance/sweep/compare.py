@@ -87,19 +87,22 @@ def differences(exact, tree):
 
 
 def same_picks(x, actual, expected):
-    """Whether indices differ only among equal elements of x: along some dim they pick the same values."""
+    """Whether indices differ only among equal elements of x: along some dim they pick the same values, and gradients behind them have
+    the same values where the indices point to."""
     ours, theirs = ([tensor.detach().cpu() for tensor in tensors_in(tree)] for tree in (actual, expected))
-    x, mine, other = x.detach(), ours[-1], theirs[-1]
-    if len(ours) > 1 and not torch.equal(ours[0], theirs[0]):
+    at = next((i for i, tensor in enumerate(ours) if tensor.dtype == torch.int64), None)
+    if at is None or (at > 0 and not torch.equal(ours[0], theirs[0])):
         return False
+    x, mine, other = x.detach(), ours[at], theirs[at]
+    pairs = [(x, x), *zip(ours[at + 1:], theirs[at + 1:], strict=True)]
     for dim in range(x.dim()):
         rest = x.shape[:dim] + x.shape[dim + 1:]
         if rest == mine.shape:
             mine, other = mine.unsqueeze(dim), other.unsqueeze(dim)
         if mine.dim() == x.dim() and mine.shape[:dim] + mine.shape[dim + 1:] == rest and mine.max() < x.shape[dim]:
-            if torch.equal(x.gather(dim, mine), x.gather(dim, other)):
+            if all(torch.equal(a.gather(dim, mine), b.gather(dim, other)) for a, b in pairs):
                 return True
-        mine, other = ours[-1], theirs[-1]
+        mine, other = ours[at], theirs[at]
     return False
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 
 START_TIMEOUT_S = 300
+EXIT_TIMEOUT_S = 30  # of a process that has closed its pipe: a GPU's driver takes seconds
 
 
 class Worker:
@@ -44,7 +45,7 @@ class Worker:
         if self._process:
             return
         self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        self._lines = queue.Queue()
+        self._lines, self._is_closed = queue.Queue(), False
         threading.Thread(target=self._read, args=(self._process.stdout, self._lines), daemon=True).start()
         if self._answer(START_TIMEOUT_S) is None:
             raise RuntimeError(f"a worker of the sweep does not start: {' '.join(self._command)}: {self._end()}")
@@ -61,13 +62,14 @@ class Worker:
             line = self._lines.get(timeout=timeout_s)
         except queue.Empty:
             return None
-        return None if line is None else json.loads(line)
+        self._is_closed = line is None
+        return None if self._is_closed else json.loads(line)
 
     def _end(self):
         """Ends the process and says how it went."""
         process, self._process = self._process, None
         try:
-            code = process.wait(timeout=1)
+            code = process.wait(timeout=EXIT_TIMEOUT_S if self._is_closed else 0)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
