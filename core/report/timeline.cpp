@@ -131,7 +131,8 @@ bool wants_kernels(const Program& program, uint64_t run_id) {
   ProgramEntry& entry = found->second;
   if (entry.newest_run != run_id) ++entry.runs;
   entry.newest_run = run_id;
-  return std::has_single_bit(entry.runs) || timeline().every_kernel;
+  const bool is_power_of_four = std::has_single_bit(entry.runs) && std::countr_zero(entry.runs) % 2 == 0;
+  return is_power_of_four || timeline().every_kernel;
 }
 
 void add_kernels(const Program& program, RunKernels found) {

@@ -86,8 +86,8 @@ struct Timeline {
   int64_t dropped = 0;  // events beyond the first million
 };
 
-// Forgets earlier events. A run that is looked into kernel by kernel is slower. That is done for a program's first run and for
-// each that doubles their number, or for every one.
+// Forgets earlier events. A run that is looked into kernel by kernel is slower. That is done for a program's runs 1, 4, 16 and so
+// on, or for every one.
 LTC_API void start(bool every_kernel = false);
 LTC_API Timeline stop();
 bool enabled();
