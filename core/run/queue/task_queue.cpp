@@ -72,7 +72,7 @@ void TaskQueue::submit(Task task) {
     room_.wait(lock, [&] { return in_flight_.is_half_free() || stopping_; });
   }
   refuse_after_stop();
-  if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
+  if (!thread_.joinable() && !ends_process_) thread_ = std::thread([this] { work(); });
   if (tasks_.empty() && !running_) spin_policy_.note_arrival(timeline::now_ns());
   if (task.run_ns) task.run_ns = in_flight_.add(*task.run_ns);
   tasks_.push_back(std::move(task));
@@ -150,8 +150,14 @@ void TaskQueue::end_here() {
 }
 
 void TaskQueue::stop() {
-  if (forked() || t_working == this) {
-    if (thread_.joinable()) thread_.detach();  // it never existed in this process, or ends with it
+  if (forked()) {
+    if (thread_.joinable()) thread_.detach();  // it never existed in this process
+    return;
+  }
+  if (t_working == this) {
+    std::lock_guard lock(mutex_);
+    ends_process_ = true;
+    if (thread_.joinable()) thread_.detach();
     return;
   }
   std::thread thread;

@@ -90,6 +90,7 @@ class TaskQueue {
   bool running_ = false;                                 // the queue's thread runs a task, or somebody does in its place
   bool sleeping_ = false;
   std::atomic<bool> stopping_{false};  // set under the mutex
+  bool ends_process_ = false;          // a task called exit(): what comes is kept, and nobody works on it
   std::thread thread_;
 };
 
