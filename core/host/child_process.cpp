@@ -12,8 +12,8 @@
 #include <iostream>
 #include <new>
 #include <optional>
+#include <utility>
 
-#include "core/base/error.h"
 #include "core/host/watchdog.h"
 
 namespace ltc::host {
@@ -27,7 +27,7 @@ constexpr char kDone = '\0';  // comes behind the output of work that was done
 class SharedCall {
  public:
   SharedCall() : page_(::mmap(nullptr, sizeof(CurrentCall), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    if (page_ == MAP_FAILED) fail(Code::kInternal, "no memory: ", std::strerror(errno));
+    if (page_ == MAP_FAILED) throw ChildError(cat("no memory: ", std::strerror(errno)));
     call_ = new (page_) CurrentCall();
   }
   ~SharedCall() { ::munmap(page_, sizeof(CurrentCall)); }
@@ -35,10 +35,10 @@ class SharedCall {
   SharedCall& operator=(const SharedCall&) = delete;
 
   CurrentCall& operator*() { return *call_; }
-  // ", in describe". The name of a slot lies where it lies in the child.
-  std::string place() const {
+  // The name of a slot lies where it lies in the child.
+  std::string slot() const {
     const char* const slot = call_->slot.load();
-    return slot ? cat(", in ", slot) : "";
+    return slot ? slot : "";
   }
 
  private:
@@ -68,7 +68,7 @@ std::optional<std::string> read_all(int input, std::chrono::milliseconds limit) 
     const ssize_t count = ::read(input, bytes, sizeof bytes);
     if (count == 0) return text;
     if (count > 0) text.append(bytes, static_cast<size_t>(count));
-    if (count < 0 && errno != EINTR) fail(Code::kInternal, "cannot read from the child: ", std::strerror(errno));
+    if (count < 0 && errno != EINTR) throw ChildError(cat("cannot read from the child: ", std::strerror(errno)));
   }
 }
 
@@ -79,10 +79,13 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
+ChildError::ChildError(const std::string& how, std::string in_slot)
+    : Error(Code::kInternal, in_slot.empty() ? how : cat(how, ", in ", in_slot)), slot(std::move(in_slot)) {}
+
 std::string in_a_child(const std::function<void()>& work, std::chrono::milliseconds limit) {
   SharedCall call;
   int ends[2];
-  if (::pipe(ends) != 0) fail(Code::kInternal, "no pipe: ", std::strerror(errno));
+  if (::pipe(ends) != 0) throw ChildError(cat("no pipe: ", std::strerror(errno)));
   std::cout.flush();
   std::fflush(nullptr);
   const pid_t child = ::fork();
@@ -94,12 +97,12 @@ std::string in_a_child(const std::function<void()>& work, std::chrono::milliseco
   const int reason = errno;
   std::optional<std::string> text = child < 0 ? std::nullopt : read_all(ends[0], limit);
   ::close(ends[0]);
-  if (child < 0) fail(Code::kInternal, "no process: ", std::strerror(reason));
+  if (child < 0) throw ChildError(cat("no process: ", std::strerror(reason)));
   if (!text) ::kill(child, SIGKILL);
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  if (!text) fail(Code::kInternal, "it gave no answer within ", limit.count() / 1000, " s", call.place());
-  if (text->empty() || text->back() != kDone) fail(Code::kInternal, how_it_ended(status), call.place());
+  if (!text) throw ChildError(cat("it gave no answer within ", limit.count() / 1000, " s"), call.slot());
+  if (text->empty() || text->back() != kDone) throw ChildError(how_it_ended(status), call.slot());
   text->pop_back();
   return *text;
 }

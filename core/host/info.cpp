@@ -158,16 +158,14 @@ std::string loaded_and_described(const std::string& path, bool json, const std::
   }
 }
 
-// Whether the child came to its end in a call for a device, as the error says.
-bool is_of_device(const Error& error) { return std::string_view(error.what()).find(", in device_") != std::string_view::npos; }
-
 // In a child, since the library of a stranger may crash, end the process or hang. One that does so with a device is described
 // by another child, which opens none.
 std::string described_in_a_child(const std::string& path, bool json, const std::string& refusal = "") {
   try {
     return in_a_child([&] { std::cout << loaded_and_described(path, json, refusal); }, kPatience);
-  } catch (const Error& error) {
-    if (refusal.empty() && is_of_device(error)) return described_in_a_child(path, json, error.what());
+  } catch (const ChildError& error) {
+    const bool is_of_device = error.slot.starts_with("device_");
+    if (refusal.empty() && is_of_device) return described_in_a_child(path, json, error.what());
     return refused(path, cat("[", plugin_name(path), "] ", path, ": ", error.what()), true, json);
   }
 }
