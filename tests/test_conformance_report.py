@@ -334,3 +334,14 @@ def test_commands_on_the_results_of_small_plugins(tmp_path):
     Reader(out.read_text(encoding="utf-8"))
     refused = subprocess.run([*command, "levels", "nowhere.json"], env=environment, capture_output=True, text=True)
     assert refused.returncode == 1 and refused.stderr == "ltc conformance levels: nowhere.json: No such file or directory\n"
+
+
+def test_the_document_counts_the_checks():
+    root = Path(__file__).resolve().parent.parent
+    names = [line.split()[0] for line in (root / "conformance/must_pass/1.0.txt").read_text().splitlines() if line and line[0] != "#"]
+    counts = {tier: sum(tier_of(name) == tier for name in names) for tier in TIERS}
+    below = {tier: count for tier, count in counts.items() if tier not in ("ops", "programs")}
+    said = re.search(r"(\d+) checks lie below the ops: (.*?)\.", (root / "docs/conformance.md").read_text())
+    assert said, "docs/conformance.md counts no checks"
+    assert int(said[1]) == sum(below.values())
+    assert {tier: int(count) for count, tier in (part.split() for part in said[2].split(", "))} == below
