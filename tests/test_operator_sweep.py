@@ -204,6 +204,7 @@ def test_indices_may_differ_among_equal_elements():
     assert not same_picks(x, one, (other[0], (gradient,)))
     assert not same_picks(x, one, wrong)
     assert not same_picks(x, one[1], other[1])
+    assert same_picks(x.long(), (values.long(), one[0][1]), (values.long(), other[0][1]))
 
 
 def test_random_numbers_are_compared_by_distribution():

@@ -90,8 +90,8 @@ def same_picks(x, actual, expected):
     """Whether indices differ only among equal elements of x: along some dim they pick the same values, and gradients behind them have
     the same values where the indices point to."""
     ours, theirs = ([tensor.detach().cpu() for tensor in tensors_in(tree)] for tree in (actual, expected))
-    at = next((i for i, tensor in enumerate(ours) if tensor.dtype == torch.int64), None)
-    if at is None or (at > 0 and not torch.equal(ours[0], theirs[0])):
+    at = max((i for i, tensor in enumerate(ours) if tensor.dtype == torch.int64), default=-1)  # values may be integers too
+    if at < 0 or (at > 0 and not torch.equal(ours[0], theirs[0])):
         return False
     x, mine, other = x.detach(), ours[at], theirs[at]
     pairs = [(x, x), *zip(ours[at + 1:], theirs[at + 1:], strict=True)]
