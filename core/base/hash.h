@@ -24,7 +24,7 @@ inline uint64_t hash_bytes(uint64_t hash, const void* data, size_t size_bytes) {
   };
   // Four chains, since each step waits for the one before.
   if (size_bytes >= 64) {
-    uint64_t lanes[4] = {hash, 1, 2, 3};
+    uint64_t lanes[4] = {hash, hash + 1, hash + 2, hash + 3};
     for (; size_bytes >= 32; size_bytes -= 32) {
       for (uint64_t& lane : lanes) lane = hash_mix(lane, word());
     }
