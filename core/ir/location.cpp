@@ -28,7 +28,7 @@ std::atomic<Locator> locator{nullptr}, callers{nullptr};
 LocationId intern_location(std::string_view text) { return table().intern(text); }
 
 std::string location_text(LocationId id) {
-  const std::string& text = table()[id & ~kInBackward];
+  const std::string& text = table()[id & ~kBackwardBits];
   return id & kInBackward && !text.empty() ? text + " (in its backward)" : text;
 }
 

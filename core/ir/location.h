@@ -16,6 +16,9 @@ inline constexpr LocationId kNoLocation = 0;
 
 // Set in the id of a gradient's op: the line is that of the op that it differentiates.
 inline constexpr LocationId kInBackward = 1u << 31;
+// Set where that line is not known, and in what else runs within a backward: the line is the program's own.
+inline constexpr LocationId kBackwardCall = 1u << 30;
+inline constexpr LocationId kBackwardBits = kInBackward | kBackwardCall;
 
 // "train.py:31". Equal texts have equal ids, for the life of the process. Any thread.
 LTC_API LocationId intern_location(std::string_view text);

@@ -4,6 +4,7 @@
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
+#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 
 #include "core/base/env.h"
@@ -53,7 +54,7 @@ ForwardLines& forward_lines() {
 LocationId forward_line(LocationId backward_call) {
   const auto node = torch::autograd::get_current_node();
   const LocationId line = node ? forward_lines().find(*node) : kNoLocation;
-  return line == kNoLocation ? backward_call : line | kInBackward;
+  return line == kNoLocation ? backward_call | kBackwardCall : line | kInBackward;
 }
 
 // Set while a graph of torch.compile's is captured: its nodes know their lines.
@@ -63,9 +64,13 @@ LocationId locate() {
   if (t_known_line != kNoLocation) [[unlikely]]
     return t_known_line;
   const PythonPlace place = python_place();
-  const LocationId line = place.in_engine ? forward_line(place.line) : place.line;
-  forward_lines().add(line);
-  return line;
+  if (place.in_engine) {
+    const LocationId line = forward_line(place.line);
+    forward_lines().add(line);
+    return line;
+  }
+  forward_lines().add(place.line);
+  return torch::autograd::get_current_graph_task_id() < 0 ? place.line : place.line | kBackwardCall;  // hooks, checkpoints
 }
 
 }  // namespace
