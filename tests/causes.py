@@ -407,7 +407,7 @@ def is_eager():
         x = x * 2  # <-
 
 
-@seed("no step ends")
+@seed("no step ends", LTC_AUTO_STEP="0")
 def ends_no_step():
     x = rows(1)
     for _ in range(40_000):

@@ -1,5 +1,7 @@
 """Python decides by values, shapes change, errors happen: the program goes on as on the CPU."""
 
+import random
+
 import pytest
 import torch
 
@@ -140,11 +142,23 @@ def test_list_that_grows_within_a_step():
 
 
 def test_loop_without_mark_step(metrics):
-    """Longer than a program should be: the trace is cut by itself, and the result does not change."""
+    """It ends every few hundred ops, and two programs are compiled for it."""
     x = torch.zeros(2, device=LTC)
     for _ in range(33_500):
         x = x + 1
+    assert metrics.counter_value("RepetitionBarrier") >= 33_500 // 1024
+    assert metrics.counter_value("UncachedCompile") == 2
     assert x.tolist() == [33_500, 33_500]
+
+
+def test_a_trace_that_does_not_repeat_is_cut_too(metrics):
+    """It is longer than a program should be."""
+    x, sum_of_all, generator = torch.zeros(2, device=LTC), 0, random.Random(0)
+    for _ in range(33_500):
+        up = generator.random() < 0.5
+        x = x + 1 if up else x - 1
+        sum_of_all += 1 if up else -1
+    assert x.tolist() == [sum_of_all] * 2
     assert metrics.counter_value("TraceLimitBarrier") >= 1
 
 
@@ -153,7 +167,7 @@ def test_in_place_loop_without_mark_step(metrics):
     for _ in range(17_000):
         x[1:3] += 1
     assert x.tolist() == [0, 17_000, 17_000, 0]
-    assert metrics.counter_value("TraceLimitBarrier") >= 1
+    assert metrics.counter_value("RepetitionBarrier") >= 16
 
 
 # ---- errors in the middle of a step

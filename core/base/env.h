@@ -31,8 +31,10 @@ inline constexpr Variable kClaims{"LTC_CLAIMS", "all", "all|minimal|random:SEED"
 inline constexpr Variable kEffort{"LTC_EFFORT", "auto", "auto|0|1|2|3"};             // that compiling takes
 inline constexpr Variable kBackgroundCompile{"LTC_BACKGROUND_COMPILE", "0", kFlag};  // 1: the host computes steps meanwhile
 inline constexpr Variable kCacheDir{"LTC_CACHE_DIR", ""};                            // folder of the programs kept on disk
+inline constexpr Variable kCacheShared{"LTC_CACHE_SHARED", ""};                      // folders that are only read, by ':'
 inline constexpr Variable kCache{"LTC_CACHE", "1", kFlag};                           // 0: no programs are kept on disk
 inline constexpr Variable kUseBf16{"LTC_USE_BF16", "0", kFlag};                      // 1: float and double are computed as bf16
+inline constexpr Variable kAutoStep{"LTC_AUTO_STEP", "1", kFlag};                    // 0: no step ends by itself
 inline constexpr Variable kEager{"LTC_EAGER", "0", kFlag};                           // 1: every op runs at once
 inline constexpr Variable kPatches{"LTC_PATCHES", "all"};                            // read by the Python package
 inline constexpr Variable kStacks{"LTC_STACKS", "0", kFlag};                         // 1: messages show whole Python stacks
@@ -41,9 +43,9 @@ inline constexpr Variable kCheck{"LTC_CHECK", "0", "0|1|nan"};                  
 inline constexpr Variable kValidate{"LTC_VALIDATE", "0", "0|1|abort"};               // check the calls of plugins
 inline constexpr Variable kWatchdog{"LTC_WATCHDOG", "30", "0|SECONDS"};              // 0: no call of a plugin is watched
 
-inline constexpr Variable kVariables[] = {kBackend, kPluginPath,        kLog,      kFallback, kClaims, kCacheDir,
-                                          kCache,   kUseBf16,           kEager,    kPatches,  kStacks, kVerify,
-                                          kEffort,  kBackgroundCompile, kValidate, kWatchdog, kCheck};
+inline constexpr Variable kVariables[] = {kBackend,  kPluginPath, kLog,     kFallback, kClaims,     kCacheDir, kCache,
+                                          kUseBf16,  kEager,      kPatches, kStacks,   kVerify,     kEffort,   kBackgroundCompile,
+                                          kValidate, kWatchdog,   kCheck,   kAutoStep, kCacheShared};
 
 // The variable's value. Throws Error(kInvalidArgument) that names the variable, the value and the legal ones.
 LTC_API std::string get(const Variable& variable);

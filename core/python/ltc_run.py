@@ -13,8 +13,8 @@ import time
 import types
 import zipfile
 
+STEPS = ("MarkStep", "OptimizerStepBarrier", "BackwardBarrier", "RepetitionBarrier", "KnownStepBarrier")
 COUNTERS = {  # core/report/metrics.h
-    "steps": "MarkStep",
     "runs": "ProgramRuns",
     "compiled": "UncachedCompile",
     "cache_hits": "CachedCompile",
@@ -80,8 +80,9 @@ def print_error(error: BaseException) -> None:
 def _summary(seconds: float) -> dict:
     ltc = sys.modules.get("ltc")
     if not hasattr(ltc, "metrics"):  # the script has not imported PyTorch
-        return {**dict.fromkeys(COUNTERS, 0), "fallbacks": [], "seconds": seconds}
-    counters = {name: ltc.metrics.counter_value(counter) for name, counter in COUNTERS.items()}
+        return {"steps": 0, **dict.fromkeys(COUNTERS, 0), "fallbacks": [], "seconds": seconds}
+    counters = {"steps": sum(map(ltc.metrics.counter_value, STEPS))}
+    counters |= {name: ltc.metrics.counter_value(counter) for name, counter in COUNTERS.items()}
     return {**counters, "fallbacks": ltc.metrics.fallbacks(), "seconds": seconds}
 
 

@@ -4,6 +4,7 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
+#include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/ops/op_table.h"
 #include "core/python/captures.h"
@@ -181,6 +182,10 @@ PYBIND11_MODULE(_C, m) {
   m.def("log_info", [](const std::string& text) { ltc::log::info(text); });
   m.def("heed_signals", &ltc::heed_signals);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
+  m.def("ends_steps", [] { return ltc::env::is_set(ltc::env::kAutoStep); });
+  m.def(
+      "optimizer_ended", [] { for_devices(std::nullopt, [](ltc::LazyDevice& device) { device.optimizer_ended(); }); },
+      ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
   m.def("end_process", &end_process, ReleaseGil());
   m.def(

@@ -25,6 +25,7 @@ struct RecordedStep {
   uint32_t precision = 0;                            // see precision.h
   std::vector<LocationId> locations = {};            // of the trace's nodes, when it was compiled
   std::vector<uint32_t> buffers = {}, scalars = {};  // which of the trace's params the program takes, in its order
+  uint32_t ops = 0;                                  // of the trace, that the roots need
 };
 
 struct BackgroundJob;  // run/device/background_compiler.h

@@ -25,7 +25,8 @@ __all__ = ["explain", "graph", "jit", "lazy_device", "load", "mark_step", "metri
 
 
 def mark_step() -> None:
-    """End the step on every device in use: queue what was recorded. Returns before it has run."""
+    """End the step on every device in use: queue what was recorded. Returns before it has run. Loops end their steps by themselves where
+    they begin anew."""
     _C.sync()
 
 

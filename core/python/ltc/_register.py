@@ -5,7 +5,7 @@ import os
 
 import torch
 
-from . import _C, _device_module, _patches, _trace_log
+from . import _C, _auto_step, _device_module, _patches, _trace_log
 
 
 def register() -> None:
@@ -21,4 +21,5 @@ def register() -> None:
     torch.utils.generate_methods_for_privateuse1_backend(for_tensor=True, for_module=True, for_storage=True)
     _patches.install(patches)
     _trace_log.start()
+    _auto_step.install()
     atexit.register(_C.end_process)

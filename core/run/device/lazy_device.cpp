@@ -30,6 +30,15 @@ constexpr uint32_t kQuickRuns = 8;  // of a program compiled with little effort,
 // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
 constexpr size_t kLongTrace = 1u << 15;
 
+// What the trace alone holds would be free if it were run.
+constexpr size_t kHeldShare = 8;  // of the device's memory, one
+
+size_t memory_of(const host::PluginDevice& device) {
+  constexpr size_t kUnknown = size_t{8} << 30;  // bytes
+  const uint64_t bytes = device.info().memory_bytes;
+  return bytes != 0 ? bytes : kUnknown;
+}
+
 // While it compiles, the host computes the step and transfers its values. A refusal of LTC_FALLBACK would come too late, and what
 // is compiled for many sizes is for one thread at a time.
 bool compiles_in_background(const host::PluginDevice& device) {
@@ -41,8 +50,13 @@ bool compiles_in_background(const host::PluginDevice& device) {
 }  // namespace
 
 LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
-    : ordinal_(ordinal), is_eager_(env::is_set(env::kEager)), queue_(std::move(device), kRunWindow), cache_(kCachedPrograms) {
-  trace_state_.limit = limit_after(0);
+    : ordinal_(ordinal),
+      is_eager_(env::is_set(env::kEager)),
+      queue_(std::move(device), kRunWindow),
+      most_held_bytes_(memory_of(queue_.device()) / kHeldShare),
+      auto_steps_(env::is_set(env::kAutoStep) && !is_eager_),
+      cache_(kCachedPrograms) {
+  await_op(0);
   if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic_.emplace(kSymbolicPrograms);
   if (compiles_in_background(queue_.device())) background_.emplace();
 }
@@ -74,7 +88,7 @@ std::vector<BufferRef> LazyDevice::run_step(std::string_view reason, bool is_awa
   span.because(reason);
   span.at(where);
   PendingStep& step = spare_;
-  cut(step);
+  cut(step, reason);
   span.count(static_cast<int64_t>(step.locations.size()));
   std::vector<BufferRef> outputs;
   if (is_eager_) outputs = step.outputs;
@@ -89,23 +103,39 @@ std::vector<BufferRef> LazyDevice::run_step(std::string_view reason, bool is_awa
   return outputs;
 }
 
-size_t LazyDevice::limit_after(size_t length) const { return is_eager_ ? 0 : std::min(kLongTrace, splits_.next(length)); }
-
-// The barrier to count; empty if the trace goes on.
-std::string_view LazyDevice::reason_to_end() {
-  std::lock_guard lock(mutex_);
-  for (; trace_state_.limit < kLongTrace && trace_state_.limit <= trace_state_.trace.records.size();
-       trace_state_.limit = limit_after(trace_state_.limit)) {
-    if (splits_.end_here(trace_state_.trace, trace_state_.locations, trace_state_.limit)) return metrics::kTraceSplit;
-  }
-  return trace_state_.trace.records.size() >= kLongTrace ? metrics::kTraceLimit : "";
+// Sees to it that before_op() is called where the trace may end.
+void LazyDevice::await_op(size_t records) {
+  trace_state_.awaited = auto_steps_.awaits_backward() ? kBackwardBits : 0;
+  if (records == 0) next_split_ = splits_.next(0);
+  trace_state_.limit = is_eager_ ? 0 : std::min({kLongTrace, next_split_, auto_steps_.next(records)});
 }
 
-void LazyDevice::end_trace() {
-  if (!is_eager_) {
-    if (const std::string_view reason = reason_to_end(); !reason.empty()) sync(reason);
-    return;
+// The barrier to count; empty if the trace goes on.
+std::string_view LazyDevice::reason_to_end(AutoSteps::Op op) {
+  std::lock_guard lock(mutex_);
+  const size_t records = trace_state_.trace.records.size();
+  for (; next_split_ <= records; next_split_ = splits_.next(next_split_)) {
+    if (splits_.end_here(trace_state_.trace, trace_state_.locations, next_split_)) return metrics::kTraceSplit;
   }
+  if (const std::string_view reason = auto_steps_.ends_before(trace_state_, op); !reason.empty()) return reason;
+  if (trace_state_.held_bytes > most_held_bytes_) return metrics::kHeldMemory;
+  if (records >= kLongTrace) return metrics::kTraceLimit;
+  await_op(records);
+  return {};
+}
+
+void LazyDevice::before_op(AutoSteps::Op op) {
+  if (is_eager_ || trace_state().is_capture) return;
+  for (std::string_view reason; !(reason = reason_to_end(op)).empty();) sync(reason);
+}
+
+void LazyDevice::optimizer_ended() {
+  if (is_eager_ || trace_state().is_capture) return;
+  std::lock_guard lock(mutex_);
+  auto_steps_.optimizer_ended();
+}
+
+void LazyDevice::run_op() {
   const std::vector<BufferRef> outputs = run(metrics::kEagerBarrier, true);
   wait();
   for (const BufferRef& output : outputs) queue_.check(*output);
@@ -125,8 +155,9 @@ void LazyDevice::collect_roots(const TraceState& trace_state, std::vector<Root>&
 }
 
 // Ends the trace: each live value gets a buffer, promised to its storages, and recording starts afresh.
-void LazyDevice::cut(PendingStep& step) {
+void LazyDevice::cut(PendingStep& step, std::string_view reason) {
   std::lock_guard lock(mutex_);
+  auto_steps_.note_end(trace_state_, reason);
   collect_roots(trace_state_, step.roots);
   for (const Root& root : step.roots) {
     step.outputs.push_back(std::make_shared<Buffer>(queue_, trace_state_.trace.records[root.value].type));
@@ -144,8 +175,10 @@ void LazyDevice::cut(PendingStep& step) {
   trace_state_.owners.clear();
   trace_state_.views.clear();
   trace_state_.epoch = ++last_epoch_;
+  trace_state_.held_bytes = 0;
+  trace_state_.seen = 0;
   splits_.note_end();
-  trace_state_.limit = limit_after(0);
+  await_op(0);
   if (!memory_history::enabled()) [[likely]]
     return;
   const std::vector<LocationId> lines = output_lines(step.trace, step.roots, step.locations);
@@ -244,6 +277,7 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced
     std::lock_guard lock(mutex_);
     splits_.learn(step.trace, step.locations, *miss.miss->equal);
   }
+  const auto ops = static_cast<uint32_t>(traced.graph.nodes.size());
   const bool has_new_sizes = miss.miss && miss.miss->is_size && !repays_in_one_run(traced.graph);
   const bool compiles_quickly =
       !symbolic_ && default_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
@@ -262,12 +296,14 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced
   span.of(*compiled.program);
   return *cache_.insert({std::move(compiled.program),
                          std::make_shared<RecordedStep>(RecordedStep{step.trace, step.roots, step.precision, step.locations,
-                                                                     std::move(traced.buffers), std::move(traced.scalars)}),
+                                                                     std::move(traced.buffers), std::move(traced.scalars), ops}),
                          std::move(awaited)});
 }
 
 void LazyDevice::enqueue(const CachedProgram& program, PendingStep& step, bool is_awaited) {
   Run run{program.program, {}, step.scalars, std::move(step.outputs), ++run_id_, is_awaited, program.step, std::move(step.undo)};
+  static metrics::Counter& ops = metrics::counter(metrics::kOpsRun);
+  ops += program.step->ops;
   run.inputs.assign(std::move_iterator(step.inputs.begin()), std::move_iterator(step.inputs.end()));
   recycle(step);  // before the queue may refuse the run
   queue_.execute(std::move(run));
@@ -371,6 +407,7 @@ void LazyDevice::unlink(LazyStorage& storage) {
 void LazyDevice::forget(LazyStorage& storage) {
   if (forked()) return;
   std::lock_guard lock(mutex_);
+  if (storage.buffer_ && storage.entry_epoch_ == trace_state_.epoch) note_held(trace_state_, storage.buffer_->type);
   unlink(storage);
 }
 

@@ -12,6 +12,7 @@
 #include "core/compile/cache/cache.h"
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/report/metrics.h"
+#include "core/run/device/auto_steps.h"
 #include "core/run/device/background_compiler.h"
 #include "core/run/device/capture_state.h"
 #include "core/run/device/trace_splits.h"
@@ -46,13 +47,16 @@ class LTC_API LazyDevice {
   // The storage's value as a buffer, after a barrier if it is only traced. Null for an empty storage.
   BufferRef computed(LazyStorage& storage, std::string_view reason);
 
+  // To be called before an op is recorded if Recorder::may_end(), no recorder being alive: a barrier if the trace is to end here.
+  void before_op(AutoSteps::Op op);
+  void before_op(OpId op);  // the same, whether or not it may end
   // To be called when an op was recorded, no recorder being alive: with LTC_EAGER the op runs now, and its error is thrown here.
   void end_op() {
     if (is_eager_) [[unlikely]]
-      end_trace();
+      run_op();
   }
-  // The same for an op after which Recorder::is_long(). Without LTC_EAGER: syncs where the trace is to be cut.
-  void end_trace();
+  // To be called when a step of an optimizer has ended (auto_steps.h).
+  void optimizer_ended();
 
   // The declared type of what each storage holds, kNoType of an empty one, and the first that is the same storage.
   struct StorageSnapshot {
@@ -95,9 +99,10 @@ class LTC_API LazyDevice {
   std::vector<BufferRef> run_step(std::string_view reason, bool is_awaited);
   bool has_records();
   static void collect_roots(const TraceState& trace_state, std::vector<Root>& roots);
-  void cut(PendingStep& step);
-  size_t limit_after(size_t length) const;
-  std::string_view reason_to_end();
+  void cut(PendingStep& step, std::string_view reason);
+  void await_op(size_t records);
+  std::string_view reason_to_end(AutoSteps::Op op);
+  void run_op();
   void promise(PendingStep& step, LazyStorage* owners, size_t root);
   // The program of a step. Where it `is_kept`, for calls that will not look it up again, it has the usual effort.
   const CachedProgram& look_up(PendingStep& step, bool is_kept = false);
@@ -130,6 +135,11 @@ class LTC_API LazyDevice {
     storage.value_ = value;
     storage.next_owner_ = std::exchange(trace_state.owners[value], &storage);
   }
+  // One more input that nobody but the trace holds.
+  void note_held(TraceState& trace_state, TypeId type) {
+    trace_state.held_bytes += type_of(type).size_bytes();
+    if (trace_state.held_bytes > most_held_bytes_ && !trace_state.is_capture) trace_state.limit = 0;
+  }
   void unlink(LazyStorage& storage);
   void forget(LazyStorage& storage);  // it is being destroyed
   bool forget_record(LazyStorage& storage);
@@ -137,6 +147,7 @@ class LTC_API LazyDevice {
   const uint32_t ordinal_;
   const bool is_eager_;
   DeviceQueue queue_;
+  const size_t most_held_bytes_;  // by a trace alone
 
   // Guards what follows, and the fields of this device's storages. Every op writes it: apart from what the queue's thread looks
   // at while it spins.
@@ -145,6 +156,8 @@ class LTC_API LazyDevice {
   TraceState trace_state_{.epoch = 1};
   std::vector<TraceState*> captures_;
   TraceSplits splits_;
+  size_t next_split_ = 0;  // in records: of the trace
+  AutoSteps auto_steps_;
   uint32_t replayed_in_ = 0;  // the last epoch in which a captured function was
   uint64_t stamp_ = 0;        // of the last describe()
 

@@ -50,7 +50,7 @@ void Recorder::prepare_write(LazyStorage& storage, ValueId value) {
 
 ValueId Recorder::enter_trace(LazyStorage& storage) {
   check_readable(storage);
-  const ValueId value = input(storage.buffer_, storage.buffer_->type);
+  const ValueId value = add_input(storage.buffer_, storage.buffer_->type);
   storage.epoch_ = storage.entry_epoch_ = trace_state_.epoch;
   storage.value_ = storage.entry_ = value;
   storage.before_ = kNone;
@@ -58,6 +58,11 @@ ValueId Recorder::enter_trace(LazyStorage& storage) {
 }
 
 ValueId Recorder::input(BufferRef buffer, TypeId type) {
+  device_.note_held(trace_state_, type);
+  return add_input(std::move(buffer), type);
+}
+
+ValueId Recorder::add_input(BufferRef buffer, TypeId type) {
   if (trace_state_.is_capture) trace_state_.readable.insert(buffer);
   trace_state_.owners.push_back(nullptr);
   trace_state_.inputs.push_back(std::move(buffer));
@@ -95,6 +100,16 @@ void Recorder::share(LazyStorage& to, LazyStorage& from, TypeId type) {
   if (!from.buffer_) return bind(to, read(from), type);
   check_readable(from);
   bind(to, from.buffer_, type);
+}
+
+void LazyDevice::before_op(OpId op) {
+  LocationId where;
+  {
+    const Recorder recorder(*this);
+    if (!recorder.may_end()) return;
+    where = recorder.location();
+  }
+  before_op({op, where});
 }
 
 }  // namespace ltc

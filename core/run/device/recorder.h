@@ -36,6 +36,7 @@ class Recorder {
   ValueId node(OpId op, TypeId type, AttrsId attrs, std::span<const ValueId> inputs, LocationId location) {
     trace_state_.owners.push_back(nullptr);
     trace_state_.locations.push_back(location);
+    trace_state_.seen |= location & trace_state_.awaited;
     return trace_state_.trace.add_node(op, type, attrs, inputs);
   }
   ValueId result(ValueId node, uint32_t index, TypeId type);  // directly after the node
@@ -58,8 +59,12 @@ class Recorder {
   void share(LazyStorage& to, LazyStorage& from, TypeId type);
   void bind(LazyStorage& storage, BufferRef buffer, TypeId type);
 
-  // Perhaps one program should not have more: end_trace() once this recorder is gone.
-  bool is_long() const { return trace_state_.trace.records.size() >= trace_state_.limit; }
+  // Perhaps the trace should end before this op: LazyDevice::before_op() once this recorder is gone, and then another recorder.
+  bool may_end() const {
+    return trace_state_.trace.records.size() >= trace_state_.limit ||
+           (trace_state_.seen != 0 && (location_ & kBackwardBits) == 0);
+  }
+  LocationId location() const { return location_; }
 
  private:
   friend class LazyDevice;
@@ -70,6 +75,7 @@ class Recorder {
   uint32_t note_overwritten(const LazyStorage& storage, ValueId value);
   void refuse_placeholder(const LazyStorage& storage) const;
   ValueId enter_trace(LazyStorage& storage);
+  ValueId add_input(BufferRef buffer, TypeId type);
 
   LazyDevice& device_;
   TraceState& trace_state_;

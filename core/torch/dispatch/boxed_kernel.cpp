@@ -37,18 +37,23 @@ class Call {
     Recording recording(entry_);
     if (!collect(recording)) return run_eagerly(entry_, stack_, kNoSuchConstants), true;
     if (recording.has_foreign() || !recording.device()) return admit_foreign(recording.device()), false;
-    const Signature* signature;
-    bool is_recorded, is_long;
+    const Signature* signature = nullptr;
+    bool is_recorded = false, may_end;
+    LocationId where;
     {
       Recorder recorder(*recording.device());
-      signature = recording.find_signature(recorder);
-      is_recorded = signature && targets_fit(*signature) && !widens(*signature);
-      if (is_recorded) emit(recording, recorder, *signature);
-      is_long = is_recorded && recorder.is_long();
+      where = recorder.location();
+      may_end = !is_announced_ && recorder.may_end();
+      if (!may_end) {
+        signature = recording.find_signature(recorder);
+        is_recorded = signature && targets_fit(*signature) && !widens(*signature);
+        if (is_recorded) emit(recording, recorder, *signature);
+      }
     }
+    if (may_end) return is_announced_ = true, recording.device()->before_op({entry_.id, where}), false;
     if (is_recorded) {
       finish();
-      if (is_long) recording.device()->end_trace();
+      recording.device()->end_op();
       return true;
     }
     if (signature) return widens(*signature) ? (run_eagerly(entry_, stack_, kNoSuchConstants), true) : adapt(*signature);
@@ -286,6 +291,7 @@ class Call {
   bool dry_run_done_ = false;                // PyTorch has accepted the targets
   bool asks_kernel_ = false;                 // a number may be more than a dtype holds
   bool wraps_number_ = false;                // one is recorded as its bits
+  bool is_announced_ = false;                // the device knows which op comes
 };
 
 // While PyTorch's structured kernels compute a geometry, .out has nothing to do: the outputs are allocated.

@@ -51,7 +51,7 @@ at::Tensor try_record(Recording& recording) {
     return {};
   Recorder recorder(*recording.device());
   const Signature* signature = recording.find_signature(recorder);
-  if (!signature || recorder.is_long()) [[unlikely]]
+  if (!signature || recorder.may_end()) [[unlikely]]
     return {};
   return recording.bind_fresh(recorder, recording.emit(recorder, *signature), signature->outputs[0]);
 }
@@ -62,7 +62,7 @@ bool try_rewrite(Recording& recording) {
     return false;
   Recorder recorder(*recording.device());
   const Signature* signature = recording.find_signature(recorder);
-  return signature && !recorder.is_long() && recording.rewrite_first(recorder, *signature);
+  return signature && !recorder.may_end() && recording.rewrite_first(recorder, *signature);
 }
 
 // `Gradient`: hot_gradients.h, or void.

@@ -121,6 +121,8 @@ at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
   }
   auto* impl = self.unsafeGetTensorImpl();
   LazyDevice& device = lazy_device(self);
+  static const OpId fill = intern_op("aten::fill_.Scalar");
+  device.before_op(fill);
   {
     Recorder recorder(device);
     const TypeId geometry = geometry_of(impl);

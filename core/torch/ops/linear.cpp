@@ -89,7 +89,7 @@ Tensor record_linear(const Tensor& input, const Tensor& weight, const OptTensor&
   product.add(Matrix(weight, true));
   if (is_given(bias)) product.operands().add_absent(), product.operands().add_absent();  // beta and alpha are 1
   Recorder recorder(lazy_device(input));
-  if (recorder.is_long() || !product.find(recorder)) return {};
+  if (recorder.may_end() || !product.find(recorder)) return {};
   return stacked(product.emit(recorder), input);
 }
 
@@ -150,7 +150,7 @@ bool record_backward(const Tensor& input, const Tensor& grad, const Tensor& weig
   of_bias.operands().add_constant(no);  // keepdim
   of_bias.operands().add_absent();      // dtype
   Recorder recorder(lazy_device(grad));
-  if (recorder.is_long()) return false;
+  if (recorder.may_end()) return false;
   if (wanted[0] && !of_input.find(recorder)) return false;
   if (wanted[1] && !of_weight.find(recorder)) return false;
   if (wanted[2] && !of_bias.find(recorder)) return false;

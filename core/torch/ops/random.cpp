@@ -28,12 +28,13 @@ using OptGenerator = std::optional<at::Generator>;
 at::Tensor draw(LazyDevice& device, c10::IntArrayRef sizes, c10::ScalarType dtype, const OptGenerator& given) {
   at::Generator generator = generator_for(given, device);
   const TypeId id = intern_contiguous(to_dtype(dtype), as_span(sizes));
+  static const OpId philox = intern_op("ltc::philox");
+  device.before_op(philox);  // without the generator's lock, as it may be a barrier
   std::lock_guard lock(generator.mutex());
   auto* lazy = static_cast<LazyGenerator*>(generator.unsafeGetGeneratorImpl());
   const auto seed = static_cast<int64_t>(lazy->current_seed());
   const auto offset = static_cast<int64_t>(lazy->reserve(type_of(id)));
   const at::Tensor result = new_tensor(device, type_of(id));
-  static const OpId philox = intern_op("ltc::philox");
   const AttrsId attrs = intern_attrs({Attr::of_ints("size", sizes.vec()), Attr::of_dtype("dtype", to_dtype(dtype))});
   {
     Recorder recorder(device);

@@ -52,6 +52,8 @@ TypeId declared_type(LazyStorage& storage) {
 void copy_on_device(const at::Tensor& from, const at::Tensor& to) {
   auto *source = from.unsafeGetTensorImpl(), *target = to.unsafeGetTensorImpl();
   LazyStorage& storage = lazy_storage(target);
+  static const OpId copy = intern_op("aten::copy_");
+  storage.device().before_op(copy);
   Recorder recorder(storage.device());
   const bool covers = to.is_non_overlapping_and_dense() && to.storage_offset() == 0 && to.nbytes() == to.storage().nbytes();
   if (covers && from.scalar_type() == to.scalar_type() && from.sizes() == to.sizes() &&

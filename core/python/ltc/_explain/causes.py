@@ -121,10 +121,6 @@ def steps_are_small(cost: Cost, record: Record) -> bool:
     return cost.reason == "MarkStep" and cost.count >= 20 and 0 < cost.ops < 8 * cost.count
 
 
-def no_step_ends(cost: Cost, record: Record) -> bool:
-    return "MarkStep" not in record.counters and any(e["name"] == "barrier" and e["ops"] > 2000 for e in record.events)
-
-
 def is_device_bound(cost: Cost, record: Record) -> bool:
     return record.device_ms >= max(0.7 * record.seconds * 1e3, 100)
 
@@ -198,7 +194,8 @@ CAUSES = [
     Cause("first compile", COMPILE, anything, "programs were compiled for the first time", "later processes read them from the disk; fewer kinds of steps need fewer programs"),
     # Ends of steps.
     Cause("every op runs at once", BARRIER, reason("EagerBarrier"), "LTC_EAGER=1 runs each op by itself", "unset LTC_EAGER"),
-    Cause("no step ends", BARRIER, either(reason("TraceLimit"), no_step_ends), "no step ended before the trace grew long", "call ltc.mark_step() at the end of each step"),
+    Cause("no step ends", BARRIER, reason("TraceLimit"), "no step ended before the trace grew long", "call ltc.mark_step() at the end of each step"),
+    Cause("memory of a trace", BARRIER, reason("HeldMemory"), "a trace was ended since it alone held much memory", "call ltc.mark_step() at the end of each step"),
     Cause("calls of compiled functions", BARRIER, reason("CapturedCall"), "a call of a compiled function ends the step before it", "compile the whole step, or none of it"),
     Cause("small steps", BARRIER, steps_are_small, "steps of a few ops: to begin a run costs more than they do", "call ltc.mark_step() less often"),
     Cause("split", BARRIER, reason("TraceSplit"), "a step was split around what is equal in each", ""),
