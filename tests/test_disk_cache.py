@@ -4,6 +4,7 @@ import os
 import struct
 import subprocess
 import sys
+import textwrap
 import zlib
 
 import pytest
@@ -178,3 +179,27 @@ def test_the_command(tmp_path):
     assert ltc_command(tmp_path, "clear").returncode == 0
     assert not list(tmp_path.iterdir())
     assert ltc_command(tmp_path, "no such").returncode == 2
+
+
+# ---- folders that are only read
+
+
+def test_a_script_warms_a_folder_for_others(tmp_path):
+    """What it has compiled, a process finds that has this folder beside its own one, as another user too."""
+    script, shared, own = tmp_path / "train.py", tmp_path / "image" / "cache", tmp_path / "own"
+    script.write_text("import sys\n" + textwrap.dedent(PROGRAM) + "sys.exit(len(sys.argv))\n")
+    command = [sys.executable, "-c", "import ltc_cli; ltc_cli.main()", "cache", "warm", "--to", str(shared), str(script), "an", "argument"]
+    warmed = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "LTC_CACHE_DIR": str(own)})
+    assert warmed.returncode == 3, warmed.stderr
+    count = len(list(shared.iterdir()))
+    assert f"the script uses {count} programs and kernels" in warmed.stderr and f"{count} are new" in warmed.stderr
+    assert {path.stat().st_mode & 0o777 for path in shared.iterdir()} == {0o644} and shared.stat().st_mode & 0o777 == 0o755
+    assert not own.exists()
+    values, compiles = warmed.stdout.splitlines()
+    assert run(own, LTC_CACHE_SHARED=f"{tmp_path / 'nowhere'}:{shared}") == (values, 0, int(compiles.split()[0]))
+    assert not own.exists()
+
+
+def test_a_script_that_is_not_there_warms_nothing(tmp_path):
+    missing = ltc_command(tmp_path / "cache", "warm", str(tmp_path / "no.py"))
+    assert missing.returncode == 2 and missing.stderr == f"ltc run: no script {tmp_path / 'no.py'}\n"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/crc.hpp>
+#include <ranges>
 #include <vector>
 
 #include "core/base/bytes.h"
@@ -19,6 +20,7 @@ constexpr uint32_t kFormat = 1;
 constexpr std::string_view kSuffix = ".ltc";
 constexpr size_t kHeadBytes = 24;
 constexpr size_t kKeyDigits = 32;
+constexpr uint64_t kLimitBytes = uint64_t{1} << 30;
 
 uint32_t checksum(std::string_view bytes) {
   boost::crc_32_type crc;
@@ -106,6 +108,14 @@ fs::path default_folder() {
   return home.empty() ? fs::path() : fs::path(home) / ".cache" / "ltc";
 }
 
+std::vector<fs::path> shared_folders() {
+  std::vector<fs::path> folders;
+  for (const auto part : std::views::split(env::get(env::kCacheShared), ':')) {
+    if (!part.empty()) folders.emplace_back(part.begin(), part.end());
+  }
+  return folders;
+}
+
 }  // namespace
 
 DiskCache* DiskCache::instance() {
@@ -116,7 +126,7 @@ DiskCache* DiskCache::instance() {
       return nullptr;
     }
     const fs::path folder = default_folder();
-    return folder.empty() ? nullptr : new DiskCache(folder);
+    return folder.empty() ? nullptr : new DiskCache(folder, kLimitBytes, shared_folders());
   }();
   return instance;
 }
@@ -135,10 +145,10 @@ std::optional<PrivateFolder> DiskCache::folder() {
 
 std::optional<std::string> DiskCache::find(std::string_view key) {
   const auto folder = this->folder();
-  if (!folder) return std::nullopt;
+  if (!folder) return find_shared(key);
   try {
     auto file = folder->find(name_of(key));
-    if (!file) return std::nullopt;
+    if (!file) return find_shared(key);
     auto value = unpack(*file, key, limit_bytes_);
     if (value) file->touch();
     return value;
@@ -146,6 +156,24 @@ std::optional<std::string> DiskCache::find(std::string_view key) {
     reject(key, error.what());
     return std::nullopt;
   }
+}
+
+std::optional<std::string> DiskCache::find_shared(std::string_view key) {
+  for (const fs::path& path : shared_) {
+    std::string at = cat(path.string(), ": ");
+    try {
+      const auto folder = PrivateFolder::open(path, Owner::kUserOrRoot);
+      if (!folder) fail(Code::kInvalidArgument, "there is no such folder");
+      at = cat((path / name_of(key)).string(), ": ");
+      auto file = folder->find(name_of(key));
+      if (!file) continue;
+      if (auto value = unpack(*file, key, limit_bytes_)) return value;
+    } catch (const Error& error) {
+      const std::string_view why = error.what();
+      if (!shared_failed_.exchange(true)) log::warn("ignored of LTC_CACHE_SHARED: ", why.starts_with(at) ? "" : at, why);
+    }
+  }
+  return std::nullopt;
 }
 
 void DiskCache::reject(std::string_view key, std::string_view why) {

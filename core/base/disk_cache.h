@@ -13,6 +13,7 @@
 // Size: beyond `limit_bytes` those go that were read or written longest ago. Only files with such names that begin with the
 // head's
 //   first bytes are counted and deleted.
+// Shared folders, such as one that comes with an image, are only read, after the own one. Root may own them too.
 // Errors never reach the caller: no folder, no room and no permission mean no cache. Any thread, any process.
 #pragma once
 
@@ -21,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/private_folder.h"
 
@@ -28,11 +30,12 @@ namespace ltc {
 
 class DiskCache {
  public:
-  explicit DiskCache(std::filesystem::path folder, uint64_t limit_bytes = uint64_t{1} << 30)
-      : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
+  explicit DiskCache(std::filesystem::path folder, uint64_t limit_bytes = uint64_t{1} << 30,
+                     std::vector<std::filesystem::path> shared = {})
+      : folder_(std::move(folder)), limit_bytes_(limit_bytes), shared_(std::move(shared)) {}
 
-  // Where LTC_CACHE_DIR says, or in the user's folder for caches; null with LTC_CACHE=0, where there is no such folder, or in a
-  // process with more rights than its user.
+  // Where LTC_CACHE_DIR says, or in the user's folder for caches, and LTC_CACHE_SHARED; null with LTC_CACHE=0, where there is no
+  // such folder, or in a process with more rights than its user.
   static DiskCache* instance();
 
   std::optional<std::string> find(std::string_view key);
@@ -52,12 +55,15 @@ class DiskCache {
 
  private:
   std::optional<PrivateFolder> folder();
+  std::optional<std::string> find_shared(std::string_view key);
   void shrink(const PrivateFolder& folder);
 
   const std::filesystem::path folder_;
   const uint64_t limit_bytes_;
+  const std::vector<std::filesystem::path> shared_;
   std::atomic<uint64_t> written_bytes_{UINT64_MAX};  // since the folder was last looked through; that of a fresh one is not known
   std::atomic<bool> is_off_{false};                  // the folder is not to be trusted
+  std::atomic<bool> shared_failed_{false};           // one line about shared folders is enough
   std::atomic<bool> failed_{false};                  // no more attempts to write, and no more lines about it
 };
 

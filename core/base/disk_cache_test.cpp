@@ -1,5 +1,6 @@
 #include "core/base/disk_cache.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -146,6 +147,42 @@ TEST_F(DiskCacheTest, AFolderThatOthersMayWriteIsNotUsed) {
   const std::string expected = cat(folder.string(), ": others than its owner may write it (mode 0777)");
   ASSERT_NE(log.find(expected), log.npos) << log;
   EXPECT_EQ(log.find(expected, log.find(expected) + 1), log.npos) << log;
+}
+
+TEST_F(DiskCacheTest, SharedFoldersAreOnlyRead) {
+  const fs::path shared = folder / "shared", own = folder / "own";
+  DiskCache(shared).insert("key", "", "theirs");
+  fs::permissions(shared, fs::perms::owner_read | fs::perms::owner_exec);
+  const auto written = fs::last_write_time(DiskCache(shared).path_of("key"));
+  DiskCache both(own, 1 << 20, {shared});
+  EXPECT_EQ(both.find("key"), "theirs");
+  EXPECT_FALSE(fs::exists(own));
+  both.insert("other", "", "ours");
+  EXPECT_EQ(both.find("other"), "ours");
+  EXPECT_EQ(both.find("key"), "theirs");
+  both.insert("key", "", "ours");
+  EXPECT_EQ(both.find("key"), "ours");
+  EXPECT_EQ(fs::last_write_time(DiskCache(shared).path_of("key")), written);
+  EXPECT_EQ(DiskCache(shared).contents().programs, 1u);
+  fs::permissions(shared, fs::perms::owner_all);
+}
+
+TEST_F(DiskCacheTest, SharedFoldersThatOthersMayWriteAreIgnored) {
+  const fs::path shared = folder / "shared";
+  DiskCache(shared).insert("key", "", "value");
+  fs::permissions(shared, fs::perms::all);
+  DiskCache both(folder / "own", 1 << 20, {folder / "nowhere", shared});
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(both.find("key"));
+  EXPECT_FALSE(both.find("key"));
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      ::testing::EndsWith(cat("ignored of LTC_CACHE_SHARED: ", (folder / "nowhere").string(), ": there is no such folder\n")));
+  DiskCache one(folder / "own", 1 << 20, {shared});
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(one.find("key"));
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::HasSubstr("shared: others than its owner may write it (mode 0777)"));
 }
 
 TEST_F(DiskCacheTest, AFolderOfSomebodyElseIsNotUsed) {

@@ -31,11 +31,12 @@ struct stat facts_of(int descriptor) {
   return facts;
 }
 
-// Empty for what only this process' user can have written.
-std::string distrust(const struct stat& facts) {
+// Empty for what only this process' user, or root where it may, can have written.
+std::string distrust(const struct stat& facts, Owner owner) {
   char mode[8];
   std::snprintf(mode, sizeof mode, "%04o", facts.st_mode & 07777u);
-  if (facts.st_uid != geteuid()) return cat("user ", facts.st_uid, " owns it, and this process is of user ", geteuid());
+  const bool is_trusted = facts.st_uid == geteuid() || (owner == Owner::kUserOrRoot && facts.st_uid == 0);
+  if (!is_trusted) return cat("user ", facts.st_uid, " owns it, and this process is of user ", geteuid());
   if (facts.st_mode & (S_IWGRP | S_IWOTH)) return cat("others than its owner may write it (mode ", mode, "); chmod go-w");
   return "";
 }
@@ -81,15 +82,15 @@ std::string PrivateFile::read(size_t size_bytes) {
 
 void PrivateFile::touch() { futimens(descriptor_.get(), nullptr); }
 
-std::optional<PrivateFolder> PrivateFolder::open(const std::filesystem::path& path) {
+std::optional<PrivateFolder> PrivateFolder::open(const std::filesystem::path& path, Owner owner) {
   Descriptor descriptor(retried([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (descriptor.get() < 0) {
     if (errno == ENOENT) return std::nullopt;
     fail(Code::kInvalidArgument, path.string(), ": ", reason(errno));
   }
-  const std::string wrong = distrust(facts_of(descriptor.get()));
+  const std::string wrong = distrust(facts_of(descriptor.get()), owner);
   if (!wrong.empty()) fail(Code::kInvalidArgument, path.string(), ": ", wrong);
-  return PrivateFolder(std::move(descriptor), path);
+  return PrivateFolder(std::move(descriptor), path, owner);
 }
 
 PrivateFolder PrivateFolder::make(const std::filesystem::path& path) {
@@ -109,7 +110,7 @@ std::optional<PrivateFile> PrivateFolder::find(const std::string& name) const {
   }
   const struct stat facts = facts_of(descriptor.get());
   if (!S_ISREG(facts.st_mode)) fail(Code::kDataCorrupt, "it is no regular file");
-  const std::string wrong = distrust(facts);
+  const std::string wrong = distrust(facts, owner_);
   if (!wrong.empty()) fail(Code::kDataCorrupt, wrong);
   return PrivateFile(
       std::move(descriptor), name, static_cast<uint64_t>(facts.st_size),

@@ -1,8 +1,9 @@
 // Files that this process alone may have written: what they hold is run as code.
 //
 // A folder is trusted if it is a directory, the process' effective user owns it, and nobody else may write it; a file if it is a
-// regular one and the same holds. Links to files are not followed, and no call waits: a FIFO in the place of a file is refused.
-// Each object holds a descriptor, so what was checked is what is used, whatever becomes of the path.
+// regular one and the same holds. For those that are only read the owner may be root too. Links to files are not followed, and no
+// call waits: a FIFO in the place of a file is refused. Each object holds a descriptor, so what was checked is what is used,
+// whatever becomes of the path.
 #pragma once
 
 #include <chrono>
@@ -49,10 +50,12 @@ class PrivateFile {
   std::chrono::system_clock::time_point used_;
 };
 
+enum class Owner : uint8_t { kUser, kUserOrRoot };
+
 class PrivateFolder {
  public:
   // Empty if there is no such folder. Throws Error with its path and what is wrong if it is not trusted or cannot be opened.
-  static std::optional<PrivateFolder> open(const std::filesystem::path& path);
+  static std::optional<PrivateFolder> open(const std::filesystem::path& path, Owner owner = Owner::kUser);
   // Makes it first, for its owner alone.
   static PrivateFolder make(const std::filesystem::path& path);
 
@@ -67,10 +70,12 @@ class PrivateFolder {
   std::vector<std::string> names() const;      // of all that is in it
 
  private:
-  PrivateFolder(Descriptor descriptor, std::filesystem::path path) : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
+  PrivateFolder(Descriptor descriptor, std::filesystem::path path, Owner owner)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)), owner_(owner) {}
 
   Descriptor descriptor_;
   std::filesystem::path path_;
+  Owner owner_;
 };
 
 }  // namespace ltc

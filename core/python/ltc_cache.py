@@ -3,6 +3,7 @@
 Only regular files are opened that have the names of this cache, and only those are deleted that begin as its files do.
 """
 
+import argparse
 import json
 import os
 import re
@@ -126,6 +127,37 @@ def clear(as_json: bool) -> int:
         path.unlink(missing_ok=True)
     print(json.dumps({"folder": str(folder()), "deleted": len(own)}) if as_json else f"{len(own)} files deleted from {folder()}")
     return 0
+
+
+def warm(options: argparse.Namespace) -> int:
+    """Runs a script whose programs and kernels are all kept, in a folder that others may read where one is named. Its exit code."""
+    import ltc_run
+
+    os.environ["LTC_CACHE"] = "1"
+    os.environ.setdefault("LTC_TORCHSCRIPT_KERNELS", "sync")  # those in the background might not be ready before the end
+    if options.to:
+        os.environ["LTC_CACHE_DIR"] = os.path.abspath(options.to)
+        os.makedirs(os.path.dirname(folder()), exist_ok=True)
+    before, begin = set(programs()), time.time()
+    code: object = 1
+    try:
+        code = ltc_run.run(argparse.Namespace(**vars(options), summary=False, json=False, json_metrics=None))
+    except SystemExit as end:
+        code = end.code
+    if hasattr(ltc := sys.modules.get("ltc"), "sync"):
+        ltc.sync()
+    used = [path for path in programs() if path.stat().st_mtime >= begin - 1]
+    if options.to and folder().is_dir():
+        for path in programs():
+            path.chmod(0o644)
+        folder().chmod(0o755)
+    total = sum(path.stat().st_size for path in used)
+    if "ltc" in sys.modules:
+        new = len(set(used) - before)
+        print(f"ltc: the script uses {len(used)} programs and kernels, {total:,} bytes, of {folder()}; {new} are new", file=sys.stderr)
+    if code is not None and not isinstance(code, int):
+        print(code, file=sys.stderr)
+    return 0 if code is None else code if isinstance(code, int) else 1
 
 
 COMMANDS = {"list": list_programs, "verify": verify, "clear": clear}

@@ -73,6 +73,12 @@ def _cache(options: argparse.Namespace) -> int:
     return ltc_cache.COMMANDS[options.command](options.json)
 
 
+def _warm(options: argparse.Namespace) -> int:
+    import ltc_cache
+
+    return ltc_cache.warm(options)
+
+
 def _report(options: argparse.Namespace) -> None:
     from ltc_conformance.__main__ import run
 
@@ -164,6 +170,11 @@ RUN_ARGUMENTS = (
     Argument("--json-metrics", metavar="FILE", help="at the end, write the counters as JSON to FILE"),
     *SCRIPT,
 )
+WARM_ARGUMENTS = (
+    BACKEND,
+    Argument("--to", metavar="FOLDER", help="folder to keep them in, for LTC_CACHE_SHARED on another machine or for other users; default: the own one"),
+    *SCRIPT,
+)
 EXPLAIN_ARGUMENTS = (
     BACKEND,
     Argument("--json", metavar="FILE", help="write all of the report as JSON to FILE; -: to standard output, and no text"),
@@ -188,6 +199,7 @@ COMMANDS = (
         Command("list", "list the programs, last used first: size, time of the last use, description", _cache, (JSON,)),
         Command("verify", "check each file and name those that are damaged", _cache, (JSON,)),
         Command("clear", "delete all programs", _cache, (JSON,)),
+        Command("warm", "run a script and keep the programs and kernels that it needs", _warm, WARM_ARGUMENTS),
     )),
     Command("conformance", "check a plugin's library", program="ltc-conformance", commands=(
         Command("levels", "print each plugin's level, and what is missing to the next", _report, (JSON, RESULTS)),
