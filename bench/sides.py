@@ -9,6 +9,7 @@ class Side:
 
     compile  arguments of `torch.compile`, through which the workload's model or function is sent; None: as it is
     env      of the process, beyond what all have
+    marks    whether the program ends its steps with mark_step()
     """
 
     name: str
@@ -16,11 +17,13 @@ class Side:
     device: str
     compile: dict | None = None
     env: dict = field(default_factory=dict)
+    marks: bool = True
 
 
 SIDES = [
     Side("eager", "PyTorch on the CPU, op by op: what all others are divided by unless --against names another", "cpu"),
     Side("ltc", "device ltc", "ltc"),
+    Side("ltc_unmarked", "device ltc, without mark_step(): the results of a block's steps are kept to its end", "ltc", marks=False),
     Side("pjrt", "device ltc on the plugin pjrt: XLA", "ltc", env={"LTC_BACKEND": "pjrt"}),
     Side("pjrt_interim", "the same; the host computes steps while their program is compiled", "ltc",
          env={"LTC_BACKEND": "pjrt", "LTC_BACKGROUND_COMPILE": "1"}),
@@ -45,10 +48,13 @@ class Device:
         self.compile = (lambda f: f) if side.compile is None else (lambda f: torch.compile(f, **side.compile))
         self.mark_step = self.wait = lambda: None
         self._metrics = None
+        self.marks = side.marks
         if side.device == "ltc":
             import ltc
 
             self.mark_step, self.wait, self._metrics = ltc.mark_step, ltc.wait_device_ops, ltc.metrics
+            if not side.marks:
+                self.mark_step, self.wait = (lambda: None), ltc.sync
         elif side.device == "lazy":
             import torch._lazy
             import torch._lazy.ts_backend
