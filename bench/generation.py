@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 MODELS = {
     # GPT-2 small as published (124 million parameters), the others as deep as a test on two cores allows.
@@ -28,6 +29,9 @@ PROMPT = 16
 
 def measure(side, name, cache, batch, sampled, texts, tokens):
     import torch
+
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+    from models import vision  # noqa: F401  torchvision's import, which transformers' needs
     import transformers
 
     torch.set_num_threads(1)

@@ -16,7 +16,7 @@ inline constexpr LocationId kNoLocation = 0;
 
 // Set in the id of a gradient's op: the line is that of the op that it differentiates.
 inline constexpr LocationId kInBackward = 1u << 31;
-// Set where that line is not known, and in what else runs within a backward: the line is the program's own.
+// Set where that line is not known: the line is that of the backward's call.
 inline constexpr LocationId kBackwardCall = 1u << 30;
 inline constexpr LocationId kBackwardBits = kInBackward | kBackwardCall;
 

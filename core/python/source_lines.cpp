@@ -4,7 +4,6 @@
 
 #include <ATen/SequenceNumber.h>
 #include <ATen/record_function.h>
-#include <torch/csrc/autograd/engine.h>
 #include <torch/csrc/autograd/function.h>
 
 #include "core/base/env.h"
@@ -64,13 +63,9 @@ LocationId locate() {
   if (t_known_line != kNoLocation) [[unlikely]]
     return t_known_line;
   const PythonPlace place = python_place();
-  if (place.in_engine) {
-    const LocationId line = forward_line(place.line);
-    forward_lines().add(line);
-    return line;
-  }
-  forward_lines().add(place.line);
-  return torch::autograd::get_current_graph_task_id() < 0 ? place.line : place.line | kBackwardCall;  // hooks, checkpoints
+  const LocationId line = place.in_engine ? forward_line(place.line) : place.line;
+  forward_lines().add(line);
+  return line;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/compile/lowering/precision.h"
+#include "core/run/device/auto_steps.h"
 #include "core/run/queue/host_ops.h"
 #include "core/run/queue/queue.h"
 
@@ -12,6 +13,7 @@ struct FrontEnd {
   RunsHere may_run_here;          // whether the calling thread may do the queue's work itself
   ThrowToReader throw_to_reader;  // an error, as the front end's own exception
   ReadPrecision read_precision;   // what products may round
+  WithinBackward within_backward;
 };
 
 // Once, before anything is recorded.
@@ -20,6 +22,7 @@ inline void install(const FrontEnd& front_end) {
   set_runs_here(front_end.may_run_here);
   set_throw_to_reader(front_end.throw_to_reader);
   set_read_precision(front_end.read_precision);
+  set_within_backward(front_end.within_backward);
 }
 
 }  // namespace ltc

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <c10/core/DeviceType.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/graph_task.h>
 
 #include <cstdlib>
 #include <mutex>
@@ -65,7 +66,8 @@ void register_device() {
     env::check();
     c10::register_privateuse1_backend(kDeviceName);
     register_all_ops();
-    install(FrontEnd{&run_on_host, &nothing_intercepts_thread, &throw_as_pytorch, &allowed_precision});
+    install(FrontEnd{&run_on_host, &nothing_intercepts_thread, &throw_as_pytorch, &allowed_precision,
+                     [] { return torch::autograd::get_current_graph_task_id() >= 0; }});
     std::atexit(&shut_down);
   });
 }

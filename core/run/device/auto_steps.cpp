@@ -1,10 +1,10 @@
 #include "core/run/device/auto_steps.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/report/metrics.h"
 #include "core/run/device/repetition.h"
-#include "core/run/device/trace_state.h"
 
 namespace ltc {
 namespace {
@@ -36,11 +36,20 @@ size_t heads(const TraceState& trace_state, AutoSteps::Op op, size_t period) {
   return count;
 }
 
+std::atomic<WithinBackward> within_backward_probe{nullptr};
+
 }  // namespace
+
+void set_within_backward(WithinBackward probe) { within_backward_probe = probe; }
+
+bool within_backward() {
+  const WithinBackward probe = within_backward_probe.load(std::memory_order_relaxed);
+  return probe && probe();
+}
 
 size_t AutoSteps::next(size_t records) const {
   if (!is_on_) return SIZE_MAX;
-  if (is_watching_ || heads_left_ > 0 || first_ == Op{}) return 0;
+  if (is_watching_ || heads_left_ > 0) return 0;
   size_t nearest = std::min(next_look_, next_turn_look_);
   for (const Step& step : steps_) {
     if (step.end.records > records) nearest = std::min(nearest, step.end.records);
@@ -51,10 +60,11 @@ size_t AutoSteps::next(size_t records) const {
 std::string_view AutoSteps::ends_before(TraceState& trace_state, Op op) {
   if (!is_on_) return {};
   const Place place{trace_state.trace.records.size(), trace_state.trace.hash};
-  if (place.records == 0) return first_ = op, std::string_view();
-  const auto known = find_known(place);
-  if (known != steps_.end() && op == first_ && !known->reason.empty()) return known->reason;
-  if (heads_left_ > 0 && op == first_ && --heads_left_ == 0) return metrics::kRepetition;
+  if (place.records == 0) return {};
+  const Op first = trace_state.first;
+  const auto known = find_known(first, place);
+  if (known != steps_.end() && op == first && !known->reason.empty()) return known->reason;
+  if (heads_left_ > 0 && op == first && --heads_left_ == 0) return metrics::kRepetition;
   if (turns_before(trace_state, op)) return metrics::kRepetition;
   if (trace_state.seen != 0 && (op.where & kBackwardBits) == 0) {
     trace_state.seen = 0;
@@ -62,8 +72,8 @@ std::string_view AutoSteps::ends_before(TraceState& trace_state, Op op) {
   }
   if (known_end_ != 0 && place.records >= known_end_) miss_end(trace_state);
   if (is_watching_ && is_behind_optimizer_ && forward_.contains(op.where)) return metrics::kOptimizerStep;
-  if (is_watching_ && op == first_) return metrics::kBackward;
-  if (is_watching_ && forward_.contains(op.where)) begin_loop(op);
+  if (is_watching_ && op == first) return metrics::kBackward;
+  if (is_watching_ && forward_.contains(op.where)) begin_loop(trace_state, op);
   if (place.records >= next_look_) {
     look_for_repetition(trace_state);
     if (turns_before(trace_state, op)) return metrics::kRepetition;
@@ -72,8 +82,8 @@ std::string_view AutoSteps::ends_before(TraceState& trace_state, Op op) {
 }
 
 // That began and has grown as the trace.
-std::deque<AutoSteps::Step>::iterator AutoSteps::find_known(Place end) {
-  return std::ranges::find_if(steps_, [&](const Step& step) { return step.first == first_ && step.end == end; });
+std::deque<AutoSteps::Step>::iterator AutoSteps::find_known(Op first, Place end) {
+  return std::ranges::find_if(steps_, [&](const Step& step) { return step.first == first && step.end == end; });
 }
 
 // A step that has come as far before is expected to end as it did.
@@ -81,7 +91,7 @@ void AutoSteps::notice_backward(const TraceState& trace_state) {
   behind_backward_ = {trace_state.trace.records.size(), trace_state.trace.hash};
   size_t end = SIZE_MAX;
   for (const Step& step : steps_) {
-    if (step.first != first_ || step.behind_backward != behind_backward_) continue;
+    if (step.first != trace_state.first || step.behind_backward != behind_backward_) continue;
     is_left_ |= step.reason.empty();
     if (!step.is_missed) end = std::min(end, step.end.records);
   }
@@ -91,7 +101,7 @@ void AutoSteps::notice_backward(const TraceState& trace_state) {
 }
 
 void AutoSteps::miss_end(const TraceState& trace_state) {
-  for (Step& step : steps_) step.is_missed |= step.first == first_ && step.behind_backward == behind_backward_;
+  for (Step& step : steps_) step.is_missed |= step.first == trace_state.first && step.behind_backward == behind_backward_;
   watch(trace_state);
 }
 
@@ -104,8 +114,8 @@ void AutoSteps::watch(const TraceState& trace_state) {
 }
 
 // A loop whose first turn is in the trace: it begins anew behind the next backward.
-void AutoSteps::begin_loop(Op op) {
-  first_ = op;
+void AutoSteps::begin_loop(TraceState& trace_state, Op op) {
+  trace_state.first = op;
   behind_backward_.reset();
   is_watching_ = false;
   forward_.clear();
@@ -141,7 +151,6 @@ void AutoSteps::note_end(const TraceState& trace_state, std::string_view reason)
   if (!is_on_) return;
   if (!trace_state.trace.records.empty()) remember(trace_state, reason);
   if (reason == metrics::kMarkStep) note_mark();
-  first_ = {};
   behind_backward_.reset();
   is_watching_ = is_left_ = is_behind_optimizer_ = false;
   known_end_ = 0;
@@ -155,8 +164,8 @@ void AutoSteps::note_end(const TraceState& trace_state, std::string_view reason)
 void AutoSteps::remember(const TraceState& trace_state, std::string_view reason) {
   const Place end{trace_state.trace.records.size(), trace_state.trace.hash};
   cuts_since_mark_ += is_own(reason);
-  const auto known = find_known(end);
-  Step step{first_, end, behind_backward_, is_own(reason) ? reason : metrics::kKnownStep};
+  const auto known = find_known(trace_state.first, end);
+  Step step{trace_state.first, end, behind_backward_, is_own(reason) ? reason : metrics::kKnownStep};
   if (known != steps_.end()) {
     step = *known;
     steps_.erase(known);

@@ -20,20 +20,19 @@
 #include <unordered_set>
 
 #include "core/ir/location.h"
-#include "core/ir/op.h"
+#include "core/run/device/trace_state.h"
 
 namespace ltc {
 
-struct TraceState;
+// Whether the calling thread is within a backward, for ops whose line does not say so: those of hooks, and forwards that are
+// computed again. The front end's.
+using WithinBackward = bool (*)();
+void set_within_backward(WithinBackward probe);
+bool within_backward();
 
 class AutoSteps {
  public:
-  // An op that is about to be recorded.
-  struct Op {
-    OpId id = 0;
-    LocationId where = kNoLocation;
-    bool operator==(const Op&) const = default;
-  };
+  using Op = CalledOp;  // one that is about to be recorded
 
   explicit AutoSteps(bool is_on) : is_on_(is_on) {}
 
@@ -42,7 +41,7 @@ class AutoSteps {
   // Whether it is to be asked too before the first op behind a backward.
   bool awaits_backward() const { return is_on_ && !behind_backward_; }
 
-  // The counter of the barrier that is due before the op; empty if the trace goes on. Takes note of its `seen`.
+  // The counter of the barrier that is due before the op; empty if the trace goes on. Takes note of the trace's `seen`.
   std::string_view ends_before(TraceState& trace_state, Op op);
 
   // To be called when a step of an optimizer has ended.
@@ -74,11 +73,11 @@ class AutoSteps {
     size_t period;  // nodes of one turn
   };
 
-  std::deque<Step>::iterator find_known(Place end);
+  std::deque<Step>::iterator find_known(Op first, Place end);
   void notice_backward(const TraceState& trace_state);
   void miss_end(const TraceState& trace_state);
   void watch(const TraceState& trace_state);
-  void begin_loop(Op op);
+  void begin_loop(TraceState& trace_state, Op op);
   bool turns_before(const TraceState& trace_state, Op op);
   void look_for_repetition(const TraceState& trace_state);
   void remember(const TraceState& trace_state, std::string_view reason);
@@ -91,7 +90,6 @@ class AutoSteps {
   int cuts_since_mark_ = 0, cut_in_row_ = 0;  // own barriers; steps of the program that had some
 
   // Of the trace that grows.
-  Op first_;
   std::optional<Place> behind_backward_;
   bool is_watching_ = false;                // each op is looked at
   bool is_left_ = false;                    // the program ends the step

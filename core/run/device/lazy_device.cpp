@@ -126,6 +126,7 @@ std::string_view LazyDevice::reason_to_end(AutoSteps::Op op) {
 
 void LazyDevice::before_op(AutoSteps::Op op) {
   if (is_eager_ || trace_state().is_capture) return;
+  if (within_backward()) op.where |= kBackwardCall;
   for (std::string_view reason; !(reason = reason_to_end(op)).empty();) sync(reason);
 }
 
@@ -177,6 +178,7 @@ void LazyDevice::cut(PendingStep& step, std::string_view reason) {
   trace_state_.epoch = ++last_epoch_;
   trace_state_.held_bytes = 0;
   trace_state_.seen = 0;
+  trace_state_.first = {};
   splits_.note_end();
   await_op(0);
   if (!memory_history::enabled()) [[likely]]

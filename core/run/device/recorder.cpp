@@ -105,11 +105,12 @@ void Recorder::share(LazyStorage& to, LazyStorage& from, TypeId type) {
 void LazyDevice::before_op(OpId op) {
   LocationId where;
   {
-    const Recorder recorder(*this);
-    if (!recorder.may_end()) return;
+    Recorder recorder(*this);
+    if (!recorder.may_end()) return recorder.begin(op);
     where = recorder.location();
   }
   before_op({op, where});
+  Recorder(*this).begin(op);
 }
 
 }  // namespace ltc

@@ -62,7 +62,12 @@ class Recorder {
   // Perhaps the trace should end before this op: LazyDevice::before_op() once this recorder is gone, and then another recorder.
   bool may_end() const {
     return trace_state_.trace.records.size() >= trace_state_.limit ||
-           (trace_state_.seen != 0 && (location_ & kBackwardBits) == 0);
+           (trace_state_.seen != 0 && (location_ & kBackwardBits) == 0 && !within_backward());
+  }
+  // The op that is recorded now, before its first node.
+  void begin(OpId op) {
+    if (trace_state_.locations.empty()) [[unlikely]]
+      trace_state_.first = {op, location_};
   }
   LocationId location() const { return location_; }
 

@@ -28,12 +28,20 @@ struct ViewKeyHash {
   }
 };
 
+// An op as the program calls it.
+struct CalledOp {
+  OpId id = 0;
+  LocationId where = kNoLocation;
+  bool operator==(const CalledOp&) const = default;
+};
+
 struct TraceState {
   uint32_t epoch = 0;  // storages know by it what they hold; no two of a device ever have the same
   Trace trace;
   size_t limit = SIZE_MAX;            // of records, from where on somebody has to look whether the trace goes on
   LocationId awaited = 0, seen = 0;   // kBackwardBits while somebody has to look behind a backward; those met since
   size_t held_bytes = 0;              // of inputs that nobody but the trace holds any more
+  CalledOp first;                     // op of the trace
   std::vector<LocationId> locations;  // of the trace's nodes, in order; no part of its identity
   std::vector<LazyStorage*> owners;   // by value: who holds it, null if nobody does or it is a param
   std::vector<BufferRef> inputs;      // of the trace's param records, in order

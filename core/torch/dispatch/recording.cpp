@@ -58,6 +58,7 @@ ValueId Recording::emit_operand(Recorder& recorder, const Operand& operand) {
 }
 
 ValueId Recording::emit(Recorder& recorder, const Signature& signature) const {
+  recorder.begin(entry_.id);
   c10::SmallVector<ValueId, 8> inputs;
   for (const Operand& operand : operands_) inputs.push_back(emit_operand(recorder, operand));
   const auto& types = signature.outputs;
