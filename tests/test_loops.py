@@ -45,8 +45,8 @@ print(json.dumps({"turns": by_turn, "end": counters()}))
 """
 
 
-def cost_of(name, marks=False):
-    return json.loads(output_of(f"NAME, MARKS, TESTS = {name!r}, {marks}, {str(Path(__file__).parent)!r}\n{PROGRAM}", LTC_CACHE="0").splitlines()[-1])
+def cost_of(name, marks=False, **variables):
+    return json.loads(output_of(f"NAME, MARKS, TESTS = {name!r}, {marks}, {str(Path(__file__).parent)!r}\n{PROGRAM}", LTC_CACHE="0", **variables).splitlines()[-1])
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -65,3 +65,38 @@ def test_as_many_ops_run_as_with_marks(name):
     """Nearly: a view that is read in two programs is an op of each."""
     marked = cost_of(name, marks=True)["end"][1]
     assert 0.85 * marked <= SHAPES[name].ops <= 1.03 * marked
+
+
+def test_a_step_that_does_not_end_by_itself():
+    compiles, ops, *_ = cost_of("training", LTC_AUTO_STEP="0")["end"]
+    assert compiles == 1 and ops == SHAPES["training"].ops
+
+
+def test_two_threads_at_their_own_pace():
+    """Their ops mix in one trace, and the results are those of the CPU."""
+    program = """
+import threading
+import torch
+import ltc
+from torch import nn
+
+def train(device, seed, model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    x = torch.linspace(-1, 1, 24).add(seed).reshape(4, 6).to(device)
+    for _ in range(60):
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+models = {}
+for device in ("cpu", "ltc"):
+    torch.manual_seed(0)
+    models[device] = [nn.Linear(6, 3).to(device) for _ in range(2)]
+    threads = [threading.Thread(target=train, args=(device, seed, model)) for seed, model in enumerate(models[device])]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+for ours, theirs in zip(models["ltc"], models["cpu"]):
+    torch.testing.assert_close(ours.weight.detach().cpu(), theirs.weight.detach())
+print("equal")
+"""
+    assert output_of(program, LTC_CACHE="0").split() == ["equal"]

@@ -186,5 +186,39 @@ TEST_F(LazyTest, SaysWhenATraceIsLong) {
   EXPECT_THAT(read(a), ElementsAre(::testing::Not(0), ::testing::Not(0)));
 }
 
+// A loop whose batches only the trace holds: an eighth of the device's memory may they take.
+TEST_F(LazyTest, ATraceEndsThatAloneHoldsMuchMemory) {
+  constexpr size_t kBatch = 100, kBatches = 30, kInOneTrace = 3;
+  watch.memory_bytes = 8 * kInOneTrace * kBatch * sizeof(float);
+  open("watched");
+  LazyStorage total(device());
+  fill(total, Floats(kBatch, 0.f));
+  for (size_t i = 0; i < kBatches; ++i) {
+    LazyStorage batch(device());
+    fill(batch, Floats(kBatch, 1.f));
+    device().before_op(intern_op("aten::add.Tensor"));
+    record(total, "aten::add.Tensor", {&total, &batch});
+  }
+  EXPECT_EQ(metrics::counter_value(metrics::kHeldMemory), static_cast<int64_t>((kBatches - 1) / (kInOneTrace + 1)));
+  EXPECT_THAT(read(total), ::testing::Each(static_cast<float>(kBatches)));
+}
+
+TEST_F(LazyTest, WhatTheProgramHoldsEndsNoTrace) {
+  constexpr size_t kBatch = 100, kBatches = 30;
+  watch.memory_bytes = 8 * kBatch * sizeof(float);
+  open("watched");
+  LazyStorage total(device());
+  fill(total, Floats(kBatch, 0.f));
+  std::vector<std::unique_ptr<LazyStorage>> batches;
+  for (size_t i = 0; i < kBatches; ++i) {
+    batches.push_back(std::make_unique<LazyStorage>(device()));
+    fill(*batches.back(), Floats(kBatch, 1.f));
+    device().before_op(intern_op("aten::add.Tensor"));
+    record(total, "aten::add.Tensor", {&total, batches.back().get()});
+  }
+  EXPECT_EQ(metrics::counter_value(metrics::kHeldMemory), 0);
+  EXPECT_THAT(read(total), ::testing::Each(static_cast<float>(kBatches)));
+}
+
 }  // namespace
 }  // namespace ltc

@@ -63,6 +63,7 @@ struct Watch {
   bool waits_fail = false;          // what on_wait says is no error of the work, which goes on
   std::vector<uint8_t> good;        // outputs of a run whose event on_wait fails
   bool compiles_quickly = false;    // as the device says when it is opened
+  uint64_t memory_bytes = 0;        // the same; 0: as the test plugin says
   bool one_call_at_a_time = false;  // as the plugin says when it is entered
   bool completes_runs = false;      // execute of the asynchronous plugin waits and gives no event
   std::function<void()> after_execute;
@@ -150,6 +151,7 @@ struct WatchedPlugin {
   static ltc_status* device_open(ltc_plugin* plugin, const ltc_device_args* args, ltc_device_info* info, ltc_device** device) {
     ltc_status* status = inner.device_open(plugin, args, info, device);
     if (!status && g_watch->compiles_quickly) info->flags |= LTC_DEVICE_QUICK_COMPILE;
+    if (!status && g_watch->memory_bytes != 0) info->memory_bytes = g_watch->memory_bytes;
     return status;
   }
 
