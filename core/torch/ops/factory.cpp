@@ -121,8 +121,8 @@ at::Tensor& fill_number(at::Tensor& self, const at::Scalar& value) {
   }
   auto* impl = self.unsafeGetTensorImpl();
   LazyDevice& device = lazy_device(self);
-  static const OpId fill = intern_op("aten::fill_.Scalar");
-  device.before_op(fill);
+  static const OpId full = intern_op("aten::full");
+  device.before_op(full);
   {
     Recorder recorder(device);
     const TypeId geometry = geometry_of(impl);
