@@ -184,7 +184,10 @@ PYBIND11_MODULE(_C, m) {
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("ends_steps", [] { return ltc::env::is_set(ltc::env::kAutoStep); });
   m.def(
-      "optimizer_ended", [] { for_devices(std::nullopt, [](ltc::LazyDevice& device) { device.optimizer_ended(); }); },
+      "optimizer_begins", [] { for_devices(std::nullopt, [](ltc::LazyDevice& device) { device.optimizer_begins(); }); },
+      ReleaseGil());
+  m.def(
+      "optimizer_ends", [] { for_devices(std::nullopt, [](ltc::LazyDevice& device) { device.optimizer_ends(); }); },
       ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
   m.def("end_process", &end_process, ReleaseGil());

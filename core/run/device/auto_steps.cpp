@@ -59,7 +59,7 @@ size_t AutoSteps::next(size_t records) const {
 
 std::string_view AutoSteps::ends_before(TraceState& trace_state, Op op) {
   if (!is_on_) return {};
-  const Place place{trace_state.trace.records.size(), trace_state.trace.hash};
+  const Place place = place_of(trace_state);
   if (place.records == 0) return {};
   const Op first = trace_state.first;
   const auto known = find_known(first, place);
@@ -71,9 +71,11 @@ std::string_view AutoSteps::ends_before(TraceState& trace_state, Op op) {
     notice_backward(trace_state);
   }
   if (known_end_ != 0 && place.records >= known_end_) miss_end(trace_state);
-  if (is_watching_ && is_behind_optimizer_ && forward_.contains(op.where)) return metrics::kOptimizerStep;
-  if (is_watching_ && op == first) return metrics::kBackward;
-  if (is_watching_ && forward_.contains(op.where)) begin_loop(trace_state, op);
+  if (is_watching_ && !is_in_optimizer_) {
+    if (behind_optimizer_ && forward_.contains(op.where)) return metrics::kOptimizerStep;
+    if (op == first) return metrics::kBackward;
+    if (forward_.contains(op.where)) begin_loop(trace_state, op);
+  }
   if (place.records >= next_look_) {
     look_for_repetition(trace_state);
     if (turns_before(trace_state, op)) return metrics::kRepetition;
@@ -88,7 +90,7 @@ std::deque<AutoSteps::Step>::iterator AutoSteps::find_known(Op first, Place end)
 
 // A step that has come as far before is expected to end as it did.
 void AutoSteps::notice_backward(const TraceState& trace_state) {
-  behind_backward_ = {trace_state.trace.records.size(), trace_state.trace.hash};
+  behind_backward_ = place_of(trace_state);
   size_t end = SIZE_MAX;
   for (const Step& step : steps_) {
     if (step.first != trace_state.first || step.behind_backward != behind_backward_) continue;
@@ -98,6 +100,18 @@ void AutoSteps::notice_backward(const TraceState& trace_state) {
   if (is_left_) return;
   if (end == SIZE_MAX) return watch(trace_state);
   known_end_ = end;
+}
+
+// An optimizer's first step makes its state, and is longer than the others: they would be expected to end as late.
+void AutoSteps::optimizer_ends(const TraceState& trace_state) {
+  is_in_optimizer_ = false;
+  if (!behind_backward_) return;
+  behind_optimizer_ = place_of(trace_state);
+  const auto is_expected = [&](const Step& step) {
+    return step.first == trace_state.first && step.behind_backward == behind_backward_ &&
+           step.behind_optimizer == behind_optimizer_;
+  };
+  if (known_end_ != 0 && std::ranges::none_of(steps_, is_expected)) watch(trace_state);
 }
 
 void AutoSteps::miss_end(const TraceState& trace_state) {
@@ -152,7 +166,8 @@ void AutoSteps::note_end(const TraceState& trace_state, std::string_view reason)
   if (!trace_state.trace.records.empty()) remember(trace_state, reason);
   if (reason == metrics::kMarkStep) note_mark();
   behind_backward_.reset();
-  is_watching_ = is_left_ = is_behind_optimizer_ = false;
+  behind_optimizer_.reset();
+  is_watching_ = is_left_ = is_in_optimizer_ = false;
   known_end_ = 0;
   forward_.clear();
   heads_left_ = reason == metrics::kRepetition ? std::exchange(heads_of_next_, 0) : 0;
@@ -162,10 +177,10 @@ void AutoSteps::note_end(const TraceState& trace_state, std::string_view reason)
 }
 
 void AutoSteps::remember(const TraceState& trace_state, std::string_view reason) {
-  const Place end{trace_state.trace.records.size(), trace_state.trace.hash};
+  const Place end = place_of(trace_state);
   cuts_since_mark_ += is_own(reason);
   const auto known = find_known(trace_state.first, end);
-  Step step{trace_state.first, end, behind_backward_, is_own(reason) ? reason : metrics::kKnownStep};
+  Step step{trace_state.first, end, behind_backward_, behind_optimizer_, is_own(reason) ? reason : metrics::kKnownStep};
   if (known != steps_.end()) {
     step = *known;
     steps_.erase(known);

@@ -41,11 +41,14 @@ class AutoSteps {
   // Whether it is to be asked too before the first op behind a backward.
   bool awaits_backward() const { return is_on_ && !behind_backward_; }
 
+  bool is_watching() const { return is_watching_; }  // it is to be asked before each op
+
   // The counter of the barrier that is due before the op; empty if the trace goes on. Takes note of the trace's `seen`.
   std::string_view ends_before(TraceState& trace_state, Op op);
 
-  // To be called when a step of an optimizer has ended.
-  void optimizer_ended() { is_behind_optimizer_ = behind_backward_.has_value(); }
+  // To be called around each step of an optimizer. Within it no loop is looked for behind a backward.
+  void optimizer_begins() { is_in_optimizer_ = true; }
+  void optimizer_ends(const TraceState& trace_state);
 
   // To be called when a trace ends, for whatever reason, while `trace_state` still has it.
   void note_end(const TraceState& trace_state, std::string_view reason);
@@ -62,9 +65,10 @@ class AutoSteps {
     Op first;
     Place end;
     std::optional<Place> behind_backward;  // where that was noticed
-    std::string_view reason;               // to end it again; empty: the program does it
-    bool is_cut = false;                   // it was ended here since the last mark_step()
-    bool is_missed = false;                // the last one that came as far went on
+    std::optional<Place> behind_optimizer;
+    std::string_view reason;  // to end it again; empty: the program does it
+    bool is_cut = false;      // it was ended here since the last mark_step()
+    bool is_missed = false;   // the last one that came as far went on
   };
   // A loop begins anew after so many nodes of the trace, at this line.
   struct Turn {
@@ -75,6 +79,7 @@ class AutoSteps {
 
   std::deque<Step>::iterator find_known(Op first, Place end);
   void notice_backward(const TraceState& trace_state);
+  static Place place_of(const TraceState& trace_state) { return {trace_state.trace.records.size(), trace_state.trace.hash}; }
   void miss_end(const TraceState& trace_state);
   void watch(const TraceState& trace_state);
   void begin_loop(TraceState& trace_state, Op op);
@@ -95,7 +100,8 @@ class AutoSteps {
   bool is_left_ = false;                    // the program ends the step
   size_t known_end_ = 0;                    // in records, of a known step that has come as far as its backward; 0: none
   std::unordered_set<LocationId> forward_;  // its lines, once it is behind a backward that no known step has had
-  bool is_behind_optimizer_ = false;
+  bool is_in_optimizer_ = false;
+  std::optional<Place> behind_optimizer_;  // the last one behind the backward
   std::optional<Turn> turn_;
   size_t next_look_ = kFirstLook;  // for a repetition, in records
   size_t next_turn_look_ = SIZE_MAX;

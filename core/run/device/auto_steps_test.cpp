@@ -58,9 +58,11 @@ class AutoStepsTest : public testing::Test {
     op(kForward), op(kLoss);
     op(backward_of(kLoss)), op(backward_of(kForward));
   }
-  void optimizer() {
-    for (int i = 0; i < 3; ++i) op(kUpdate);
-    steps.optimizer_ended();
+  void optimizer(LocationId update = kUpdate, int ops = 3) {
+    steps.optimizer_begins();
+    for (int i = 0; i < ops; ++i) op(update);
+    steps.optimizer_ends(state);
+    if (steps.is_watching()) state.limit = 0;
   }
   void training_step() { forward_and_backward(), optimizer(); }
 
@@ -123,6 +125,18 @@ TEST_F(AutoStepsTest, ALoopWithOpsBeforeItAndNoOptimizerEndsInItsSecondTurn) {
 TEST_F(AutoStepsTest, OptimizersOneBehindTheOtherEndOneStep) {
   for (int i = 0; i < 4; ++i) forward_and_backward(), optimizer(), optimizer();
   EXPECT_THAT(lengths, ElementsAre(10, 10, 10));
+}
+
+TEST_F(AutoStepsTest, AnOptimizersFirstStepMayBeLongerThanTheOthers) {
+  forward_and_backward(), optimizer(kUpdate, 5);
+  for (int i = 0; i < 4; ++i) training_step();
+  EXPECT_THAT(lengths, ElementsAre(9, 7, 7, 7));
+}
+
+TEST_F(AutoStepsTest, AnOptimizerMayHaveTheOpsOfTheForward) {
+  for (int i = 0; i < 4; ++i) forward_and_backward(), optimizer(kForward);
+  EXPECT_THAT(lengths, ElementsAre(7, 7, 7));
+  EXPECT_THAT(reasons, Each(metrics::kOptimizerStep));
 }
 
 TEST_F(AutoStepsTest, AReadWithinTheStepMovesItsEnd) {

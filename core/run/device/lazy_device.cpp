@@ -130,10 +130,17 @@ void LazyDevice::before_op(AutoSteps::Op op) {
   for (std::string_view reason; !(reason = reason_to_end(op)).empty();) sync(reason);
 }
 
-void LazyDevice::optimizer_ended() {
+void LazyDevice::optimizer_begins() {
   if (is_eager_ || trace_state().is_capture) return;
   std::lock_guard lock(mutex_);
-  auto_steps_.optimizer_ended();
+  auto_steps_.optimizer_begins();
+}
+
+void LazyDevice::optimizer_ends() {
+  if (is_eager_ || trace_state().is_capture) return;
+  std::lock_guard lock(mutex_);
+  auto_steps_.optimizer_ends(trace_state_);
+  if (auto_steps_.is_watching()) trace_state_.limit = 0;
 }
 
 void LazyDevice::run_op() {

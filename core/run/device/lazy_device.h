@@ -55,8 +55,9 @@ class LTC_API LazyDevice {
     if (is_eager_) [[unlikely]]
       run_op();
   }
-  // To be called when a step of an optimizer has ended (auto_steps.h).
-  void optimizer_ended();
+  // To be called around each step of an optimizer (auto_steps.h).
+  void optimizer_begins();
+  void optimizer_ends();
 
   // The declared type of what each storage holds, kNoType of an empty one, and the first that is the same storage.
   struct StorageSnapshot {
