@@ -36,11 +36,10 @@ def net(device, outputs=3):
     return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, outputs)).to(device)
 
 
-def batches(device, count=TURNS, sizes=(4,)):
+def batches(device, count=TURNS):
     generator = torch.Generator().manual_seed(1)
-    for i in range(count):
-        size = sizes[i % len(sizes)]
-        yield torch.randn(size, 6, generator=generator).to(device), torch.randint(0, 3, (size,), generator=generator).to(device)
+    for _ in range(count):
+        yield torch.randn(4, 6, generator=generator).to(device), torch.randint(0, 3, (4,), generator=generator).to(device)
 
 
 def sgd(model):

@@ -8,7 +8,7 @@
 namespace ltc {
 namespace {
 
-// Of all lengths around those at which the loops change.
+// The lengths are those around which the loops change.
 TEST(HashBytes, depends_on_each_byte_and_on_the_length) {
   std::set<uint64_t> seen;
   size_t expected = 0;

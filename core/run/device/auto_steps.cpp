@@ -24,7 +24,7 @@ bool is_own(std::string_view reason) {
 size_t turns_of(size_t period, size_t nodes) { return (nodes + period - 1) / period; }
 
 // How often the last `period` nodes are of the op and its line.
-size_t heads(const TraceState& trace_state, AutoSteps::Op op, size_t period) {
+size_t heads(const TraceState& trace_state, CalledOp op, size_t period) {
   size_t count = 0, node = trace_state.locations.size();
   const size_t begin = node - period;
   for (size_t i = trace_state.trace.records.size(); node > begin && i-- > 0;) {
@@ -57,11 +57,11 @@ size_t AutoSteps::next(size_t records) const {
   return nearest;
 }
 
-std::string_view AutoSteps::ends_before(TraceState& trace_state, Op op) {
+std::string_view AutoSteps::ends_before(TraceState& trace_state, CalledOp op) {
   if (!is_on_) return {};
   const Place place = place_of(trace_state);
   if (place.records == 0) return {};
-  const Op first = trace_state.first;
+  const CalledOp first = trace_state.first;
   const auto known = find_known(first, place);
   if (known != steps_.end() && op == first && !known->reason.empty()) return known->reason;
   if (heads_left_ > 0 && op == first && --heads_left_ == 0) return metrics::kRepetition;
@@ -84,7 +84,7 @@ std::string_view AutoSteps::ends_before(TraceState& trace_state, Op op) {
 }
 
 // That began and has grown as the trace.
-std::deque<AutoSteps::Step>::iterator AutoSteps::find_known(Op first, Place end) {
+std::deque<AutoSteps::Step>::iterator AutoSteps::find_known(CalledOp first, Place end) {
   return std::ranges::find_if(steps_, [&](const Step& step) { return step.first == first && step.end == end; });
 }
 
@@ -128,14 +128,14 @@ void AutoSteps::watch(const TraceState& trace_state) {
 }
 
 // A loop whose first turn is in the trace: it begins anew behind the next backward.
-void AutoSteps::begin_loop(TraceState& trace_state, Op op) {
+void AutoSteps::begin_loop(TraceState& trace_state, CalledOp op) {
   trace_state.first = op;
   behind_backward_.reset();
   is_watching_ = false;
   forward_.clear();
 }
 
-bool AutoSteps::turns_before(const TraceState& trace_state, Op op) {
+bool AutoSteps::turns_before(const TraceState& trace_state, CalledOp op) {
   if (!turn_) return false;
   const size_t nodes = trace_state.locations.size();
   if (nodes == turn_->nodes && op.where == turn_->where) {

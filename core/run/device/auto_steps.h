@@ -32,8 +32,6 @@ bool within_backward();
 
 class AutoSteps {
  public:
-  using Op = CalledOp;  // one that is about to be recorded
-
   explicit AutoSteps(bool is_on) : is_on_(is_on) {}
 
   // The number of records from which on ends_before() is to be asked before an op, in a trace of so many.
@@ -43,8 +41,9 @@ class AutoSteps {
 
   bool is_watching() const { return is_watching_; }  // it is to be asked before each op
 
-  // The counter of the barrier that is due before the op; empty if the trace goes on. Takes note of the trace's `seen`.
-  std::string_view ends_before(TraceState& trace_state, Op op);
+  // The counter of the barrier that is due before the op, which is about to be recorded; empty if the trace goes on. Takes note
+  // of the trace's `seen`.
+  std::string_view ends_before(TraceState& trace_state, CalledOp op);
 
   // To be called around each step of an optimizer. Within it no loop is looked for behind a backward.
   void optimizer_begins() { is_in_optimizer_ = true; }
@@ -62,7 +61,7 @@ class AutoSteps {
   };
   // A trace that has ended.
   struct Step {
-    Op first;
+    CalledOp first;
     Place end;
     std::optional<Place> behind_backward;  // where that was noticed
     std::optional<Place> behind_optimizer;
@@ -77,13 +76,13 @@ class AutoSteps {
     size_t period;  // nodes of one turn
   };
 
-  std::deque<Step>::iterator find_known(Op first, Place end);
+  std::deque<Step>::iterator find_known(CalledOp first, Place end);
   void notice_backward(const TraceState& trace_state);
   static Place place_of(const TraceState& trace_state) { return {trace_state.trace.records.size(), trace_state.trace.hash}; }
   void miss_end(const TraceState& trace_state);
   void watch(const TraceState& trace_state);
-  void begin_loop(TraceState& trace_state, Op op);
-  bool turns_before(const TraceState& trace_state, Op op);
+  void begin_loop(TraceState& trace_state, CalledOp op);
+  bool turns_before(const TraceState& trace_state, CalledOp op);
   void look_for_repetition(const TraceState& trace_state);
   void remember(const TraceState& trace_state, std::string_view reason);
   void note_mark();
@@ -94,7 +93,7 @@ class AutoSteps {
   size_t heads_of_next_ = 0;  // how often the next trace has its first op, before it ends in the same place of the loop
   int cuts_since_mark_ = 0, cut_in_row_ = 0;  // own barriers; steps of the program that had some
 
-  // Of the trace that grows.
+  // These are facts about the trace that grows.
   std::optional<Place> behind_backward_;
   bool is_watching_ = false;                // each op is looked at
   bool is_left_ = false;                    // the program ends the step

@@ -25,7 +25,7 @@ class AutoStepsTest : public testing::Test {
   static LocationId backward_of(LocationId line) { return line | kInBackward; }
 
   void op(LocationId line) {
-    const AutoSteps::Op next{id_of(line), line};
+    const CalledOp next{id_of(line), line};
     const bool is_behind_backward = state.seen != 0 && (line & kBackwardBits) == 0;
     if (state.trace.records.size() >= state.limit || is_behind_backward) {
       ++asked;

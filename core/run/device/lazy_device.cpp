@@ -14,6 +14,7 @@
 #include "core/report/misses.h"
 #include "core/report/timeline.h"
 #include "core/run/device/output_lines.h"
+#include "core/run/device/recorder.h"
 #include "core/run/device/varying_offsets.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/process_end.h"
@@ -30,8 +31,7 @@ constexpr uint32_t kQuickRuns = 8;  // of a program compiled with little effort,
 // Far above a training step of GPT-2 (2,000 records), far below what takes long to compile.
 constexpr size_t kLongTrace = 1u << 15;
 
-// What the trace alone holds would be free if it were run.
-constexpr size_t kHeldShare = 8;  // of the device's memory, one
+constexpr size_t kHeldShare = 8;  // of the device's memory, a trace may hold one alone: a run would free it
 
 size_t memory_of(const host::PluginDevice& device) {
   constexpr size_t kUnknown = size_t{8} << 30;  // bytes
@@ -111,7 +111,7 @@ void LazyDevice::await_op(size_t records) {
 }
 
 // The barrier to count; empty if the trace goes on.
-std::string_view LazyDevice::reason_to_end(AutoSteps::Op op) {
+std::string_view LazyDevice::reason_to_end(CalledOp op) {
   std::lock_guard lock(mutex_);
   const size_t records = trace_state_.trace.records.size();
   for (; next_split_ <= records; next_split_ = splits_.next(next_split_)) {
@@ -124,10 +124,21 @@ std::string_view LazyDevice::reason_to_end(AutoSteps::Op op) {
   return {};
 }
 
-void LazyDevice::before_op(AutoSteps::Op op) {
+void LazyDevice::before_op(CalledOp op) {
   if (is_eager_ || trace_state().is_capture) return;
   if (within_backward()) op.where |= kBackwardCall;
   for (std::string_view reason; !(reason = reason_to_end(op)).empty();) sync(reason);
+}
+
+void LazyDevice::before_op(OpId op) {
+  LocationId where;
+  {
+    Recorder recorder(*this);
+    if (!recorder.may_end()) return recorder.begin(op);
+    where = recorder.location();
+  }
+  before_op({op, where});
+  Recorder(*this).begin(op);
 }
 
 void LazyDevice::optimizer_begins() {

@@ -48,7 +48,7 @@ class LTC_API LazyDevice {
   BufferRef computed(LazyStorage& storage, std::string_view reason);
 
   // To be called before an op is recorded if Recorder::may_end(), no recorder being alive: a barrier if the trace is to end here.
-  void before_op(AutoSteps::Op op);
+  void before_op(CalledOp op);
   void before_op(OpId op);  // the same, whether or not it may end
   // To be called when an op was recorded, no recorder being alive: with LTC_EAGER the op runs now, and its error is thrown here.
   void end_op() {
@@ -102,7 +102,7 @@ class LTC_API LazyDevice {
   static void collect_roots(const TraceState& trace_state, std::vector<Root>& roots);
   void cut(PendingStep& step, std::string_view reason);
   void await_op(size_t records);
-  std::string_view reason_to_end(AutoSteps::Op op);
+  std::string_view reason_to_end(CalledOp op);
   void run_op();
   void promise(PendingStep& step, LazyStorage* owners, size_t root);
   // The program of a step. Where it `is_kept`, for calls that will not look it up again, it has the usual effort.

@@ -102,15 +102,4 @@ void Recorder::share(LazyStorage& to, LazyStorage& from, TypeId type) {
   bind(to, from.buffer_, type);
 }
 
-void LazyDevice::before_op(OpId op) {
-  LocationId where;
-  {
-    Recorder recorder(*this);
-    if (!recorder.may_end()) return recorder.begin(op);
-    where = recorder.location();
-  }
-  before_op({op, where});
-  Recorder(*this).begin(op);
-}
-
 }  // namespace ltc

@@ -37,7 +37,7 @@ class Nodes {
 
   size_t count() const { return records_.size(); }
 
-  // Of each node: its op and line, and those of what made its operands, since loops within loops may have the ops of one line.
+  // A node's key is its op and line, and those of what made its operands, since loops within loops may have the ops of one line.
   std::vector<uint64_t> keys_from_the_last() const {
     std::vector<uint64_t> own(state_.trace.records.size(), 0);  // by record; params have none
     std::vector<uint64_t> keys(count());
@@ -71,8 +71,8 @@ class Nodes {
     return held <= std::max<size_t>(1, (end - begin) / kHeldShare);
   }
 
-  // The node in [begin, end) before which the fewest values of nodes exist that it or a later node reads. Of several the one that
-  // comes first from a node on that is `head` modulo their number.
+  // The node in [begin, end) before which the fewest values of nodes exist that it or a later node reads. Among equals, the
+  // first one from a node on that is `head` modulo their number.
   size_t narrowest(size_t begin, size_t end, size_t head) const {
     const std::vector<uint32_t> crossing = crossings();
     const size_t period = end - begin;

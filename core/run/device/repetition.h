@@ -13,10 +13,9 @@ struct Repetition {
   size_t period;  // nodes of one copy
 };
 
-// The shortest sequence of ops and lines whose copies are most of the trace, to its end. Of its last two copies the later one
-// reads mostly what the earlier one has read too (weights) or made, and of the earlier one's values few are still held. So
-// neither the layers of a model are a loop, nor an optimizer's ops for each parameter, nor what a backward is to differentiate.
-// Linear in the trace.
+// The shortest sequence of ops and lines whose copies are most of the trace, to its end. The last copy reads mostly what the one
+// before has read too (weights) or made, and few values of that one are still held. So neither the layers of a model are a loop,
+// nor an optimizer's ops for each parameter, nor what a backward is to differentiate. Linear in the trace.
 std::optional<Repetition> find_repetition(const TraceState& trace_state);
 
 }  // namespace ltc
