@@ -20,7 +20,6 @@ constexpr uint32_t kFormat = 1;
 constexpr std::string_view kSuffix = ".ltc";
 constexpr size_t kHeadBytes = 24;
 constexpr size_t kKeyDigits = 32;
-constexpr uint64_t kLimitBytes = uint64_t{1} << 30;
 
 uint32_t checksum(std::string_view bytes) {
   boost::crc_32_type crc;
@@ -160,17 +159,16 @@ std::optional<std::string> DiskCache::find(std::string_view key) {
 
 std::optional<std::string> DiskCache::find_shared(std::string_view key) {
   for (const fs::path& path : shared_) {
-    std::string at = cat(path.string(), ": ");
+    std::string at;  // the file; errors of the folder name it
     try {
       const auto folder = PrivateFolder::open(path, Owner::kUserOrRoot);
-      if (!folder) fail(Code::kInvalidArgument, "there is no such folder");
+      if (!folder) fail(Code::kInvalidArgument, path.string(), ": there is no such folder");
       at = cat((path / name_of(key)).string(), ": ");
       auto file = folder->find(name_of(key));
       if (!file) continue;
       if (auto value = unpack(*file, key, limit_bytes_)) return value;
     } catch (const Error& error) {
-      const std::string_view why = error.what();
-      if (!shared_failed_.exchange(true)) log::warn("ignored of LTC_CACHE_SHARED: ", why.starts_with(at) ? "" : at, why);
+      if (!shared_failed_.exchange(true)) log::warn("ignored of LTC_CACHE_SHARED: ", at, error.what());
     }
   }
   return std::nullopt;

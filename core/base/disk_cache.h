@@ -30,7 +30,8 @@ namespace ltc {
 
 class DiskCache {
  public:
-  explicit DiskCache(std::filesystem::path folder, uint64_t limit_bytes = uint64_t{1} << 30,
+  static constexpr uint64_t kLimitBytes = uint64_t{1} << 30;
+  explicit DiskCache(std::filesystem::path folder, uint64_t limit_bytes = kLimitBytes,
                      std::vector<std::filesystem::path> shared = {})
       : folder_(std::move(folder)), limit_bytes_(limit_bytes), shared_(std::move(shared)) {}
 
