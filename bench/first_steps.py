@@ -27,26 +27,21 @@ def measure(side, name):
 
     sys.path.insert(0, str(ROOT / "tests"))
     import ltc  # noqa: F401  the table needs it
+    from checking import Trainer
     from comparing import to_device
     from models import ROWS
 
     torch.set_num_threads(1)
     device = "ltc" if side == "ltc" else "cpu"
     row = next(row for row in ROWS if row.name == name)
-    torch.manual_seed(0)
-    module = row.make(0.0).to(device)
+    trainer = Trainer(row, device)
     if side == "compile":
-        module = torch.compile(module, backend="inductor")
-    optimizer = row.optimizer(module.parameters())
+        trainer.module = torch.compile(trainer.module, backend="inductor")
     batch = to_device(row.batch(), device)
     if device == "ltc":
         ltc.sync()
     begin = time.perf_counter()
-    optimizer.zero_grad()
-    _, loss = row.run(module, batch)
-    loss.backward()
-    optimizer.step()
-    loss.item()
+    trainer.step(batch)[1].item()
     if device == "ltc":
         ltc.sync()
     print(1e3 * (time.perf_counter() - begin))
