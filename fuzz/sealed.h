@@ -10,10 +10,8 @@ inline constexpr size_t kHeadBytes = 2 * sizeof(uint64_t);
 
 // The fields as saved bytes of the same format as `model`.
 inline std::string sealed(const std::string& model, std::string_view fields) {
-  uint64_t sum = plugin::checksum(fields);
-  plugin::Archive head;
-  head(sum);
-  return model.substr(0, sizeof sum) + head.bytes() + std::string(fields);
+  const uint64_t sum = plugin::checksum(fields);
+  return model.substr(0, sizeof sum) + std::string(reinterpret_cast<const char*>(&sum), sizeof sum) + std::string(fields);
 }
 
 }  // namespace ltc::fuzz

@@ -45,7 +45,7 @@ static void archive(plugin::Archive& io, CompiledPlan& plan) {
 
 namespace {
 
-constexpr std::string_view kFormat = "compiled plan 10";  // changes with the fields
+constexpr std::string_view kFormat = "compiled plan 11";  // changes with the fields
 
 // Two operands and a result, and what scales and an epilogue need.
 size_t buffer_count(const LibraryWork& work) {

@@ -14,7 +14,7 @@ static void archive(plugin::Archive& io, Signature& signature) {
 
 namespace {
 
-constexpr std::string_view kFormat = "pjrt 3";  // of saved executables: changes with the fields of a signature
+constexpr std::string_view kFormat = "pjrt 4";  // of saved executables: changes with the fields of a signature
 
 // Fields of a protocol buffer, to be put one behind the other.
 std::string varint(uint64_t value) {

@@ -135,7 +135,7 @@ void Plan::run(const std::vector<char*>& memory) const {
 
 // ---- saved plans
 
-constexpr std::string_view kFormat = "interpreter 1";  // change it with the fields
+constexpr std::string_view kFormat = "interpreter 2";  // change it with the fields
 
 static void archive(Archive& io, Type& type) { io(type.dtype, type.sizes, type.bytes); }
 static void archive(Archive& io, Attribute& attribute) { io(attribute.name, attribute.kind, attribute.values); }

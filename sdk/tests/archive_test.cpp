@@ -17,14 +17,24 @@ struct Whole {
   std::vector<Part> parts;
   std::vector<bool> flags;
   std::vector<std::vector<uint32_t>> lists;
+  std::vector<double> reals;
+  float real;
   bool operator==(const Whole&) const = default;
 };
 static void archive(Archive& io, Part& part) { io(part.size, part.is_last); }
-static void archive(Archive& io, Whole& whole) { io(whole.name, whole.colour, whole.parts, whole.flags, whole.lists); }
+static void archive(Archive& io, Whole& whole) {
+  io(whole.name, whole.colour, whole.parts, whole.flags, whole.lists, whole.reals, whole.real);
+}
 
 namespace {
 
-const Whole kWhole{"a name", Colour::kRed, {{-1, false}, {INT64_MAX, true}}, {true, false, true}, {{}, {1, 2}}};
+const Whole kWhole{"a name",
+                   Colour::kRed,
+                   {{-1, false}, {INT64_MAX, true}, {INT64_MIN, true}, {-64, false}, {64, false}},
+                   {true, false, true},
+                   {{}, {1, UINT32_MAX}},
+                   {-0.0, 1e300, 0.1},
+                   0.1f};
 
 ltc_code code_of_loading(std::string_view format, std::string_view bytes) {
   Whole whole;

@@ -31,15 +31,54 @@ class Archive {
   [[noreturn]] static void refuse() { throw Failure(LTC_DATA_CORRUPT, "the saved executable is damaged"); }
 
  private:
-  // Any integer, bool or enumeration, in 64 bits.
+  // Any integer, bool or enumeration: 7 bits a byte, the lowest first, until one without its highest bit (LEB128). Signed ones
+  // are zigzag: 0, -1, 1, -2.
   template <typename T>
   requires std::is_integral_v<T> || std::is_enum_v<T>
   void field(T& value) {
-    auto wide = static_cast<uint64_t>(value);
+    if constexpr (std::is_enum_v<T>) {
+      auto number = static_cast<std::underlying_type_t<T>>(value);
+      field(number);
+      value = static_cast<T>(number);
+    } else if constexpr (std::is_signed_v<T>) {
+      const auto wide = static_cast<int64_t>(value);
+      uint64_t folded = static_cast<uint64_t>(wide) << 1 ^ static_cast<uint64_t>(wide >> 63);
+      number(folded);
+      const auto unfolded = static_cast<int64_t>(folded >> 1 ^ (~(folded & 1) + 1));
+      value = narrow<T>(unfolded);
+    } else {
+      uint64_t wide = value;
+      number(wide);
+      value = narrow<T>(wide);
+    }
+  }
+  template <typename T, typename Wide>
+  static T narrow(Wide wide) {
+    if (static_cast<Wide>(static_cast<T>(wide)) != wide) refuse();
+    return static_cast<T>(wide);
+  }
+  void number(uint64_t& value) {
+    if (reads_) {
+      value = 0;
+      for (int shift = 0;; shift += 7) {
+        const auto byte = static_cast<uint8_t>(*take(1));
+        if (shift > 63 || (shift == 63 && byte > 1)) refuse();
+        value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+        if (byte == 0 && shift > 0) refuse();  // another form of a shorter one
+        if (byte < 0x80) return;
+      }
+    }
+    uint64_t rest = value;
+    for (; rest >= 0x80; rest >>= 7) bytes_ += static_cast<char>(rest | 0x80);
+    bytes_ += static_cast<char>(rest);
+  }
+  template <typename T>
+  requires std::is_floating_point_v<T>
+  void field(T& value) {
+    auto wide = static_cast<double>(value);
     if (reads_) {
       std::memcpy(&wide, take(sizeof wide), sizeof wide);
       value = static_cast<T>(wide);
-      if (static_cast<uint64_t>(value) != wide) refuse();  // it does not fit
     } else {
       bytes_.append(reinterpret_cast<const char*>(&wide), sizeof wide);
     }
@@ -95,23 +134,22 @@ inline uint64_t checksum(std::string_view bytes) {
 // The objects as bytes. `format` tells the bytes of this plugin from others: change it with the fields.
 template <typename... T>
 std::string save(std::string_view format, const T&... objects) {
-  Archive body, head;
+  Archive body;
   body(const_cast<T&>(objects)...);  // a writer changes nothing
-  uint64_t magic = checksum(format), sum = checksum(body.bytes());
-  head(magic, sum);
-  return head.bytes() + body.bytes();
+  const uint64_t head[] = {checksum(format), checksum(body.bytes())};
+  return std::string(reinterpret_cast<const char*>(head), sizeof head) + body.bytes();
 }
 
 // Sets the objects to those that were saved. Throws DATA_CORRUPT for bytes of another format, and for damaged ones. Fields may
 // still hold any value where somebody forged the checksum: check what is used as an index.
 template <typename... T>
 void load(std::string_view format, std::string_view bytes, T&... objects) {
-  Archive head(bytes);
-  uint64_t magic = 0, sum = 0;
-  head(magic, sum);
-  if (magic != checksum(format)) throw Failure(LTC_DATA_CORRUPT, "no saved executable of this version of the plugin");
-  const std::string_view rest = bytes.substr(sizeof magic + sizeof sum);
-  if (sum != checksum(rest)) Archive::refuse();
+  uint64_t head[2];  // of format and fields
+  if (bytes.size() < sizeof head) Archive::refuse();
+  std::memcpy(head, bytes.data(), sizeof head);
+  if (head[0] != checksum(format)) throw Failure(LTC_DATA_CORRUPT, "no saved executable of this version of the plugin");
+  const std::string_view rest = bytes.substr(sizeof head);
+  if (head[1] != checksum(rest)) Archive::refuse();
   Archive body(rest);
   body(objects...);
   if (!body.at_end()) Archive::refuse();
