@@ -4,6 +4,8 @@
 #include <mutex>
 #include <unordered_map>
 
+#include "core/torch/dispatch/own_ops.h"
+
 namespace ltc {
 namespace {
 
@@ -75,34 +77,6 @@ bool same_arguments(const c10::FunctionSchema& a, const c10::FunctionSchema& b, 
 bool begins_with_arguments(const c10::FunctionSchema& out, const c10::FunctionSchema& functional) {
   const size_t count = std::ranges::count_if(out.arguments(), [](const c10::Argument& arg) { return !arg.is_out(); });
   return same_arguments(out, functional, count);
-}
-
-// PyTorch's own ops by base name. To list the thousands that there are takes a millisecond, so that is done once.
-const std::unordered_map<std::string, std::vector<c10::OperatorName>>& own_ops() {
-  static const auto ops = [] {
-    std::unordered_map<std::string, std::vector<c10::OperatorName>> by_base;
-    for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
-      if (name.name.starts_with("aten::")) by_base[name.name].push_back(name);
-    }
-    return by_base;
-  }();
-  return ops;
-}
-
-std::vector<c10::OperatorHandle> overloads_of(const std::string& base) {
-  auto& dispatcher = c10::Dispatcher::singleton();
-  std::vector<c10::OperatorName> names;
-  if (const auto own = own_ops().find(base); own != own_ops().end()) {
-    names = own->second;
-  } else {  // of other libraries, which may add overloads at any time
-    names = dispatcher.getAllOpNames();
-    std::erase_if(names, [&](const c10::OperatorName& name) { return name.name != base; });
-  }
-  std::vector<c10::OperatorHandle> overloads;
-  for (const c10::OperatorName& name : names) {
-    if (const auto op = dispatcher.findSchema(name)) overloads.push_back(*op);
-  }
-  return overloads;
 }
 
 // The op of that base name without aliasing that takes the first `count` arguments of `schema`.

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "core/torch/dispatch/boxed_kernel.h"
+#include "core/torch/dispatch/own_ops.h"
 #include "core/torch/dispatch/sparse_fallback.h"
 #include "core/torch/tensor/tensor.h"
 
@@ -37,19 +38,6 @@ bool needs_own_kernel(const c10::OperatorHandle& op) {
   if (std::ranges::find(kWithoutComposite, name) != std::end(kWithoutComposite)) return true;
   const OpRow* row = find_op_row(name);
   return row && row->flags & kKeepWhole;
-}
-
-const std::vector<c10::OperatorHandle>& own_ops() {
-  static const auto ops = [] {
-    std::vector<c10::OperatorHandle> result;
-    auto& dispatcher = c10::Dispatcher::singleton();
-    for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
-      const auto op = name.name.starts_with("aten::") ? dispatcher.findSchema(name) : std::nullopt;
-      if (op) result.push_back(*op);
-    }
-    return result;
-  }();
-  return ops;
 }
 
 void add_recorders(torch::Library& m) {
