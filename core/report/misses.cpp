@@ -70,7 +70,7 @@ void note_miss(ExplainedMiss explained, const Trace& trace, std::span<const Root
   entry.difference = miss.difference;
   entry.where = location_text(miss.where);
   ++entry.count;
-  if (times != kRepeatedMisses || !account().warned.insert(key).second) return;
+  if (is_symbolic || times != kRepeatedMisses || !account().warned.insert(key).second) return;
   log::warn(text, ", the ", kRepeatedMisses, "th time: ", may_be_quick ? "further ones are optimized when they repeat; " : "",
             advice(miss.kind), " (said once; ltc.metrics.misses() has all)");
 }

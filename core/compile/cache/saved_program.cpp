@@ -1,11 +1,7 @@
 #include "core/compile/cache/saved_program.h"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <filesystem>
 
-#include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/lowering/effort.h"
 #include "core/compile/lowering/error_context.h"
@@ -17,28 +13,24 @@
 namespace ltc {
 namespace {
 
-// Tells a library from another build of it that has the same version.
-std::string stamp_of(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  const auto time = std::filesystem::last_write_time(path, error);
-  return error ? "" : cat(size, '@', time.time_since_epoch().count());
-}
-
-std::string core_stamp() {
-  Dl_info info{};
-  return dladdr(reinterpret_cast<const void*>(&core_stamp), &info) && info.dli_fname ? stamp_of(info.dli_fname) : "";
-}
-
 std::vector<LocationId> locations_of(const Graph& graph) {
   std::vector<LocationId> locations;
   for (const Node& node : graph.nodes) locations.push_back(node.location);
   return locations;
 }
 
-void write_step(ByteWriter& out, const Step& step, const std::vector<LocationId>& locations, host::PluginDevice& device) {
+std::string graph_bytes(const Graph& graph, const std::vector<LocationId>& locations) {
+  ByteWriter out;
+  write_graph(out, graph, &locations);
+  return out.take();
+}
+
+// `whole`: the graph of the program, as bytes. That of an only step is the same and is not repeated.
+void write_step(ByteWriter& out, const Step& step, const std::string& whole, const std::vector<LocationId>& locations,
+                host::PluginDevice& device) {
   out.number<uint8_t>(step.on_device);
-  write_graph(out, step.graph, &locations);
+  const std::string graph = graph_bytes(step.graph, locations);
+  out.text(graph == whole ? "" : graph);
   for (const auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.nodes, &step.origin})
     out.numbers(*list);
   out.number<uint64_t>(step.reasons.size());
@@ -52,10 +44,13 @@ struct SavedStep {
   std::string_view executable;
 };
 
-SavedStep read_step(ByteReader& in, const std::vector<LocationId>& locations) {
+SavedStep read_step(ByteReader& in, const Graph& whole, const std::vector<LocationId>& locations) {
   const auto on_device = in.number<uint8_t>();
   if (on_device > 1) fail(Code::kDataCorrupt, "saved bytes are damaged: a step");
-  Step step{on_device != 0, read_graph(in, &locations)};
+  const std::string_view graph = in.text();
+  ByteReader bytes(graph);
+  Step step{on_device != 0, graph.empty() ? whole : read_graph(bytes, &locations)};
+  if (!bytes.at_end()) fail(Code::kDataCorrupt, "saved bytes are damaged: the graph of a step");
   for (auto* list : {&step.inputs, &step.scalars, &step.outputs, &step.released, &step.nodes, &step.origin})
     *list = in.numbers<uint32_t>();
   step.reasons.resize(in.length(8));
@@ -165,35 +160,23 @@ class Checker {
 }  // namespace
 
 std::string program_key(const Graph& graph, const CompileTarget& target) {
-  host::PluginDevice& device = target.device;
-  const TypeDemotion& demotion = target.demotion;
-  static const std::string core = core_stamp();
-  const host::Plugin& plugin = device.plugin();
-  const host::PluginInfo info = plugin.describe();
   ByteWriter out;
-  for (const std::string& part : {core, plugin.name(), info.version, info.build_id, stamp_of(plugin.path()),
-                                  device.info().fingerprint, env::get(env::kClaims), env::get(env::kEffort)})
-    out.text(part);
-  for (uint32_t dtype = 1; dtype < kDTypeCount; ++dtype) {
-    out.number(static_cast<uint32_t>(demotion.storage_dtype(static_cast<DType>(dtype))));
-    out.number(static_cast<uint32_t>(demotion.compute_dtype(static_cast<DType>(dtype))));
-  }
-  out.number(target.precision);
   write_graph(out, graph);
-  return out.take();
+  return target_key(target) + out.take();
 }
 
 std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device) {
   const std::vector<LocationId> locations = locations_of(graph);
   ByteWriter out;
-  write_graph(out, program.graph, &locations);
+  const std::string whole = graph_bytes(program.graph, locations);
+  out.text(whole);
   out.number<uint64_t>(program.slots.size());
   for (const TypeId slot : program.slots) write_type(out, slot);
   out.number<uint64_t>(program.input_count);
   out.number<uint64_t>(program.scalar_count);
   out.numbers(program.outputs);
   out.number<uint64_t>(program.steps.size());
-  for (const Step& step : program.steps) write_step(out, step, locations, device);
+  for (const Step& step : program.steps) write_step(out, step, whole, locations, device);
   return out.take();
 }
 
@@ -202,7 +185,8 @@ std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph
   ByteReader in(bytes);
   auto program = std::make_shared<Program>();
   program->generation = target.device.generation();
-  program->graph = read_graph(in, &locations);
+  ByteReader whole(in.text());
+  program->graph = read_graph(whole, &locations);
   program->slots.resize(in.length(20));
   for (TypeId& slot : program->slots) slot = read_type(in);
   program->input_count = in.number<uint64_t>();
@@ -210,11 +194,11 @@ std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph
   program->outputs = in.numbers<uint32_t>();
   std::vector<std::string_view> executables;
   for (size_t i = 0, steps = in.length(1); i < steps; ++i) {
-    SavedStep saved = read_step(in, locations);
+    SavedStep saved = read_step(in, program->graph, locations);
     program->steps.push_back(std::move(saved.step));
     executables.push_back(saved.executable);
   }
-  if (!in.at_end()) fail(Code::kDataCorrupt, "saved bytes are damaged: more than a program");
+  if (!whole.at_end() || !in.at_end()) fail(Code::kDataCorrupt, "saved bytes are damaged: more than a program");
   Checker(*program, graph).run();
   for (size_t i = 0; i < executables.size(); ++i) {
     if (program->steps[i].on_device) load_step(program->steps[i], executables[i], target);

@@ -10,6 +10,7 @@
 #include "core/compile/lowering/error_context.h"
 #include "core/compile/lowering/partition.h"
 #include "core/compile/lowering/plugin_code.h"
+#include "core/compile/lowering/saved_code.h"
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/compile/passes/passes.h"
 #include "core/decompose/decompose.h"
@@ -23,7 +24,11 @@ using Clock = std::chrono::steady_clock;
 
 struct Target : CompileTarget {
   Effort effort;
+  bool only_reuses = false;  // compiles nothing: NotKnown
 };
+
+// Code of another program does not serve a segment.
+struct NotKnown {};
 
 // A segment with the plugin's form of it, none on the host.
 struct Lowered {
@@ -71,11 +76,16 @@ std::shared_ptr<ltc_program> lower_symbolic_graph(const Graph& graph, const Symb
 // Finds code that serves the graph, or lowers it for as many sizes as were seen to be wanted.
 void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) {
   const GraphSkeleton skeleton(graph);
-  if (auto found = target.symbolic->find(skeleton, target.precision)) {
+  auto found = target.symbolic->find(skeleton, target.precision);
+  if (!found && target.effort >= default_effort() && load_code(graph, target))
+    found = target.symbolic->find(skeleton, target.precision);
+  if (found) {
     lowered.code = std::move(found->code);
     lowered.symbols = std::move(found->symbols);
     return;
   }
+  if (target.only_reuses) throw NotKnown();
+  if (target.effort < default_effort()) return;
   lowered.symbolic_graph = target.symbolic->unify_with_nearest(skeleton, target.precision);
   if (lowered.symbolic_graph->symbol_count() == 0) return;
   lowered.code.program = lower_symbolic_graph(graph, *lowered.symbolic_graph, target);
@@ -111,7 +121,11 @@ bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
   if (!code.program && !code.executable) code.program = lower_as_it_is(lowered.segment, demoted, claims, target);
   lowered.origin = std::move(demoted.origin);
   lowered.reused = code.executable != nullptr;
-  return lowered.reused || (code.program && compile_segment(lowered, claims, target));
+  if (lowered.reused) return true;
+  if (!code.program || !compile_segment(lowered, claims, target)) return false;
+  const bool is_general = !lowered.symbols.empty() && target.effort >= default_effort();
+  if (is_general) save_code(demoted.graph, *lowered.symbolic_graph, code.executable.get(), target);
+  return true;
 }
 
 // None if the plugin refused a node.
@@ -240,11 +254,8 @@ void report(const Program& program, const Target& target, Clock::time_point begi
   log::debug(print(program.graph), program_text(program, target));
 }
 
-}  // namespace
-
-std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile_target, Effort effort) {
+std::shared_ptr<const Program> compile_for(Graph graph, const Target& target) {
   const auto begin = Clock::now();
-  const Target target{compile_target, effort};
   host::PluginDevice& device = target.device;
   const TypeDemotion& demotion = target.demotion;
   const auto program = begin_program(std::move(graph), target);
@@ -258,10 +269,25 @@ std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& compile
     claims = ask_claims(program->graph, device, demotion);
   }
   std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, target);
-  program->is_quick = effort < default_effort();
+  program->is_quick = target.effort < default_effort() &&
+                      std::ranges::any_of(lowered, [](const Lowered& part) { return part.segment.on_device && !part.reused; });
   assemble(*program, std::move(lowered), claims, target);
   report(*program, target, begin);
   return program;
+}
+
+}  // namespace
+
+std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& target, Effort effort) {
+  return compile_for(std::move(graph), {target, effort});
+}
+
+std::shared_ptr<const Program> reuse(Graph graph, const CompileTarget& target) {
+  try {
+    return target.symbolic ? compile_for(std::move(graph), {target, default_effort(), true}) : nullptr;
+  } catch (const NotKnown&) {
+    return nullptr;
+  }
 }
 
 std::shared_ptr<const Program> interim_program(Graph graph, const CompileTarget& compile_target) {

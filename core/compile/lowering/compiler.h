@@ -15,6 +15,10 @@ namespace ltc {
 // types in the program are not. Throws what the plugin throws, but for a refusal (LTC_UNSUPPORTED).
 std::shared_ptr<const Program> compile(Graph graph, const CompileTarget& target, Effort effort = default_effort());
 
+// The same from what was compiled for other sizes alone. Null if that does not serve: then the plugin has been asked for claims,
+// and for nothing else.
+std::shared_ptr<const Program> reuse(Graph graph, const CompileTarget& target);
+
 // A program of one host step, whatever the plugin could do, for the time until that is compiled. Asks the plugin nothing.
 std::shared_ptr<const Program> interim_program(Graph graph, const CompileTarget& target);
 

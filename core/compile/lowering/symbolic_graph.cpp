@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/host/sized.h"
+#include "core/ir/binary.h"
 
 namespace ltc {
 namespace {
@@ -65,6 +66,17 @@ int64_t distance(int64_t value, int64_t symbol) {
 }
 
 }  // namespace
+
+Graph without_numbers(Graph graph) {
+  GraphSkeleton unused;
+  AttrNumbers attr_numbers(unused);
+  for (uint32_t i = 0; i < graph.nodes.size(); ++i) graph.nodes[i].attrs = attr_numbers.strip(i, graph.nodes[i].attrs);
+  for (TypeId& id : graph.types) {
+    const Type& type = type_of(id);
+    id = intern_contiguous(type.dtype, std::vector<int64_t>(type.sizes.size(), 0));
+  }
+  return graph;
+}
 
 GraphSkeleton::GraphSkeleton(const Graph& graph) {
   for (const size_t count : {graph.params.size(), graph.types.size(), graph.nodes.size()})
@@ -155,6 +167,28 @@ std::optional<std::vector<int64_t>> SymbolicGraph::match(const GraphSkeleton& gr
   }
   if (expected != graph.numbers) return std::nullopt;
   return symbols;
+}
+
+void SymbolicGraph::write(ByteWriter& out, const Graph& example) const {
+  write_graph(out, example);
+  out.numbers(definitions_);
+  out.numbers(changed_);
+  out.numbers(symbolic_);
+}
+
+SymbolicGraph SymbolicGraph::read(ByteReader& in) {
+  SymbolicGraph result{GraphSkeleton(read_graph(in))};
+  result.definitions_ = in.numbers<uint32_t>();
+  result.changed_ = in.numbers<uint32_t>();
+  result.symbolic_ = in.numbers<ltc_symbolic_number>();
+  const auto is_number = [&](uint32_t number) { return number < result.example_.size(); };
+  const auto is_formula = [&](const ltc_symbolic_number& number) { return number.symbol < result.definitions_.size(); };
+  if (!std::ranges::all_of(result.definitions_, is_number) || !std::ranges::all_of(result.changed_, is_number) ||
+      !std::ranges::all_of(result.symbolic_, is_formula) || result.changed_.size() != result.symbolic_.size() ||
+      result.definitions_.empty()) {
+    fail(Code::kDataCorrupt, "saved bytes are damaged: formulas");
+  }
+  return result;
 }
 
 ltc_symbolic_sizes SymbolicGraph::table() const {

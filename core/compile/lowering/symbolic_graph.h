@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/base/bytes.h"
 #include "core/ir/graph.h"
 #include "ltc/symbolic.h"
 
@@ -12,6 +13,7 @@ namespace ltc {
 // A graph taken apart: its structure, and its numbers, which are the sizes of its values and the whole numbers in its attributes.
 // Two graphs are one, but for locations and declared strides, which no plugin sees, exactly where both parts are equal.
 struct GraphSkeleton {
+  GraphSkeleton() = default;
   explicit GraphSkeleton(const Graph& graph);
 
   std::vector<uint32_t> structure;
@@ -19,6 +21,9 @@ struct GraphSkeleton {
   std::vector<ltc_symbolic_number> places;  // of the numbers; without formulas
   size_t param_sizes = 0, sizes = 0;        // how many of the numbers they are
 };
+
+// The graph with zeros for its numbers: of graphs that differ in numbers only, the same.
+Graph without_numbers(Graph graph);
 
 // A graph some of whose numbers are formulas; without any it stands for itself.
 class SymbolicGraph {
@@ -36,6 +41,11 @@ class SymbolicGraph {
   ltc_symbolic_sizes table() const;  // borrows the numbers
   const std::vector<ltc_symbolic_number>& numbers() const { return symbolic_; }
   uint64_t size_bytes() const;  // about what it takes
+
+  // For the disk. `example`: the graph that it was made with last.
+  void write(ByteWriter& out, const Graph& example) const;
+  // Throws Error(kDataCorrupt) for what write() cannot have written.
+  static SymbolicGraph read(ByteReader& in);
 
  private:
   ltc_symbolic_number formula(const GraphSkeleton& now, const SymbolicGraph& then, uint32_t number) const;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/compile/lowering/symbolic_programs.h"
+#include "core/ir/binary.h"
 #include "core/ir/text.h"
 
 namespace ltc {
@@ -122,6 +123,44 @@ TEST(SymbolicGraph, NumbersTooLargeForALawAreSymbols) {
 
 std::shared_ptr<ltc_executable> executable(std::shared_ptr<int> alive) {
   return {std::move(alive), reinterpret_cast<ltc_executable*>(1)};
+}
+
+TEST(SymbolicGraph, IsTheSameFromTheDisk) {
+  ByteWriter out;
+  unify(layer(8), layer(16))->write(out, layer(16));
+  const std::string bytes = out.take();
+  ByteReader in(bytes);
+  const SymbolicGraph read = SymbolicGraph::read(in);
+  EXPECT_TRUE(in.at_end());
+  EXPECT_EQ(formulas(read), formulas(*unify(layer(8), layer(16))));
+  EXPECT_EQ(read.match(GraphSkeleton(layer(24))), unify(layer(8), layer(16))->match(GraphSkeleton(layer(24))));
+  EXPECT_FALSE(read.match(GraphSkeleton(layer(24, 4))));
+}
+
+TEST(SymbolicGraph, DamagedBytesAreNoGraph) {
+  ByteWriter out;
+  unify(layer(8), layer(16))->write(out, layer(16));
+  const std::string bytes = out.take();
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    std::string damaged = bytes;
+    damaged[at] = static_cast<char>(~damaged[at]);
+    ByteReader in(damaged);
+    try {
+      (void)SymbolicGraph::read(in).match(GraphSkeleton(layer(24)));  // reads nothing outside
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Code::kDataCorrupt);
+    }
+  }
+}
+
+TEST(SymbolicGraph, WithoutNumbersAllSizesAreOne) {
+  const auto bytes = [](const Graph& graph) {
+    ByteWriter out;
+    write_graph(out, without_numbers(graph));
+    return out.take();
+  };
+  EXPECT_EQ(bytes(layer(8)), bytes(layer(16, 4)));
+  EXPECT_NE(bytes(layer(8)), bytes(parse("graph(%0: f32[8,5]) { %1: f32[8,5] = aten::neg(%0) return %1 }")));
 }
 
 TEST(SymbolicPrograms, LearnFromTheMostSimilar) {

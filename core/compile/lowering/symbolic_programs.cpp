@@ -1,5 +1,6 @@
 #include "core/compile/lowering/symbolic_programs.h"
 
+#include <iterator>
 #include <utility>
 
 namespace ltc {
@@ -10,6 +11,7 @@ constexpr uint64_t kExecutableShare = 24;  // so many times the graph: as much f
 }  // namespace
 
 std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const GraphSkeleton& graph, uint32_t precision) {
+  const std::lock_guard lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (entry->precision != precision) continue;
     if (auto symbols = entry->graph.match(graph)) {
@@ -21,6 +23,7 @@ std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const GraphSkeleto
 }
 
 SymbolicGraph SymbolicPrograms::unify_with_nearest(const GraphSkeleton& graph, uint32_t precision) const {
+  const std::lock_guard lock(mutex_);
   std::optional<SymbolicGraph> best;
   for (const Entry& entry : entries_) {
     if (entry.precision != precision) continue;
@@ -32,9 +35,11 @@ SymbolicGraph SymbolicPrograms::unify_with_nearest(const GraphSkeleton& graph, u
 
 void SymbolicPrograms::insert(SymbolicGraph graph, uint32_t precision, Code code) {
   const uint64_t bytes = sizeof(Entry) + (1 + kExecutableShare) * graph.size_bytes();
+  std::list<Entry> gone;  // let go of behind the lock: to destroy code is a call of the plugin
+  const std::lock_guard lock(mutex_);
   while (!entries_.empty() && (entries_.size() >= capacity_ || bytes_ + bytes > limit_bytes_)) {
     bytes_ -= entries_.back().bytes;
-    entries_.pop_back();
+    gone.splice(gone.begin(), entries_, std::prev(entries_.end()));
   }
   entries_.push_front({std::move(graph), precision, std::move(code), bytes});
   bytes_ += bytes;

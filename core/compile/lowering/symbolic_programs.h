@@ -2,11 +2,12 @@
 //
 // Size: at most `capacity` entries, and at most `limit_bytes` by an estimate, but always the newest one. The least recently used
 // leaves first.
-// Threads: guarded by the caller, as the ProgramCache beside it. Gone before the device.
+// Threads: any. Gone before the device.
 #pragma once
 
 #include <list>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -37,7 +38,10 @@ class SymbolicPrograms {
   SymbolicGraph unify_with_nearest(const GraphSkeleton& graph, uint32_t precision) const;
 
   void insert(SymbolicGraph graph, uint32_t precision, Code code);
-  uint64_t bytes() const { return bytes_; }
+  uint64_t bytes() const {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+  }
 
  private:
   struct Entry {
@@ -47,8 +51,10 @@ class SymbolicPrograms {
     uint64_t bytes;
   };
 
-  size_t capacity_;
-  uint64_t limit_bytes_, bytes_ = 0;
+  const size_t capacity_;
+  const uint64_t limit_bytes_;
+  mutable std::mutex mutex_;  // guards the rest
+  uint64_t bytes_ = 0;
   std::list<Entry> entries_;  // most recently used first
 };
 

@@ -125,13 +125,27 @@ TEST_F(BackgroundCompileTest, SoItIsWhereAThreadWouldKeepTheOthersOut) {
   EXPECT_EQ(in_background() + on_host(), 0);
 }
 
-TEST_F(BackgroundCompileTest, SoItIsForManySizesAndWithoutCompute) {
-  for (const char* plugin : {"test_symbolic", "test_memory"}) {
-    open(plugin);
-    step();
-  }
-  EXPECT_EQ(compiled(), 2);
+TEST_F(BackgroundCompileTest, SoItIsWithoutCompute) {
+  open("test_memory");
+  step();
+  EXPECT_EQ(compiled(), 1);
   EXPECT_EQ(in_background() + on_host(), 0);
+}
+
+TEST_F(BackgroundCompileTest, OfManySizesTwoAreCompiledInTheBackgroundAndTheOthersAtOnce) {
+  open("test_symbolic");
+  for (const int64_t n : {8, 16}) {
+    const int64_t before = in_background();
+    step(n);
+    wait_until([&] { return in_background() == before + 1; });
+    step(n);
+  }
+  EXPECT_EQ(metrics::counter_value(metrics::kSymbolicCompile), 1);
+  const int64_t meanwhile = on_host();
+  for (const int64_t n : {4, 3, 1000}) step(n);
+  EXPECT_EQ(on_host(), meanwhile);
+  EXPECT_EQ(in_background(), 2);
+  EXPECT_EQ(metrics::counter_value(metrics::kSymbolicReuse), 3);
 }
 
 TEST_F(BackgroundCompileTest, AFailureIsToldByALaterStep) {

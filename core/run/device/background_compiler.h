@@ -24,7 +24,7 @@ class BackgroundCompiler {
   BackgroundCompiler() = default;
   ~BackgroundCompiler() { stop(); }
 
-  // A job for ask() and wait(). `target`: without symbolic programs, which one thread at a time may use.
+  // A job for ask() and wait().
   static std::shared_ptr<BackgroundJob> job(Graph graph, const CompileTarget& target);
 
   struct Answer {

@@ -44,7 +44,7 @@ size_t memory_of(const host::PluginDevice& device) {
 bool compiles_in_background(const host::PluginDevice& device) {
   const host::Plugin& plugin = device.plugin();
   return env::is_set(env::kBackgroundCompile) && env::get(env::kFallback) != "error" && plugin.can_compute() &&
-         !plugin.takes_one_call_at_a_time() && !plugin.understands(LTC_EXTENSION_SYMBOLIC);
+         !plugin.takes_one_call_at_a_time();
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
       auto_steps_(env::is_set(env::kAutoStep) && !is_eager_),
       cache_(kCachedPrograms) {
   await_op(0);
-  if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic_.emplace(kSymbolicPrograms);
+  if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) forget_symbolic_programs();
   if (compiles_in_background(queue_.device())) background_.emplace();
 }
 
@@ -232,8 +232,10 @@ void LazyDevice::reopen_if_lost() {
   if (std::exchange(generation_, now) == now) [[likely]]
     return;
   cache_.clear();
-  if (symbolic_) symbolic_.emplace(kSymbolicPrograms);
+  if (symbolic_) forget_symbolic_programs();
 }
+
+void LazyDevice::forget_symbolic_programs() { symbolic_ = std::make_shared<SymbolicPrograms>(kSymbolicPrograms); }
 
 const CachedProgram& LazyDevice::look_up(PendingStep& step, bool is_kept) {
   reopen_if_lost();
@@ -268,14 +270,15 @@ CompiledProgram LazyDevice::build(const Graph& graph, const CompileTarget& targe
   }
   queue_.drain();
   cache_.clear();
-  if (symbolic_) symbolic_.emplace(kSymbolicPrograms);
+  if (symbolic_) forget_symbolic_programs();
   return build_program(graph, target, effort);
 }
 
-// One of the disk or of the host: the program itself is then awaited.
+// One of the disk, of other sizes, or of the host: the program itself is then awaited.
 CompiledProgram LazyDevice::build_interim(const Graph& graph, const CompileTarget& target,
                                           std::shared_ptr<BackgroundJob>& awaited) {
   if (auto saved = find_saved_program(graph, target)) return {std::move(saved), CompiledProgram::kDisk};
+  if (auto program = reuse(graph, target)) return {std::move(program), CompiledProgram::kReused};
   awaited = background_->job(graph, target);
   background_->ask(awaited);
   return {interim_program(graph, target), CompiledProgram::kCompiled};
@@ -293,22 +296,22 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced
   span.because(cause.reason);
   span.at(cause.where);
   span.detail(cause.difference);
-  if (miss.miss && miss.miss->equal && !symbolic_) {
-    std::lock_guard lock(mutex_);
-    splits_.learn(step.trace, step.locations, *miss.miss->equal);
-  }
   const auto ops = static_cast<uint32_t>(traced.graph.nodes.size());
   const bool has_new_sizes = miss.miss && miss.miss->is_size && !repays_in_one_run(traced.graph);
-  const bool compiles_quickly =
-      !symbolic_ && default_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
+  const bool compiles_quickly = default_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
   const bool is_quick = may_be_replaced && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
-  CompileTarget target{queue_.device(), queue_.demotion(), step.precision, symbolic_ ? &*symbolic_ : nullptr};
+  CompileTarget target{queue_.device(), queue_.demotion(), step.precision, symbolic_};
   target.keeps_stages = timeline::enabled();
   const bool is_interim = may_be_replaced && background_ && !is_quick && !traced.graph.nodes.empty();
   std::shared_ptr<BackgroundJob> awaited;
   CompiledProgram compiled = is_interim ? build_interim(traced.graph, target, awaited)
                                         : build(traced.graph, target, is_quick ? Effort::kQuick : default_effort());
   if (!awaited) note_compile(std::move(cause), compiled);
+  const bool serves_others = compiled.source == CompiledProgram::kCompiledSymbolic || compiled.source == CompiledProgram::kReused;
+  if (miss.miss && miss.miss->equal && !serves_others) {
+    std::lock_guard lock(mutex_);
+    splits_.learn(step.trace, step.locations, *miss.miss->equal);
+  }
   if (compiled.source == CompiledProgram::kDisk) span.rename("load");
   if (miss.miss) note_varying_offsets(miss.miss->offsets);
   note_miss(std::move(miss), step.trace, step.roots, compiled.source, has_new_sizes && compiles_quickly);

@@ -114,6 +114,7 @@ class LTC_API LazyDevice {
   CompiledProgram build_interim(const Graph& graph, const CompileTarget& target, std::shared_ptr<BackgroundJob>& awaited);
   // Opens a lost device again and forgets what was compiled for it. With submission_ held.
   void reopen_if_lost();
+  void forget_symbolic_programs();
   std::shared_ptr<const Program> program_of(const Captured& captured);  // compiled again if the device was lost since
   void enqueue(const CachedProgram& program, PendingStep& step, bool is_awaited);
   void enqueue_refused(PendingStep& step, std::exception_ptr refusal);
@@ -164,8 +165,8 @@ class LTC_API LazyDevice {
 
   std::timed_mutex submission_;  // held from cutting a trace to queueing its run; no signal handler runs meanwhile
   ProgramCache cache_;
-  std::optional<SymbolicPrograms> symbolic_;  // of a plugin that understands it
-  PendingStep spare_;                         // keeps its memory from barrier to barrier
+  std::shared_ptr<SymbolicPrograms> symbolic_;  // of a plugin that understands it
+  PendingStep spare_;                           // keeps its memory from barrier to barrier
   uint64_t run_id_ = 0;
   uint32_t generation_ = 1;                       // of the device for which the programs were compiled
   std::optional<BackgroundCompiler> background_;  // with LTC_BACKGROUND_COMPILE; its thread ends before what it uses
