@@ -24,23 +24,18 @@ namespace prim = torch::jit::prim;
 // Numbers the values of a jit graph and writes one instruction per node.
 class Executable::Compiler {
  public:
-  Compiler(const Program& program, host_compiler::HostKernels& kernels, Executable& out)
-      : program_(program), kernels_(std::make_shared<ProgramKernels>(kernels)), out_(out) {}
+  Compiler(const Program& program, Executable& out) : program_(program), out_(out) {}
 
   void run() {
-    out_.device_ = program_.device;
     for (const torch::jit::Value* input : program_.graph->inputs()) new_slot(*input);
     lay_out_anew(program_.graph->inputs());
     for (const Program::Group& group : program_.groups) {
       if (group.is_fused) fused_.insert(group.nodes.begin(), group.nodes.end());
     }
     for (const Program::Group& group : program_.groups) group.is_fused ? add_cluster(group) : add(*group.nodes[0]);
-    kernels_->finish();
     for (const torch::jit::Value* output : program_.graph->outputs()) out_.outputs_.push_back({slot(*output), 0});
     bind_params(mark_last_uses());
-    out_.commit_ = std::max(committed_from_, first_large_donation());
-    out_.bytes_behind_commit_ = most_bytes_behind(out_.commit_);
-    reserve_stack();
+    out_.sized_.symbols = program_.symbols;
   }
 
  private:
@@ -49,6 +44,7 @@ class Executable::Compiler {
     out_.slots_.emplace_back();
     out_.is_constant_.push_back(false);
     out_.specs_.push_back(spec_of(value));
+    note_sizes(value, id, out_.sized_.slots);
     slot_of_.insert_or_assign(&value, id);
     return id;
   }
@@ -63,6 +59,20 @@ class Executable::Compiler {
 
   uint32_t slot(const torch::jit::Value& value) const { return slot_of_.at(&value); }
 
+  // Notes those that differ from run to run.
+  void note_sizes(const torch::jit::Value& value, uint32_t index, std::vector<Sized::Sizes>& to) const {
+    if (program_.symbols.empty()) return;
+    const torch::jit::Node& maker = *value.node();
+    if (maker.kind() != prim::Param && !is_symbolic(maker)) return;
+    TensorSpec spec = spec_of(value);
+    if (program_.symbols.contains_any(spec.sizes)) to.push_back({index, std::move(spec.sizes)});
+  }
+
+  void note_threads(const torch::jit::Node& node, const Instruction& instruction) {
+    if (!is_symbolic(node) || instruction.threads == Threads::kOne) return;
+    out_.sized_.long_instructions.push_back({static_cast<uint32_t>(out_.instructions_.size()), instruction.threads});
+  }
+
   void add_cluster(const Program::Group& group) {
     Cluster cluster = build_cluster(program_, group);
     Instruction instruction;
@@ -71,7 +81,8 @@ class Executable::Compiler {
     instruction.node = program_.origins.at(group.nodes[0]).node;
     instruction.note = why_apart(program_, group);
     instruction.tiles = static_cast<uint32_t>(out_.tiles_.size());
-    cluster.tiles.add_kernels(kernels_);
+    note_sizes(*group.nodes[0]->output(0), instruction.tiles, out_.sized_.tiles);
+    note_threads(*group.nodes[0], instruction);
     out_.tiles_.push_back(std::move(cluster.tiles));
     out_.tile_facts_.push_back(facts_of(group));
     append(std::move(instruction), cluster.inputs, cluster.outputs);
@@ -127,14 +138,15 @@ class Executable::Compiler {
         checked = instruction.twin && on_host && check_rows_first(node, origin);
       }
     }
+    note_threads(node, instruction);
     append(std::move(instruction), node.inputs(), node.outputs());
-    if (!checked && may_refuse(program_, node)) committed_from_ = out_.instructions_.size();
+    if (!checked && may_refuse(program_, node)) out_.committed_from_ = out_.instructions_.size();
   }
 
   // Rows are added to a table in place, and a large one is not copied: if its indices are looked at before the run is committed.
   bool check_rows_first(const torch::jit::Node& node, const Origin& origin) {
     const c10::OperatorName& name = origin.op.operator_name();
-    if (name.name != "aten::index_add" || !name.overload_name.empty()) return false;
+    if (name.name != "aten::index_add" || !name.overload_name.empty() || is_symbolic(node)) return false;
     const std::vector<int64_t> sizes = spec_of(*node.input(0)).sizes;
     const auto dim = torch::jit::toIValue(node.input(1));
     if (sizes.size() < 2 || !dim || !dim->isInt()) return false;
@@ -145,56 +157,8 @@ class Executable::Compiler {
     check.rows = sizes[static_cast<size_t>(check.dim)];
     if (!checked_rows_.emplace(node.input(2), check.rows).second) return true;
     append(std::move(check), c10::ArrayRef<const torch::jit::Value*>(node.input(2)), c10::ArrayRef<torch::jit::Value*>());
-    committed_from_ = out_.instructions_.size();
+    out_.committed_from_ = out_.instructions_.size();
     return true;
-  }
-
-  static double size_of(const TensorSpec& spec) {
-    if (spec.dtype == at::ScalarType::Undefined) return 0;
-    double bytes = static_cast<double>(c10::elementSize(spec.dtype));
-    for (const int64_t size : spec.sizes) bytes *= static_cast<double>(size);
-    return bytes;
-  }
-
-  // How much results take at most at once, where what is not made there goes on to live.
-  double most_bytes_behind(size_t begin) const {
-    std::vector<double> bytes_of(out_.slots_.size(), 0);
-    double live = 0, most = 0;
-    for (size_t i = begin; i < out_.instructions_.size(); ++i) {
-      const Instruction& instruction = out_.instructions_[i];
-      const c10::ArrayRef operands(out_.operands_.data() + instruction.first_operand, instruction.operand_count);
-      const bool in_place = instruction.twin && operands[0].last;
-      const bool is_view = instruction.op && makes_view(instruction.op->schema());
-      for (uint32_t k = 0; k < instruction.result_count && !in_place && !is_view; ++k) {
-        const uint32_t slot = out_.results_[instruction.first_result + k];
-        if (slot != kUnwanted) live += bytes_of[slot] = size_of(out_.specs_[slot]);
-      }
-      most = std::max(most, live);
-      if (in_place) std::swap(bytes_of[operands[0].slot], bytes_of[out_.results_[instruction.first_result]]);
-      for (const Operand operand : operands) {
-        if (operand.last && !is_view) live -= std::exchange(bytes_of[operand.slot], 0);
-      }
-    }
-    return most;
-  }
-
-  // The first instruction that takes a large part of what may be donated. Until then such memory is kept: what fails for want
-  // of memory, fails there mostly.
-  size_t first_large_donation() const {
-    constexpr double kLargePart = 64;  // one of so many
-    double all = 0;
-    for (const Program::Param& param : program_.params) all += param.may_be_donated ? size_of(param.spec) : 0;
-    if (all == 0) return 0;
-    for (size_t i = 0; i < out_.instructions_.size(); ++i) {
-      const Instruction& instruction = out_.instructions_[i];
-      for (uint32_t k = 0; k < instruction.operand_count; ++k) {
-        const Operand operand = out_.operands_[instruction.first_operand + k];
-        if (!operand.last || operand.slot >= program_.params.size()) continue;
-        const Program::Param& param = program_.params[operand.slot];
-        if (param.may_be_donated && size_of(param.spec) >= all / kLargePart) return i;
-      }
-    }
-    return out_.instructions_.size();
   }
 
   // Kernels of devices take a number among their operands from the host's memory if they compute element by element and have
@@ -212,7 +176,10 @@ class Executable::Compiler {
   }
 
   void add_constant(const torch::jit::Node& node) {
-    slot_of_.emplace(node.output(), new_constant(torch::jit::toIValue(node.output()).value()));
+    c10::IValue constant = torch::jit::toIValue(node.output()).value();
+    const uint32_t id = new_constant(constant);
+    slot_of_.emplace(node.output(), id);
+    if (is_symbolic(node)) out_.sized_.constants.push_back({id, std::move(constant)});
   }
 
   // The result must fit the operand's memory. A number must not become a result: it would stay weak in promotion.
@@ -277,6 +244,8 @@ class Executable::Compiler {
     for (uint32_t slot = 0; slot < program_.params.size(); ++slot) {
       const Program::Param& param = program_.params[slot];
       if (!param.is_scalar) {
+        if (param.may_be_donated) out_.donations_.push_back(slot);
+        note_sizes(*program_.graph->inputs()[slot], static_cast<uint32_t>(out_.inputs_.size()), out_.sized_.inputs);
         out_.inputs_.push_back({param.spec, is_read[slot] ? std::optional(slot) : std::nullopt});
         continue;
       }
@@ -285,22 +254,31 @@ class Executable::Compiler {
     }
   }
 
-  void reserve_stack() {
-    size_t most = 0;
-    for (const Instruction& i : out_.instructions_) most = std::max<size_t>({most, i.operand_count, i.result_count});
-    out_.stack_.reserve(most + 1);
-  }
-
   const Program& program_;
-  const std::shared_ptr<ProgramKernels> kernels_;
   const std::optional<uint64_t> layouts_seed_ = program_.device.is_cpu() ? layouts_seed() : std::nullopt;
   Executable& out_;
   std::unordered_map<const torch::jit::Value*, uint32_t> slot_of_;
   std::unordered_set<const torch::jit::Node*> fused_;
-  size_t committed_from_ = 0;                                            // behind the last instruction that may refuse a value
   std::set<std::pair<const torch::jit::Value*, int64_t>> checked_rows_;  // indices, and of how many rows
 };
 
-Executable::Executable(const Program& program, host_compiler::HostKernels& kernels) { Compiler(program, kernels, *this).run(); }
+Executable::Executable(const Program& program, c10::Device device, host_compiler::HostKernels& kernels) : device_(device) {
+  Compiler(program, *this).run();
+  use_kernels(kernels);
+  kernels_->write();  // an equal one of another program may be compiled already
+  if (sized_.symbols.empty()) plan_commit();
+  reserve_stack();
+}
+
+void Executable::use_kernels(host_compiler::HostKernels& kernels) {
+  kernels_ = std::make_shared<ProgramKernels>(kernels, tiles_);
+  for (TileProgram& tiles : tiles_) tiles.use_kernels(kernels_);
+}
+
+void Executable::reserve_stack() {
+  size_t most = 0;
+  for (const Instruction& i : instructions_) most = std::max<size_t>({most, i.operand_count, i.result_count});
+  stack_.reserve(most + 1);
+}
 
 }  // namespace ltc::torchscript

@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <cstdint>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -17,6 +18,8 @@
 
 namespace ltc::torchscript {
 
+struct Constant;
+
 // Slots hold the params, then constants and results. A value is moved to its last user, so an operand that arrives there
 // unshared is dead elsewhere: its memory is freed or, where the operator has an in-place twin, becomes the result.
 // That of a donated input is shared with its owner until the run is committed: no node that is left looks at values and may
@@ -25,7 +28,10 @@ namespace ltc::torchscript {
 class Executable {
  public:
   // `kernels` must outlive this.
-  Executable(const Program& program, host_compiler::HostKernels& kernels);
+  Executable(const Program& program, c10::Device device, host_compiler::HostKernels& kernels);
+  // What save() gave. Fails with DATA_CORRUPT if the bytes are damaged.
+  Executable(std::string_view bytes, c10::Device device, host_compiler::HostKernels& kernels);
+  std::string save() const;
 
   // An input of a run, in the host's order. It has no slot if nobody reads it, or only tiles do.
   struct Input {
@@ -35,6 +41,9 @@ class Executable {
   const std::vector<Input>& inputs() const { return inputs_; }
   size_t scalar_count() const { return scalar_count_; }
   size_t output_count() const { return outputs_.size(); }
+  // Of an executable for many sizes, before all else of a run: the values of its symbols. Fails with INVALID_ARGUMENT if they
+  // are too many or too few.
+  void bind_sizes(c10::ArrayRef<int64_t> symbols);
   const TensorSpec& output_spec(size_t index) const { return specs_[outputs_[index].slot]; }
 
   // In this order per run; after a failure only clear() may follow. run() fails with the node to blame. It lets go of `donated`
@@ -46,6 +55,8 @@ class Executable {
   void run(ThreadLimit& thread_limit, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated,
            const plugin::Profiler* profiler);
   at::Tensor take_output(size_t index);
+  // Held by a run from its sizes to its outputs.
+  std::mutex& mutex() { return mutex_; }
   void clear() noexcept;
 
  private:
@@ -86,11 +97,53 @@ class Executable {
   };
   class Compiler;
 
+  // What an executable for many sizes changes when they change. Sizes and constants have stand-ins (graph/symbols.h).
+  struct Sized {
+    struct Sizes {
+      uint32_t index;
+      std::vector<int64_t> sizes;
+    };
+    struct SlotConstant {
+      uint32_t slot;
+      c10::IValue stand_in;
+    };
+    struct LongInstruction {
+      uint32_t index;
+      Threads threads;  // in a run in which it takes long
+    };
+    Symbols symbols;
+    std::vector<int64_t> values;              // of the symbols, now
+    std::vector<Sizes> slots, inputs, tiles;  // by index of specs_, inputs_, tiles_
+    std::vector<SlotConstant> constants;
+    std::vector<LongInstruction> long_instructions;
+  };
+
   // The nodes of a cluster, and their ops.
   struct TileFacts {
     std::string label;
     std::vector<uint32_t> nodes;
   };
+
+  struct SavedInstruction;
+  struct Names;
+  friend void archive(plugin::Archive& io, Operand& operand);
+  friend void archive(plugin::Archive& io, SavedInstruction& instruction);
+  friend void archive(plugin::Archive& io, SlotScalar& scalar);
+  friend void archive(plugin::Archive& io, TileFacts& facts);
+  friend void archive(plugin::Archive& io, Sized& sized);
+  friend void archive(plugin::Archive& io, Sized::Sizes& sizes);
+  friend void archive(plugin::Archive& io, Sized::SlotConstant& constant);
+  friend void archive(plugin::Archive& io, Sized::LongInstruction& instruction);
+  std::vector<Constant> saved_constants() const;
+  void check(size_t constants) const;
+  void check(const Instruction& instruction) const;
+
+  void use_kernels(host_compiler::HostKernels& kernels);
+  void reserve_stack();
+  void plan_commit();
+  size_t first_large_donation() const;
+  double most_bytes_behind(size_t begin) const;
+  bool is_long(const Instruction& instruction) const;
 
   void run_range(ThreadLimit& thread_limit, size_t begin, size_t end);
   void profiled_step(const Instruction& instruction);
@@ -112,16 +165,21 @@ class Executable {
   void check_results(const Instruction& instruction) const;
   [[noreturn]] void fail(const Instruction& instruction);
 
-  c10::Device device_ = at::kCPU;
+  const c10::Device device_;
   std::vector<Input> inputs_;
   size_t scalar_count_ = 0;
   std::vector<SlotScalar> slot_scalars_;        // those that have a slot
   const ltc_scalar* scalars_ = nullptr;         // of the run
   const plugin::Profiler* profiler_ = nullptr;  // of the run; null: nobody asks
+  mutable std::mutex mutex_;                    // a run and save()
   std::vector<Instruction> instructions_;
-  size_t commit_ = 0;               // the instruction before which a run is committed
-  double bytes_behind_commit_ = 0;  // that the others need at most
+  Sized sized_;
+  std::vector<uint32_t> donations_;  // slots of the inputs that may be donated
+  size_t committed_from_ = 0;        // behind the last instruction that may refuse a value
+  size_t commit_ = 0;                // the instruction before which a run is committed
+  double bytes_behind_commit_ = 0;   // that the others need at most
   std::vector<TileProgram> tiles_;
+  std::shared_ptr<ProgramKernels> kernels_;  // of tiles_
   std::vector<TileFacts> tile_facts_;
   std::vector<Operand> operands_;
   std::vector<uint32_t> results_;

@@ -300,6 +300,11 @@ void check_arguments(ltc_device* device, const Executable& executable, const ltc
   }
 }
 
+c10::ArrayRef<int64_t> symbols_of(const ltc_execute_args& args) {
+  const auto* given = reinterpret_cast<const ltc_symbol_values*>(ltc_find_extension(args.ext, LTC_EXTENSION_SYMBOLIC));
+  return given ? c10::ArrayRef<int64_t>(given->values, given->symbol_count) : c10::ArrayRef<int64_t>();
+}
+
 // Returns the memory of those that are donated: a run that is committed lets go of it.
 std::vector<at::Tensor*> load_inputs(Executable& executable, const ltc_execute_args& args) {
   std::vector<at::Tensor*> donated;
@@ -328,6 +333,8 @@ void hold_anything(ltc_buffer& buffer, const TensorSpec& spec) noexcept {
 }  // namespace
 
 std::optional<Error> submit(ltc_device* device, Executable& executable, const ltc_execute_args& args, ltc_buffer** outputs) {
+  const std::lock_guard alone(executable.mutex());
+  executable.bind_sizes(symbols_of(args));
   check_arguments(device, executable, args);
   at::init_num_threads();  // a later torch.set_num_threads of another thread binds this one too
   ThreadLimit thread_limit(device->plugin->host, device->plugin->thread_pool);

@@ -44,8 +44,10 @@ torch::jit::SourceRange source_range(std::string_view location) {
 
 class Lowering {
  public:
-  Lowering(const ltc_graph& source, c10::Device device) : source_(source), binder_(source, device), values_(source.value_count) {
+  Lowering(const ltc_graph& source, c10::Device device, const Symbols& symbols)
+      : source_(source), binder_(source, device), values_(source.value_count) {
     program_.device = device;
+    program_.symbols = symbols;
     program_.graph = std::make_shared<torch::jit::Graph>();
     for (auto& numbers : numbers_) numbers.resize(source.value_count);
   }
@@ -90,9 +92,47 @@ class Lowering {
       if (node.location.size > 0) call->setSourceRange(source_range(text(node.location)));
       program_.origins.emplace(call, Origin{bound.op, index});
       bind_results(node, call, !writes(schema) && returns_list(schema));
+      if (!program_.symbols.empty() && has_stand_in(node, bound, *call)) mark(node, *call);
     } catch (const Failure& failure) {
       throw Failure(failure.error().code, failure.error().message, index);
     }
+  }
+
+  void mark(const ltc_node& node, Node& call) {
+    mark_symbolic(call);
+    for (size_t i = 0; i < node.output_count; ++i) {
+      if (node.outputs[i] != LTC_NONE) mark_symbolic(*values_[node.outputs[i]]->node());  // another one, of a list
+    }
+  }
+
+  // Marks the constants that have some.
+  bool has_stand_in(const ltc_node& node, const BoundNode& bound, Node& call) {
+    const auto has = [this](uint32_t id) {
+      return id != LTC_NONE && program_.symbols.contains_any({source_.types[id]->sizes, source_.types[id]->rank});
+    };
+    bool found = std::any_of(node.inputs, node.inputs + node.input_count, has) ||
+                 std::any_of(node.outputs, node.outputs + node.output_count, has);
+    for (size_t i = 0; i < bound.bindings.size(); ++i) {
+      const Binding& binding = bound.bindings[i];
+      const std::string& name = bound.op.schema().arguments()[i].name();
+      const ltc_attr* const attr = ltc_find_attr(&node, name.data(), name.size(), "");
+      if (binding.kind != Binding::kConstant || !attr || !has_stand_in(*attr)) continue;
+      // A boolean that is given as a whole number, for example.
+      if (!program_.symbols.is_part_of(binding.constant)) {
+        throw Failure(LTC_UNSUPPORTED, c10::str("'", name, "' differs from run to run, and is no number"));
+      }
+      mark_symbolic(*call.input(i)->node());
+      found = true;
+    }
+    return found;
+  }
+
+  bool has_stand_in(const ltc_attr& attr) const {
+    if (attr.kind == LTC_ATTR_INT || attr.kind == LTC_ATTR_INTS)
+      return program_.symbols.contains_any({attr.value.ints, attr.count});
+    return (attr.kind == LTC_ATTR_FLOAT || attr.kind == LTC_ATTR_FLOATS) &&
+           std::any_of(attr.value.floats, attr.value.floats + attr.count,
+                       [this](double number) { return program_.symbols.is_part_of(number); });
   }
 
   void bind_results(const ltc_node& node, Node* call, bool is_list) {
@@ -188,10 +228,27 @@ class Lowering {
   Program program_;
 };
 
+constexpr size_t kMostSymbolicNodes = 64;  // of a graph that is mostly symbolic
+
+void check_share(const Program& program) {
+  size_t symbolic = 0;
+  for (const auto& [node, origin] : program.origins) symbolic += is_symbolic(*node);
+  if (symbolic <= std::max(kMostSymbolicNodes, program.origins.size() / 2)) return;
+  throw Failure(LTC_UNSUPPORTED, c10::str(symbolic, " of ", program.origins.size(),
+                                          " nodes have sizes that differ from run to run, more than pays for one program"));
+}
+
+Program lower_symbolic(const ltc_graph& graph, c10::Device device, const ltc_symbolic_sizes& sizes) {
+  const GeneralGraph general(graph, sizes);
+  Program program = Lowering(general.graph(), device, general.symbols()).run();
+  check_share(program);
+  return program;
+}
+
 }  // namespace
 
-Program lower(const ltc_graph& graph, c10::Device device) {
-  Program program = Lowering(graph, device).run();
+Program lower(const ltc_graph& graph, c10::Device device, const ltc_symbolic_sizes* sizes) {
+  Program program = sizes ? lower_symbolic(graph, device, *sizes) : Lowering(graph, device, {}).run();
   choose_kernels(program, false);
   for (const Node* node : program.graph->nodes()) program.groups.push_back({{node}, false});
   return program;

@@ -4,8 +4,9 @@
 
 namespace ltc::torchscript {
 
-// Node by node, as the graph has it.
-Program lower(const ltc_graph& graph, c10::Device device);
+// Node by node, as the graph has it. `sizes`: those that differ from run to run, or null. Refuses a large graph with UNSUPPORTED
+// if most of it is symbolic: its rewrites are worth more than a program that serves all sizes.
+Program lower(const ltc_graph& graph, c10::Device device, const ltc_symbolic_sizes* sizes = nullptr);
 
 // Rewrites the program for speed and forms its groups. On devices of libtorch's other than the CPU it stays as it is.
 void optimize(Program& program);

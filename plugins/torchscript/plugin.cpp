@@ -43,8 +43,11 @@ struct ltc_program {
 };
 
 struct ltc_executable {
-  ltc_executable(const ltc::torchscript::Program& program, ltc::host_compiler::HostKernels& kernels)
-      : executable(program, kernels) {}
+  template <typename Source>
+  ltc_executable(const Source& source, ltc_device* device)
+      : host(device->plugin->host), executable(source, device->queue.device(), device->plugin->kernels) {}
+
+  const ltc_host_api* const host;
   ltc::torchscript::Executable executable;
 };
 
@@ -172,13 +175,13 @@ void or_unsupported(const Body& body) {
 }
 
 void lower_graph(ltc_device* device, const ltc_lower_args& args, ltc_program*& program) {
-  or_unsupported([&] { program = new ltc_program(device->plugin->host, lower(*args.graph, device->queue.device())); });
+  const auto* sizes = reinterpret_cast<const ltc_symbolic_sizes*>(ltc_find_extension(args.ext, LTC_EXTENSION_SYMBOLIC));
+  or_unsupported([&] { program = new ltc_program(device->plugin->host, lower(*args.graph, device->queue.device(), sizes)); });
 }
 
 void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& executable) {
   or_unsupported([&] {
-    executable = args.program->with(args.effort > 0,
-                                    [&](const Program& program) { return new ltc_executable(program, device->plugin->kernels); });
+    executable = args.program->with(args.effort > 0, [&](const Program& program) { return new ltc_executable(program, device); });
   });
 }
 
@@ -194,8 +197,19 @@ void event_wait(ltc_event* event, uint64_t timeout_ns, bool& finished) {
 
 // A sink that wants no more is no error.
 void program_text(const ltc_program* program, const ltc_sink& sink) {
-  const std::string printed = program->with(true, [](const Program& it) { return it.graph->toString() + clusters_text(it); });
+  const std::string printed =
+      program->with(true, [](const Program& it) { return it.symbols.text() + it.graph->toString() + clusters_text(it); });
   sink.write(sink.context, printed.data(), printed.size());
+}
+
+void executable_save(const ltc_executable* executable, const ltc_sink& sink) {
+  const std::string bytes = executable->executable.save();
+  sink.write(sink.context, bytes.data(), bytes.size());
+}
+
+void executable_load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable) {
+  const std::string_view bytes(static_cast<const char*>(args.data), args.size);
+  executable = new ltc_executable(bytes, device);
 }
 
 void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
@@ -203,7 +217,8 @@ void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
   stats.peak_bytes = device->memory.peak();
 }
 
-constexpr ltc_extension kProfile{sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, nullptr};
+constexpr ltc_extension kSymbolic{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, nullptr};
+constexpr ltc_extension kProfile{sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, &kSymbolic};
 
 const ltc_plugin_api kApi = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, memory_stats),
@@ -224,6 +239,8 @@ const ltc_plugin_api kApi = {
     .event_destroy = destroy<ltc_event>,
     .plugin_close = destroy<ltc_plugin>,
     .program_text = slot<program_text>,
+    .executable_save = slot<executable_save>,
+    .executable_load = slot<executable_load>,
     .memory_stats = slot<memory_stats>,
 };
 

@@ -28,7 +28,13 @@ const Formula* formula_of(const Program& program, const Node& node) {
   return origin == program.origins.end() ? nullptr : find_formula(node, origin->second.op.schema());
 }
 
+bool is_symbolic_constant(const Value* value) {
+  return value->node()->kind() == torch::jit::prim::Constant && is_symbolic(*value->node());
+}
+
+// The sizes of a loop may differ from run to run, its constants may not.
 bool is_elementwise(const Program& program, const Node& node) {
+  if (std::ranges::any_of(node.inputs(), is_symbolic_constant)) return false;
   return node.outputs().size() == 1 && (is_uniform(node) || formula_of(program, node));
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/print/render.h"
+#include "torchscript/fusion/tile_program.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -13,13 +14,19 @@ constexpr size_t kLeastTogether = 3, kMostTogether = 16;
 
 }  // namespace
 
+void ProgramKernels::write() {
+  if (std::exchange(is_written_, true)) return;
+  for (TileProgram& loop : loops_) loop.write_kernels(*this);
+  make_modules();
+}
+
 size_t ProgramKernels::add(std::string text) {
   const auto [known, is_new] = numbers_.try_emplace(std::move(text), texts_.size());
   if (is_new) texts_.push_back(known->first);
   return known->second;
 }
 
-void ProgramKernels::finish() {
+void ProgramKernels::make_modules() {
   const size_t kernels = texts_.size();
   const size_t modules =
       std::max((kernels + kMostTogether - 1) / kMostTogether,
@@ -39,6 +46,7 @@ void ProgramKernels::count_work(int64_t& work, int64_t instructions) {
   work += instructions + kRunsAreWork;
   if (work < kEnough && !compiler_.is_sync()) return;
   is_requested_ = true;
+  write();
   compiler_.request(modules_);
 }
 

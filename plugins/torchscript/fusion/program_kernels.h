@@ -1,5 +1,5 @@
-// The kernels of a program, compiled together, some by each thread, and requested once. Those of the same text are one, as in a
-// network of equal layers.
+// The kernels of a program's loops, compiled together, some by each thread, and requested once. Those of the same text are one,
+// as in a network of equal layers.
 #pragma once
 #include <memory>
 #include <string>
@@ -10,16 +10,19 @@
 
 namespace ltc::torchscript {
 
+class TileProgram;
+
 class ProgramKernels {
  public:
   using Function = host_compiler::HostModule::Function;
 
-  // `compiler` must outlive this.
-  explicit ProgramKernels(host_compiler::HostKernels& compiler) : compiler_(compiler) {}
+  // Both must outlive this.
+  ProgramKernels(host_compiler::HostKernels& compiler, std::vector<TileProgram>& loops) : compiler_(compiler), loops_(loops) {}
 
-  // A kernel of the host vectors' dialect; returns its number. None after finish().
+  // Writes all of them, unless that is done. A loop has no kernels before.
+  void write();
+  // A kernel of the host vectors' dialect; returns its number. For TileProgram::write_kernels.
   size_t add(std::string text);
-  void finish();
 
   // Null until it is compiled.
   Function function(size_t kernel) const { return modules_[kernel % modules_.size()]->function(kernel / modules_.size()); }
@@ -27,11 +30,14 @@ class ProgramKernels {
   void count_work(int64_t& work, int64_t instructions);
 
  private:
+  void make_modules();
+
   host_compiler::HostKernels& compiler_;
+  std::vector<TileProgram>& loops_;
   std::vector<std::string> texts_;
   std::unordered_map<std::string, size_t> numbers_;
   std::vector<std::shared_ptr<host_compiler::HostModule>> modules_;
-  bool is_requested_ = false;
+  bool is_written_ = false, is_requested_ = false;
 };
 
 }  // namespace ltc::torchscript

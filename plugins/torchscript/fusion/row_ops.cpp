@@ -54,6 +54,7 @@ RowOp find_row_op(const Node& node) {
   static const auto softmax = Symbol::fromQualString("ltc_torchscript::_softmax");
   static const auto normalize = Symbol::fromQualString("ltc_torchscript::native_layer_norm");
   if (node.kind() != softmax && node.kind() != normalize) return {};
+  if (is_symbolic(node)) return {.why_not = "its sizes differ from run to run"};
   if (!is_float(*node.input(0)) || !is_float(*node.output(0))) return {.why_not = "not of float32"};
   const RowOp step = node.kind() == softmax ? find_softmax(node) : find_normalize(node);
   if (step.why_not) return step;

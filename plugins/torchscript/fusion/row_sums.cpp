@@ -21,6 +21,7 @@ RowSum find_row_sum(const torch::jit::Node& node) {
   static const auto sum = torch::jit::Symbol::fromQualString("ltc_torchscript::sum");
   static const auto mean = torch::jit::Symbol::fromQualString("ltc_torchscript::mean");
   if (node.kind() != sum && node.kind() != mean) return {};
+  if (is_symbolic(node)) return {.why_not = "its sizes differ from run to run"};
   const TensorSpec in = spec_of(*node.input(0)), out = spec_of(*node.output());
   const auto dims = torch::jit::toIValue(node.input(1));
   if (in.dtype != at::kFloat || out.dtype != at::kFloat) return {.why_not = "not of float32"};

@@ -11,7 +11,7 @@ namespace ltc::torchscript {
 
 int TileProgram::operands_of(const Instruction& instruction) {
   switch (instruction.code) {
-    case Code::kPrimitive: return operand_count(instruction.primitive);
+    case Code::kPrimitive: return torchscript::operand_count(instruction.primitive);
     case Code::kUniform: return 0;
     case Code::kRowOp: return 1;
   }
@@ -40,7 +40,7 @@ TileProgram::Register TileProgram::add_number() {
 
 TileProgram::Register TileProgram::add_number(RunScalar from) {
   const Register id = add_scalar();
-  run_numbers_.emplace_back(from, registers_[id].slot);
+  run_numbers_.push_back({from, registers_[id].slot});
   return id;
 }
 
@@ -51,7 +51,7 @@ size_t TileProgram::add_seed() {
 }
 
 size_t TileProgram::add_seed(RunScalar from) {
-  run_seeds_.emplace_back(from, static_cast<uint16_t>(seeds_.size()));
+  run_seeds_.push_back({from, static_cast<uint16_t>(seeds_.size())});
   seeds_.push_back(0);
   return seeds_.size() - 1;
 }
@@ -84,24 +84,28 @@ const float* TileProgram::literal(Register id) const {
 
 TileProgram::Register TileProgram::add(Primitive primitive, const Register* operands) {
   Instruction instruction{Code::kPrimitive, primitive, nullptr, 0, {}};
-  unsigned scalars = 0;
-  const int count = operand_count(primitive);
-  for (int i = 0; i < count; ++i) {
-    instruction.operands[i] = operands[i];
-    scalars |= unsigned{is_scalar(operands[i])} << i;
-  }
-  const bool all = scalars == (1u << count) - 1;
-  instruction.kernel = tile_kernels().of[static_cast<int>(primitive)][scalars];
+  std::copy_n(operands, torchscript::operand_count(primitive), instruction.operands);
+  const bool all = choose_kernel(instruction);
   instruction.out = all ? add_scalar() : new_register(Kind::kTile);
   (all ? scalar_instructions_ : instructions_).push_back(instruction);
   return instruction.out;
+}
+
+// By which operands are scalars. Returns whether all are.
+bool TileProgram::choose_kernel(Instruction& instruction) const {
+  if (instruction.code != Code::kPrimitive) return false;
+  unsigned scalars = 0;
+  const int count = torchscript::operand_count(instruction.primitive);
+  for (int i = 0; i < count; ++i) scalars |= unsigned{is_scalar(instruction.operands[i])} << i;
+  instruction.kernel = tile_kernels().of[static_cast<int>(instruction.primitive)][scalars];
+  return scalars == (1u << count) - 1;
 }
 
 TileProgram::Register TileProgram::find_or_add(Primitive primitive, const Register* operands) {
   for (const auto* instructions : {&scalar_instructions_, &instructions_}) {
     const auto same = std::ranges::find_if(*instructions, [&](const Instruction& one) {
       return one.code == Code::kPrimitive && one.primitive == primitive &&
-             std::equal(operands, operands + operand_count(primitive), one.operands);
+             std::equal(operands, operands + torchscript::operand_count(primitive), one.operands);
     });
     if (same != instructions->end()) return same->out;
   }
@@ -263,7 +267,7 @@ std::string TileProgram::text() const {
       }
       const bool draws = instruction.code == Code::kUniform;
       text += c10::str("    r", instruction.out, " = ", draws ? "uniform" : name_of(instruction.primitive), "(");
-      for (int k = 0; k < (draws ? 2 : operand_count(instruction.primitive)); ++k) {
+      for (int k = 0; k < (draws ? 2 : torchscript::operand_count(instruction.primitive)); ++k) {
         const Register id = instruction.operands[k];
         text += k ? ", " : "";
         text += draws ? c10::str("seed", id) : literal(id) ? c10::str(*literal(id)) : c10::str("r", id);

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "ltc/archive.hpp"
 #include "torchscript/fusion/primitives.h"
 #include "torchscript/fusion/program_kernels.h"
 
@@ -30,8 +31,9 @@ class TileProgram {
  public:
   using Register = uint16_t;
 
-  // ---- building, in this order: inputs and instructions as they come, then outputs, then finish(), perhaps add_kernels()
+  // ---- building, in this order: inputs and instructions as they come, then outputs, then finish(), perhaps use_kernels()
 
+  TileProgram() = default;  // to be read from an archive
   explicit TileProgram(std::vector<int64_t> sizes) : sizes_(std::move(sizes)) {}
 
   // Operands of run(), in the order of these calls. `is_full`: of the program's sizes, not broadcast to them.
@@ -63,8 +65,14 @@ class TileProgram {
   // Two more results: the means and the scales of the rows that a kNormalize normalised.
   void add_row_statistics(Register normalized, const std::vector<int64_t>& sizes);
   void finish();
-  void add_kernels(const std::shared_ptr<ProgramKernels>& kernels);
+  // Where its kernels are. They are counted on once they are written, and run once they are compiled.
+  void use_kernels(std::shared_ptr<ProgramKernels> kernels);
+  void write_kernels(ProgramKernels& kernels);
 
+  // Changes the sizes, and those of all operands that are full. None with row-wise ops or sums of rows can.
+  void resize(std::vector<int64_t> sizes) { sizes_ = std::move(sizes); }
+
+  size_t operand_count() const { return operands_.size(); }
   bool is_scalar(Register id) const { return registers_[id].kind == Kind::kScalar; }
   // The value, where it is known by now.
   const float* literal(Register id) const;
@@ -134,12 +142,28 @@ class TileProgram {
     std::vector<uint16_t> reads = {};        // outputs of phases before it
   };
   enum class OperandKind : uint8_t { kTensor, kNumber, kSeed, kRow };
+  struct BoundScalar {
+    RunScalar from;
+    uint16_t place;  // in scalars_ or seeds_
+  };
   class Run;
   class StageWriter;
+  friend void archive(plugin::Archive& io, TileProgram& tiles);
+  friend void archive(plugin::Archive& io, BoundScalar& scalar);
+  friend void archive(plugin::Archive& io, RegisterInfo& info);
+  friend void archive(plugin::Archive& io, TensorInput& input);
+  friend void archive(plugin::Archive& io, Output& output);
+  friend void archive(plugin::Archive& io, RowSum& sum);
+  friend void archive(plugin::Archive& io, RowOp& op);
+  friend void archive(plugin::Archive& io, Instruction& instruction);
 
   static int operands_of(const Instruction& instruction);  // registers: 0 of random numbers
   uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
   static int stage_kind(const Instruction& instruction);
+  static bool has_kernel(const Stage& stage);
+  bool choose_kernel(Instruction& instruction) const;
+  void check() const;
+  void check(const Instruction& instruction) const;
   Register new_register(Kind kind);
   Register add_scalar();
   bool is_result(Register id) const;
@@ -152,8 +176,8 @@ class TileProgram {
 
   std::vector<int64_t> sizes_;
   std::vector<OperandKind> operands_;
-  std::vector<Register> numbers_;                                        // their registers
-  std::vector<std::pair<RunScalar, uint16_t>> run_numbers_, run_seeds_;  // and which of scalars_ or seeds_ they are
+  std::vector<Register> numbers_;  // their registers
+  std::vector<BoundScalar> run_numbers_, run_seeds_;
   std::vector<TensorInput> tensors_;
   std::vector<Output> outputs_;
   std::vector<RowSum> row_sums_;

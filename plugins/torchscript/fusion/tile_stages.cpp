@@ -112,11 +112,15 @@ class TileProgram::StageWriter {
 };
 
 // One instruction by itself is compiled ahead of time.
-void TileProgram::add_kernels(const std::shared_ptr<ProgramKernels>& kernels) {
+bool TileProgram::has_kernel(const Stage& stage) { return stage.number % kStageKinds == kCompiled && stage.size() > 1; }
+
+void TileProgram::use_kernels(std::shared_ptr<ProgramKernels> kernels) {
+  if (std::ranges::any_of(stages_, has_kernel)) kernels_ = std::move(kernels);
+}
+
+void TileProgram::write_kernels(ProgramKernels& kernels) {
   for (Stage& stage : stages_) {
-    if (stage.number % kStageKinds != kCompiled || stage.end - stage.begin == 1) continue;
-    stage.kernel = kernels->add(StageWriter(*this, stage).write());
-    kernels_ = kernels;
+    if (has_kernel(stage)) stage.kernel = kernels.add(StageWriter(*this, stage).write());
   }
 }
 

@@ -13,7 +13,7 @@ constexpr size_t kMostTerms = 4096;  // what several terms share counts for each
 
 bool GraphEditor::is(const Node& node, std::string_view name, std::string_view overload) const {
   const auto origin = program_.origins.find(&node);
-  return origin != program_.origins.end() && origin->second.op.operator_name().name == name &&
+  return origin != program_.origins.end() && !is_symbolic(node) && origin->second.op.operator_name().name == name &&
          origin->second.op.operator_name().overload_name == overload;
 }
 

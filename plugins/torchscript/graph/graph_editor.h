@@ -14,6 +14,7 @@ class GraphEditor {
  public:
   explicit GraphEditor(Program& program) : program_(program) {}
 
+  // False for symbolic nodes, which no rewrite changes.
   bool is(const torch::jit::Node& node, std::string_view name, std::string_view overload = {}) const;
 
   // Another form of the same row-major contents.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ltc/plugin.h"
+#include "torchscript/graph/symbols.h"
 
 namespace ltc::torchscript {
 
@@ -50,6 +51,7 @@ struct Program {
   };
 
   c10::Device device = at::kCPU;  // of all its tensors
+  Symbols symbols;                // none of a program for one size
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<Param> params;
   std::unordered_map<const torch::jit::Node*, Origin> origins;

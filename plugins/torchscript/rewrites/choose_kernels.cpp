@@ -35,7 +35,7 @@ constexpr Direct kDirect[] = {
     {"aten::addmm", addmm, [](const Node&, const c10::OperatorHandle&) { return true; }},
     {"aten::convolution", convolve_divided,
      [](const Node& node, const c10::OperatorHandle& op) {
-       return threads_for(node, op) != Threads::kOne && suits_division(node);
+       return !is_symbolic(node) && threads_for(node, op) != Threads::kOne && suits_division(node);
      }},
 };
 
@@ -52,15 +52,19 @@ void replace(Program& program) {
 
 }  // namespace
 
+uint32_t number_of(DirectCall call) {
+  return static_cast<uint32_t>(std::ranges::find(kDirect, call, &Direct::call) - std::begin(kDirect));
+}
+
+DirectCall direct_call(uint32_t number) { return number < std::size(kDirect) ? kDirect[number].call : nullptr; }
+
 void choose_kernels(Program& program, bool often) {
   if (!program.device.is_cpu()) return;
   if (often) replace(program);
-  const GraphEditor editor(program);
-  for (const Node* node : program.graph->nodes()) {
+  for (auto& [node, origin] : program.origins) {
+    const c10::OperatorName& name = origin.op.operator_name();
     for (const Direct& row : kDirect) {
-      if (!editor.is(*node, row.op)) continue;
-      Origin& origin = program.origins.at(node);
-      if (row.suits(*node, origin.op)) origin.call = row.call;
+      if (name.name == row.op && name.overload_name.empty() && row.suits(*node, origin.op)) origin.call = row.call;
     }
   }
 }

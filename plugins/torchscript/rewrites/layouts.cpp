@@ -26,7 +26,7 @@ class LayoutChoice {
   void run() {
     for (Node* node : program_.graph->nodes()) {
       const auto origin = program_.origins.find(node);
-      if (origin == program_.origins.end()) continue;
+      if (origin == program_.origins.end() || is_symbolic(*node)) continue;
       const std::optional<ImageTraits>& traits = traits_of(node->kind().toQualString()).images;
       if (!traits) {
         if (keeps_layout(*node, origin->second)) images_.insert(node->output());

@@ -31,4 +31,8 @@ void fold_relus(Program& program);
 // that is faster; such convolutions read and write images channels-last.
 void choose_kernels(Program& program, bool often);
 
+// The kernels that it calls without the dispatcher, by a number that saved programs have. Null if there is no such number.
+uint32_t number_of(DirectCall call);
+DirectCall direct_call(uint32_t number);
+
 }  // namespace ltc::torchscript

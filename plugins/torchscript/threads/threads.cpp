@@ -37,30 +37,43 @@ void openmp_threads([[maybe_unused]] int threads) {
 
 int blas_threads(int threads) { return MKL_Set_Num_Threads_Local ? MKL_Set_Num_Threads_Local(threads) : 0; }
 
-int64_t elements(const torch::jit::Value& value) { return c10::multiply_integers(spec_of(value).sizes); }
-
-int64_t moved_elements(const Node& node) {
+int64_t moved_elements(SizesList operands, SizesList results) {
   int64_t sum = 0;
-  for (const auto* value : node.inputs()) sum += elements(*value);
-  for (const auto* value : node.outputs()) sum += elements(*value);
+  for (const SizesList list : {operands, results}) {
+    for (const c10::IntArrayRef sizes : list) sum += c10::multiply_integers(sizes);
+  }
   return sum;
 }
 
-int64_t multiplications(const Node& node, const ProductCost& row) {
-  const auto right = spec_of(*node.input(row.right)).sizes;
+int64_t multiplications(const ProductCost& row, SizesList operands, SizesList results) {
+  const c10::IntArrayRef right = operands[row.right];
   if (right.size() <= row.right_dims) return 0;
-  const int64_t left = elements(row.left_is_result ? *node.output(row.left) : *node.input(row.left));
-  return left * row.times * c10::multiply_integers(right.begin() + static_cast<std::ptrdiff_t>(row.right_dims), right.end());
+  const int64_t left = c10::multiply_integers(row.left_is_result ? results[row.left] : operands[row.left]);
+  return left * row.times * c10::multiply_integers(right.slice(row.right_dims));
 }
 
 // About how long one thread needs.
+int64_t nanoseconds(std::string_view op, SizesList operands, SizesList results) {
+  const std::optional<ProductCost>& product = traits_of(op).product;
+  const int64_t multiplying = product ? multiplications(*product, operands, results) / kMultiplicationsPerNs : 0;
+  return multiplying + (product && product->is_step ? 0 : moved_elements(operands, results) / kElementsPerNs);
+}
+
 int64_t nanoseconds(const Node& node) {
-  const std::optional<ProductCost>& product = traits_of(node.kind().toQualString()).product;
-  const int64_t multiplying = product ? multiplications(node, *product) / kMultiplicationsPerNs : 0;
-  return multiplying + (product && product->is_step ? 0 : moved_elements(node) / kElementsPerNs);
+  c10::SmallVector<TensorSpec, 8> specs;
+  for (const auto* value : node.inputs()) specs.push_back(spec_of(*value));
+  for (const auto* value : node.outputs()) specs.push_back(spec_of(*value));
+  c10::SmallVector<c10::IntArrayRef, 8> sizes;
+  for (const TensorSpec& spec : specs) sizes.emplace_back(spec.sizes);
+  const SizesList all(sizes);
+  return nanoseconds(node.kind().toQualString(), all.slice(0, node.inputs().size()), all.slice(node.inputs().size()));
 }
 
 }  // namespace
+
+bool is_long(std::string_view op, SizesList operands, SizesList results) {
+  return nanoseconds(op, operands, results) >= kLongWork;
+}
 
 Threads threads_for(const Node& node, const c10::OperatorHandle& op) {
   if (nanoseconds(node) < kLongWork) return Threads::kOne;

@@ -27,6 +27,11 @@ enum class Threads : uint8_t {
 Threads threads_for(const torch::jit::Node& node, const c10::OperatorHandle& op);
 Threads threads_for(c10::ArrayRef<const torch::jit::Node*> cluster);
 
+// Whether an operator with operands and results of these sizes is worth waking threads. Operands are those of the schema; one
+// that is no tensor has no sizes.
+using SizesList = c10::ArrayRef<c10::IntArrayRef>;
+bool is_long(std::string_view op, SizesList operands, SizesList results);
+
 class ThreadLimit {
  public:
   // Sees to the calling thread's kernels until it is destroyed. There is one per thread.
