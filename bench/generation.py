@@ -44,6 +44,8 @@ def measure(side, name, cache, batch, sampled, texts, tokens):
 
         device = "ltc"
     model = model.to(device)
+    if side == "ltc":
+        ltc.sync()  # the weights are there before the first text begins
     if side == "compile":
         model.forward = torch.compile(model.forward, backend="inductor")
 

@@ -158,7 +158,7 @@ def optimizers_within_the_backward(device):
     return list(model.parameters())
 
 
-@shape(compiles=13, turns=2, ops=909)
+@shape(compiles=12, turns=2, ops=909)
 def lbfgs(device):
     model = net(device)
     optimizer = torch.optim.LBFGS(model.parameters(), lr=0.1, max_iter=2, history_size=2)

@@ -33,7 +33,8 @@ def test_fifty_batch_sizes_of_a_model(make, metrics):
     results = [run(x.to(LTC)) for x in batches]
     for result, value in zip(results, expected):
         assert_same(result, value)
-    assert metrics.counter_value("UncachedCompile") == len(run) == len(BUCKETS)
+    assert len(run) == len(BUCKETS)
+    assert metrics.counter_value("UncachedCompile") + metrics.counter_value("SymbolicReuse") == len(BUCKETS)
 
 
 @torch.no_grad()

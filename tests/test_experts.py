@@ -107,6 +107,6 @@ def test_steps_of_new_sizes_compile_nothing(layer, trains, metrics):
     segments = LAYERS * (EXPERTS + 1)  # programs of a forward pass: sizes are read once per layer and once per expert
     assert compiles[-1] < 3 * segments
     assert compiles[-1] - compiles[4] < 2 * segments  # a size that has come often is compiled
-    assert metrics.counter_value("QuickCompile") > 0
+    assert metrics.counter_value("QuickCompile") + metrics.counter_value("SymbolicReuse") > 0
     assert fallbacks.keys() == {"aten::nonzero"}
     assert fallbacks["aten::nonzero"] <= STEPS * segments  # an expert that no token chose is passed over
