@@ -19,9 +19,10 @@ def replacements() -> list[Replacement]:
     return [
         Replacement(_functional, "sparse_adam", _around_sparse_adam,
                     "params grads exp_avgs exp_avg_sqs state_steps eps beta1 beta2 lr maximize"),
-        Replacement(adagrad, "_single_tensor_adagrad", _around_adagrad,
-                    "params grads state_sums state_steps grad_scale found_inf lr weight_decay lr_decay eps has_sparse_grad maximize "
-                    "differentiable has_complex"),
+        # That of torch.optim._functional, which TorchScript compiles, stays as it is.
+        Replacement(adagrad, "adagrad", _around_adagrad,
+                    "params grads state_sums state_steps fused grad_scale found_inf has_sparse_grad foreach differentiable has_complex lr "
+                    "weight_decay lr_decay eps maximize"),
     ]  # fmt: skip
 
 
@@ -71,15 +72,15 @@ def _around_sparse_adam(sparse_adam):
     return around
 
 
-def _around_adagrad(single_tensor):
-    @functools.wraps(single_tensor)
-    def around(params, grads, state_sums, state_steps, grad_scale, found_inf, *, lr, weight_decay, lr_decay, eps, maximize, **others):
-        settings = dict(lr=lr, weight_decay=weight_decay, lr_decay=lr_decay, eps=eps, maximize=maximize, **others)
+def _around_adagrad(original):
+    @functools.wraps(original)
+    def around(params, grads, state_sums, state_steps, *others, lr, weight_decay, lr_decay, eps, maximize, **named):
+        settings = dict(lr=lr, weight_decay=weight_decay, lr_decay=lr_decay, eps=eps, maximize=maximize, **named)
         if weight_decay != 0 or isinstance(lr, torch.Tensor) or not any(map(_has_rows, grads)):
-            return single_tensor(params, grads, state_sums, state_steps, grad_scale, found_inf, **settings)
+            return original(params, grads, state_sums, state_steps, *others, **settings)
         for param, grad, state_sum, step in zip(params, grads, state_sums, state_steps):
             if not _has_rows(grad):
-                single_tensor([param], [grad], [state_sum], [step], grad_scale, found_inf, **settings)
+                original([param], [grad], [state_sum], [step], *others, **settings)
                 continue
             step += 1
             rows = _Rows(grad)
