@@ -50,6 +50,8 @@ AttrsTable& attr_lists() {
 
 }  // namespace
 
+bool is_collective(OpId op) { return op_name(op).starts_with("ltc_c10d::"); }
+
 bool Attr::operator==(const Attr& other) const {
   return name == other.name && kind == other.kind && ints == other.ints && strings == other.strings &&
          floats.size() == other.floats.size() &&

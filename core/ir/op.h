@@ -18,6 +18,8 @@ inline constexpr OpId kOpResult = 2;  // a further result of a node of several
 
 OpId intern_op(std::string_view name);
 const std::string& op_name(OpId op);
+// Whether all ranks of a group run it together. If one ran it once more, the others would not answer.
+bool is_collective(OpId op);
 
 // The kinds of the C ABI (ltc_attr_kind), in its order.
 enum class AttrKind : uint32_t { kNone = 1, kInt, kFloat, kBool, kString, kDType, kInts, kFloats, kStrings };

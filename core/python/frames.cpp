@@ -140,7 +140,7 @@ LocationId look_up(Table& table, const _PyInterpreterFrame& frame) {
 
 void set_library_folders(std::vector<std::string> folders) {
   g_library_folders = std::move(folders);
-  for (std::string& folder : g_library_folders) folder += '/';
+  for (std::string& folder : g_library_folders) folder += folder.ends_with(".py") ? "" : "/";
 }
 
 // A thread's frames are read without the GIL: only the thread itself makes and ends them, and a frame keeps its code alive.

@@ -13,7 +13,7 @@ struct PythonPlace {
   bool in_engine = false;         // the innermost frame of all is PyTorch's call of its autograd engine
 };
 
-// To be called once, before the others. Frames of files in these folders are not the user's.
+// To be called once, before the others. Frames of files in these folders, and of these files (.py), are not the user's.
 void set_library_folders(std::vector<std::string> folders);
 
 // About 10 ns where the lines were met before. Needs no GIL, and takes it for a line that was not. Nothing in a thread that

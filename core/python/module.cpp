@@ -3,6 +3,7 @@
 #include <pybind11/stl.h>
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -23,6 +24,7 @@
 #include "core/run/process/fork.h"
 #include "core/run/process/process_end.h"
 #include "core/torch/dispatch/infer.h"
+#include "core/torch/distributed/backend.h"
 #include "core/torch/ltc.h"
 #include "core/torch/tensor/assertions.h"
 #include "core/torch/tensor/current_device.h"
@@ -180,6 +182,7 @@ PYBIND11_MODULE(_C, m) {
   });
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("log_info", [](const std::string& text) { ltc::log::info(text); });
+  m.def("make_process_group", &ltc::make_process_group, "on_cpu"_a, "store"_a);
   m.def("heed_signals", &ltc::heed_signals);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("ends_steps", [] { return ltc::env::is_set(ltc::env::kAutoStep); });

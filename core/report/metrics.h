@@ -31,6 +31,7 @@ inline constexpr std::string_view kBackgroundCompile =
 inline constexpr std::string_view kMarkStep = "MarkStep";                // barriers asked for by the program
 inline constexpr std::string_view kReadBarrier = "ReadBarrier";          // barriers because a value was read (item, print, cpu)
 inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barriers because an op could not be traced
+inline constexpr std::string_view kCollective = "CollectiveBarrier";     // barriers because ranks wait for each other at once
 inline constexpr std::string_view kTraceSplit = "TraceSplitBarrier";     // barriers around what is equal in each step
 inline constexpr std::string_view kTraceLimit = "TraceLimitBarrier";     // barriers because the trace grew too long
 inline constexpr std::string_view kHeldMemory = "HeldMemoryBarrier";     // barriers because the trace alone held much memory

@@ -90,6 +90,9 @@ void Recovery::run() noexcept {
 }
 
 void Recovery::repeat() {
+  if (std::ranges::any_of(step_.trace.records, [](const Record& record) { return is_collective(record.op); })) {
+    std::rethrow_exception(error_);
+  }
   metrics::counter(metrics::kRecoveries) += 1;
   log::info("a run failed and is repeated op by op: ", text_of(error_));
   count_uses();

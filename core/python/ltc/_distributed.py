@@ -1,0 +1,17 @@
+"""The process group ``ltc`` of torch.distributed: ``init_process_group("ltc")`` or ``init_process_group("cpu:gloo,ltc:ltc")``."""
+
+import torch.distributed as dist
+
+from . import _C
+
+
+def _create(store, rank, size, timeout):
+    """Called by torch.distributed. Gloo carries out what the device records."""
+    gloo = dist.ProcessGroupGloo(store, rank, size, timeout)
+    return _C.make_process_group(gloo, dist.PrefixStore("ltc", store))
+
+
+def install() -> None:
+    """Make the backend known to torch.distributed, where that was built."""
+    if dist.is_available():
+        dist.Backend.register_backend("ltc", _create, devices=["ltc"])
