@@ -1,0 +1,48 @@
+"""Programs that run in several processes, the ranks of a process group."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import textwrap
+from pathlib import Path
+
+START = """
+    import json, os, sys, warnings
+    warnings.filterwarnings("ignore")
+    sys.path.insert(0, {tests!r})
+    import torch, torch.distributed as dist, ltc
+    torch.set_num_threads(1)
+    RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    dist.init_process_group({backend!r}, init_method={init!r}, rank=RANK, world_size=RANKS)
+"""
+
+
+def start_ranks(program, ranks, folder, backend="cpu:gloo,ltc:ltc", **env):
+    """The processes. Each prints what it has to say as its last line."""
+    start = START.format(tests=str(Path(__file__).parent), backend=backend, init=f"file://{folder}/ranks")
+    source = textwrap.dedent(start) + textwrap.dedent(program)
+    shared = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "WORLD_SIZE": str(ranks), **env}
+    return [
+        subprocess.Popen([sys.executable, "-c", source], env={**shared, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for rank in range(ranks)
+    ]
+
+
+def ended(processes, timeout=120):
+    """(output, errors, exit status) of each; all are killed when one takes too long."""
+    try:
+        return [(*process.communicate(timeout=timeout), process.returncode) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+
+
+def run_ranks(program, ranks=2, **options):
+    """What each rank prints last, which is JSON. All must end well."""
+    with tempfile.TemporaryDirectory() as folder:
+        results = ended(start_ranks(program, ranks, folder, **options))
+    for out, errors, status in results:
+        assert status == 0, errors[-3000:]
+    return [json.loads(out.splitlines()[-1]) for out, _, _ in results]

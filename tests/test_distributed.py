@@ -1,0 +1,354 @@
+"""The process group of the device, between processes: collectives are recorded, and PyTorch's wrappers work as on the CPU."""
+
+import json
+import tempfile
+import time
+
+import pytest
+
+from ranks import ended, run_ranks, start_ranks
+
+COLLECTIVES = """
+    def all_forms(device, dtype):
+        def tensor(*sizes):
+            generator = torch.Generator().manual_seed(7 * RANK + len(results))
+            return torch.randint(-5, 6, sizes, generator=generator).to(dtype).to(device)
+
+        def empty(*sizes):
+            return torch.zeros(sizes, dtype=dtype, device=device)
+
+        results = []
+        for op in (dist.ReduceOp.SUM, dist.ReduceOp.PRODUCT, dist.ReduceOp.MIN, dist.ReduceOp.MAX):
+            x = tensor(3, 4)
+            dist.all_reduce(x, op)
+            results.append(x)
+        x = tensor(4, 3).t()  # not row-major
+        dist.all_reduce(x)
+        x[1].mul_(2)
+        results.append(x)
+        many = [tensor(2), tensor(3)]
+        dist.all_reduce_coalesced(many)
+        results += many
+        for root in range(RANKS):
+            x = tensor(2, 3)
+            dist.broadcast(x, root)
+            results.append(x)
+            x = tensor(5)
+            dist.reduce(x, root)
+            if root == RANK:
+                results.append(x)
+            parts = [tensor(2) for _ in range(RANKS)]
+            x = empty(2)
+            dist.scatter(x, parts if root == RANK else None, root)
+            results.append(x)
+            gathered = [empty(3) for _ in range(RANKS)] if root == RANK else None
+            dist.gather(tensor(3), gathered, root)
+            results += gathered or []
+        gathered = [empty(2, 2) for _ in range(RANKS)]
+        dist.all_gather(gathered, tensor(2, 2))
+        results += gathered
+        x = empty(2 * RANKS, 3)
+        dist.all_gather_into_tensor(x, tensor(2, 3))
+        results.append(x)
+        x = empty(2, 3)
+        dist.reduce_scatter_tensor(x, tensor(2 * RANKS, 3))
+        results.append(x)
+        x = empty(2)
+        dist.reduce_scatter(x, [tensor(2) for _ in range(RANKS)])
+        results.append(x)
+        x = empty(RANKS, 2)
+        dist.all_to_all_single(x, tensor(RANKS, 2))
+        results.append(x)
+        rows = [1 + (RANK + rank) % 3 for rank in range(RANKS)]  # what two ranks send each other is equal
+        x = empty(sum(rows), 2)
+        dist.all_to_all_single(x, tensor(sum(rows), 2), rows, rows)
+        results.append(x)
+        if device == "ltc":  # Gloo has none of lists
+            parts = [empty(2) for _ in range(RANKS)]
+            dist.all_to_all(parts, [torch.full((2,), 10 * RANK + rank).to(dtype).to(device) for rank in range(RANKS)])
+            assert [part[0].item() for part in parts] == [10 * rank + RANK for rank in range(RANKS)]
+        return [result.cpu() for result in results]
+
+    for dtype in (torch.float32, torch.float64, torch.int64, torch.bfloat16):
+        expected, results = all_forms("cpu", dtype), all_forms("ltc", dtype)
+        assert len(expected) == len(results)
+        for number, (one, other) in enumerate(zip(expected, results)):
+            assert torch.equal(one, other), (dtype, number, one, other)
+    print(json.dumps(ltc.metrics.fallbacks()))
+"""
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_all_collectives_give_the_bits_of_gloo(ranks):
+    assert run_ranks(COLLECTIVES, ranks) == [[]] * ranks
+
+
+def test_a_plugin_without_collectives_has_the_hosts():
+    results = run_ranks("""
+        x = torch.arange(6.0).to("ltc") + RANK
+        dist.all_reduce(x)
+        y = (x * 2).sum()
+        print(json.dumps([y.item(), sorted({one["op"] for one in ltc.metrics.fallbacks()})]))
+    """, LTC_BACKEND="opencl")  # fmt: skip
+    assert results == [[72.0, ["ltc_c10d::all_reduce"]]] * 2
+
+
+def test_means_and_factors():
+    results = run_ranks("""
+        x, y, z = (torch.tensor([1.0, 3.0]).to("ltc") * (RANK + 1) for _ in range(3))
+        dist.all_reduce(x, dist.ReduceOp.AVG)
+        dist.all_reduce(y, dist._make_nccl_premul_sum(0.5)) if hasattr(dist, "_make_nccl_premul_sum") else dist.all_reduce(y.mul_(0.5))
+        out = torch.zeros(1).to("ltc")
+        dist.reduce_scatter_tensor(out, z, dist.ReduceOp.AVG)
+        print(json.dumps([x.tolist(), y.tolist(), out.tolist()]))
+    """)
+    assert results == [[[1.5, 4.5], [1.5, 4.5], [1.5]], [[1.5, 4.5], [1.5, 4.5], [4.5]]]
+
+
+def test_collectives_are_recorded_and_keep_their_order():
+    """No barrier, one program, and the ranks need not read the same results."""
+    results = run_ranks("""
+        x = torch.ones(4).to("ltc")
+        ltc.sync()
+        ltc.metrics.reset()
+        works = []
+        for i in range(6):
+            y = x * (i + RANK)
+            works.append((dist.all_reduce(y, async_op=True), y))
+        assert all(work.is_completed() for work, _ in works)
+        value = None
+        if RANK == 0:
+            value = works[3][1].sum()  # rank 1 reads none of them
+        del works, y
+        ltc.mark_step()
+        names = ("UncachedCompile", "MarkStep", "ReadBarrier", "FallbackBarrier", "ProgramRuns")
+        ltc.sync()
+        print(json.dumps([[ltc.metrics.counter_value(name) for name in names], None if value is None else value.item()]))
+    """)
+    assert results == [[[1, 2, 0, 0, 1], 28.0], [[1, 2, 0, 0, 1], None]]
+
+
+def test_messages_between_two():
+    results = run_ranks("""
+        x = torch.full((3,), 5.0 + RANK).to("ltc")
+        received = torch.zeros(3).to("ltc")
+        ops = [dist.P2POp(dist.isend, x * 2, 1 - RANK), dist.P2POp(dist.irecv, received, 1 - RANK)]
+        for work in dist.batch_isend_irecv(ops):
+            work.wait()
+        work = dist.irecv(y := torch.zeros(2).to("ltc"), 1 - RANK, tag=3)
+        dist.send(torch.ones(2).to("ltc") * RANK, 1 - RANK, tag=3)
+        work.wait()
+        objects = [None] * RANKS
+        dist.all_gather_object(objects, {"rank": RANK})
+        dist.barrier()
+        print(json.dumps([received.tolist(), y.tolist(), objects]))
+    """, backend="ltc")  # fmt: skip
+    both = [{"rank": 0}, {"rank": 1}]
+    assert results == [[[12.0] * 3, [1.0] * 2, both], [[10.0] * 3, [0.0] * 2, both]]
+
+
+def test_groups_of_some_ranks():
+    results = run_ranks("""
+        groups = [dist.new_group([0, 1]), dist.new_group([2, 3]), dist.new_group([0, 2, 3])]
+        found = []
+        for group in groups:
+            x = torch.ones(2).to("ltc") * (RANK + 1)
+            if dist.get_rank(group) >= 0:
+                dist.all_reduce(x, group=group)
+            found.append(x[0].item())
+        print(json.dumps(found))
+    """, 4)  # fmt: skip
+    assert results == [[3, 1, 8], [3, 2, 2], [3, 7, 8], [4, 7, 8]]
+
+
+def test_a_lost_rank_is_seen():
+    """The collective that waits for it fails within seconds, with its line."""
+    program = """
+        x = torch.ones(3).to("ltc")
+        dist.all_reduce(x)
+        ltc.sync()
+        if RANK == 1:
+            os._exit(3)
+        try:
+            while True:
+                dist.all_reduce(x)
+                x.sum().item()
+        except RuntimeError as error:
+            print(json.dumps(str(error)))
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.monotonic()
+        (out, errors, status), (_, _, lost) = ended(start_ranks(program, 2, folder))
+        assert time.monotonic() - begin < 60
+    assert lost == 3 and status == 0, errors
+    assert "ltc_c10d::all_reduce" in json.loads(out)
+
+
+WRAPPERS = """
+    from torch import nn
+    torch.set_default_dtype(torch.float64)  # in float32 the device's loops round otherwise than ATen's
+
+    def net():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 2))
+
+    def batch(step, device):
+        return torch.randn(4, 8, generator=torch.Generator().manual_seed(100 * step + RANK)).to(device)
+
+    def train(model, optimizer, device, steps=4, forward=None):
+        losses = []
+        for step in range(steps):
+            optimizer.zero_grad()
+            loss = (forward or (lambda x, _: model(x)))(batch(step, device), step).square().mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
+        return [loss.cpu() for loss in losses]
+
+    def ddp(device, **options):
+        return nn.parallel.DistributedDataParallel(net().to(device), **options)
+
+    def adamw(model):
+        return torch.optim.AdamW(model.parameters(), lr=0.01)
+
+    def plain(device):
+        model = ddp(device)
+        return train(model, adamw(model), device)
+
+    def static_graph(device):
+        model = ddp(device, static_graph=True, gradient_as_bucket_view=True)
+        return train(model, adamw(model), device)
+
+    def no_sync(device):
+        model = ddp(device)
+        def forward(x, step):
+            with model.no_sync():
+                model(x + 1).square().mean().backward()
+            return model(x)
+        return train(model, adamw(model), device, forward=forward)
+
+    def unused_parameters(device):
+        class Either(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.one, self.other = net(), nn.Linear(8, 2)
+            def forward(self, x, step):
+                return self.one(x) if step % 2 else self.other(x)
+        torch.manual_seed(1)
+        model = nn.parallel.DistributedDataParallel(Either().to(device), find_unused_parameters=True)
+        return train(model, adamw(model), device, forward=model)
+
+    def join(device):
+        model = ddp(device)
+        with model.join():
+            train(model, adamw(model), device, steps=3 + RANK)
+        return [parameter.detach().cpu() for parameter in model.parameters()]
+
+    def zero_redundancy(device):
+        from torch.distributed.optim import ZeroRedundancyOptimizer
+        model = ddp(device)
+        return train(model, ZeroRedundancyOptimizer(model.parameters(), torch.optim.Adam, lr=0.01), device)
+
+    def fully_sharded(device):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        model, mesh = net().to(device), init_device_mesh(device, (RANKS,))
+        for layer in model:
+            if isinstance(layer, nn.Linear):
+                fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        return train(model, adamw(model), device)
+
+    def tensor_parallel(device):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
+        plan = {"0": ColwiseParallel(), "2": RowwiseParallel()}
+        model = parallelize_module(net().to(device), init_device_mesh(device, (RANKS,)), plan)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, foreach=False)  # not all parameters are distributed
+        return train(model, optimizer, device, forward=lambda x, step: model(torch.ones_like(x) * step))
+
+    def functional(device):
+        import torch.distributed._functional_collectives as functional
+        x, group = batch(0, device), dist.group.WORLD
+        results = [functional.all_reduce(x, "sum", group), functional.all_gather_tensor(x, 0, group),
+                   functional.reduce_scatter_tensor(x, "sum", 0, group), functional.broadcast(x, 1, group)]
+        return [result.cpu() for result in results]
+
+    def pipeline(device):
+        from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+        layers = net().to(device)
+        part = layers[:2] if RANK == 0 else layers[2:]
+        stage = PipelineStage(part, RANK, 2, torch.device(device))
+        schedule, losses = ScheduleGPipe(stage, 2, loss_fn=lambda out, target: (out - target).square().mean()), []
+        if RANK == 0:
+            schedule.step(torch.ones(4, 8).to(device))
+        else:
+            schedule.step(target=torch.zeros(4, 2).to(device), losses=losses)
+        return [loss.detach().cpu() for loss in losses] + [parameter.grad.cpu() for parameter in part.parameters()]
+
+    expected, results = CASE("cpu"), CASE("ltc")
+    assert len(expected) == len(results) > 0
+    for one, other in zip(expected, results):
+        assert torch.equal(one, other), (one - other).abs().max()
+    print(json.dumps(ltc.metrics.fallbacks()))
+"""
+
+CASES = ["plain", "static_graph", "no_sync", "unused_parameters", "join", "zero_redundancy", "fully_sharded", "tensor_parallel", "functional", "pipeline"]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pytorchs_wrappers_train_to_the_same_bits(case):
+    assert run_ranks(WRAPPERS.replace("CASE", case)) == [[], []]
+
+
+def test_batch_norm_of_all_ranks():
+    """Eager PyTorch has it for devices only, so the whole batch on one CPU is the measure."""
+    results = run_ranks("""
+        from torch import nn
+        torch.set_default_dtype(torch.float64)
+        def net():
+            torch.manual_seed(0)
+            return nn.Sequential(nn.Linear(6, 5), nn.BatchNorm1d(5), nn.ReLU(), nn.Linear(5, 2))
+        x = torch.randn(4 * RANKS, 6, generator=torch.Generator().manual_seed(2))
+        whole = net()
+        whole(x).square().mean().backward()
+        model = nn.parallel.DistributedDataParallel(nn.SyncBatchNorm.convert_sync_batchnorm(net().to("ltc")))
+        model(x[4 * RANK : 4 * RANK + 4].to("ltc")).square().mean().backward()
+        pairs = zip(whole.parameters(), model.module.parameters())
+        torch.testing.assert_close(model.module[1].running_var.cpu(), whole[1].running_var)
+        print(json.dumps(max((one.grad - other.grad.cpu()).abs().max().item() for one, other in pairs)))
+    """)
+    assert max(results) < 1e-12
+
+
+def test_optimizers_of_torchscript_are_still_compiled():
+    """torch.distributed.optim compiles PyTorch's functional optimizers with TorchScript."""
+    from torch.distributed.optim import ZeroRedundancyOptimizer  # noqa: F401
+
+
+@pytest.mark.parametrize("calls", [
+    ("dist.all_reduce(torch.ones(4).to('ltc'))", "dist.broadcast(torch.ones(4).to('ltc'), 0)"),
+    ("dist.all_gather_into_tensor(torch.ones(2).to('ltc'), torch.ones(1).to('ltc'))", "dist.all_reduce(torch.ones(2).to('ltc'), dist.ReduceOp.MAX)"),
+], ids=["ops", "sizes"])  # fmt: skip
+def test_ranks_that_differ_fail_with_both_lines(calls):
+    program = f"""
+        x = torch.ones(3).to("ltc")
+        dist.all_reduce(x)
+        if RANK == 0:
+            {calls[0]}
+        else:
+            {calls[1]}
+        try:
+            ltc.sync()
+            dist.all_reduce(x)
+            x.tolist()
+            print(json.dumps("nothing"))
+        except RuntimeError as error:
+            print(json.dumps(str(error)))
+        os._exit(0)
+    """
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        results = [json.loads(out.splitlines()[-1]) for out, _, _ in ended(start_ranks(program, 2, folder))]
+    assert time.monotonic() - begin < 30
+    assert any("the ranks call different collectives" in text and "<string>:13" in text and "<string>:15" in text for text in results), results
