@@ -52,10 +52,11 @@ struct ltc_plugin {
 };
 
 struct ltc_device {
-  ltc_device(ltc_plugin* owner, uint32_t ordinal) : plugin(owner), queue(owner->devices, ordinal) {}
+  ltc_device(ltc_plugin* owner, uint32_t ordinal);
 
   ltc_plugin* const plugin;
   const ltc::torchscript::Queue queue;
+  const std::string fingerprint;
   ltc::torchscript::MemoryMeter memory;
   uint64_t submits = 0;  // tells whether a buffer was already seen in this submit
 };

@@ -82,6 +82,13 @@ ltc_plugin::ltc_plugin(const ltc_entry_args& args)
   ltc::torchscript::choose_layouts_seed(options["layouts"]);
 }
 
+// What is compiled depends on the layouts, and on no other option.
+ltc_device::ltc_device(ltc_plugin* owner, uint32_t ordinal)
+    : plugin(owner),
+      queue(owner->devices, ordinal),
+      fingerprint(c10::str(queue.device().is_cpu() ? "cpu" : "cuda", ", torch ", TORCH_VERSION,
+                           owner->options["layouts"].empty() ? "" : ", layouts ", owner->options["layouts"])) {}
+
 const ltc::torchscript::Devices& ltc_plugin::found() {
   std::call_once(once_, [this] { found_ = ltc::torchscript::find_devices(devices); });
   return found_;
@@ -138,7 +145,7 @@ void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_inf
   auto opened = std::make_unique<ltc_device>(plugin, args.ordinal);
   const bool on_host = opened->queue.device().is_cpu();
   info.name = on_host ? literal("libtorch CPU") : literal("libtorch CUDA");
-  info.fingerprint = on_host ? literal("cpu, torch " TORCH_VERSION) : literal("cuda, torch " TORCH_VERSION);
+  info.fingerprint = {opened->fingerprint.data(), opened->fingerprint.size()};
   info.dtypes = supported_dtypes();
   info.memory_bytes = on_host ? host_memory() : 0;
   info.flags = on_host ? LTC_DEVICE_QUICK_COMPILE : 0;

@@ -14,6 +14,12 @@ namespace {
 // symbolic dims still has fewer elements than an int64_t counts.
 constexpr int64_t kBeforeFirstStandIn = 4097;
 
+// The whole number that it may be; 0, which is no stand-in, for all others.
+int64_t whole(double number) {
+  constexpr double kMost = 1e15;
+  return std::abs(number) < kMost ? static_cast<int64_t>(number) : 0;
+}
+
 const torch::jit::Symbol& mark() {
   static const auto symbol = torch::jit::Symbol::attr("symbolic");
   return symbol;
@@ -40,7 +46,7 @@ bool Symbols::contains_any(c10::ArrayRef<int64_t> numbers) const {
 
 bool Symbols::is_part_of(const c10::IValue& constant) const {
   if (empty()) return false;
-  const auto is_stand_in = [this](double number) { return contains(static_cast<int64_t>(number)); };
+  const auto is_stand_in = [this](double number) { return contains(whole(number)); };
   if (constant.isInt()) return contains(constant.toInt());
   if (constant.isDouble()) return is_stand_in(constant.toDouble());
   if (constant.isIntList()) return contains_any(constant.toIntVector());
@@ -65,8 +71,7 @@ std::vector<int64_t> Symbols::values_of(c10::ArrayRef<int64_t> numbers, c10::Arr
 
 c10::IValue Symbols::constant_value(const c10::IValue& constant, c10::ArrayRef<int64_t> values) const {
   const auto real = [&](double number) {
-    const auto whole = static_cast<int64_t>(number);
-    return contains(whole) ? static_cast<double>(value(whole, values)) : number;
+    return contains(whole(number)) ? static_cast<double>(value(whole(number), values)) : number;
   };
   if (constant.isInt()) return value(constant.toInt(), values);
   if (constant.isDouble()) return real(constant.toDouble());
@@ -121,9 +126,7 @@ void GeneralGraph::copy(const ltc_graph& graph) {
       } else if (kind == LTC_ATTR_FLOAT || kind == LTC_ATTR_FLOATS) {
         attr.floats.assign(attr.attr.value.floats, attr.attr.value.floats + attr.attr.count);
         attr.attr.value.floats = attr.floats.data();
-        for (const double number : attr.floats) {
-          if (std::abs(number) < 1e15) taken_.insert(static_cast<int64_t>(number));
-        }
+        for (const double number : attr.floats) taken_.insert(whole(number));
       }
       own.pointers.push_back(&attr.attr);
     }
