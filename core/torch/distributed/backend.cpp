@@ -1,7 +1,11 @@
 #include "core/torch/distributed/backend.h"
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/stack.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <mutex>
@@ -65,6 +69,7 @@ class Sent : public Work {
   Tensors tensors_;
 };
 
+// All that was begun together.
 class Together : public Work {
  public:
   explicit Together(std::vector<WorkPtr> works) : works_(std::move(works)) {}
@@ -302,7 +307,7 @@ class ProcessGroupLtc : public c10d::Backend {
   }
 
   const c10::intrusive_ptr<c10d::Backend> on_cpu_;
-  std::mutex mutex_;  // guards the token
+  std::mutex mutex_;  // guards the token; c10d calls without the GIL, which recording may take
   collectives::Caller caller_;
   std::optional<std::vector<WorkPtr>> together_;  // what was begun since startCoalescing()
 };
