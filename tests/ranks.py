@@ -40,7 +40,7 @@ def ended(processes, timeout=120):
 
 
 def run_ranks(program, ranks=2, **options):
-    """What each rank prints last, which is JSON. All must end well."""
+    """The last line of each rank, which is JSON. All must end well."""
     with tempfile.TemporaryDirectory() as folder:
         results = ended(start_ranks(program, ranks, folder, **options))
     for out, errors, status in results:

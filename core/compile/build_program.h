@@ -25,9 +25,9 @@ struct CompiledProgram {
 // The graph's program on the disk; null where none is kept.
 std::shared_ptr<const Program> find_saved_program(const Graph& graph, const CompileTarget& target);
 
-// Looks the graph up on the disk, compiles it where it is not there, and keeps what it compiled. Of a program for many sizes only
-// the plugin's code is kept (lowering/saved_code.h), and nothing of one of less than the usual effort, which costs less than
-// reading it. Throws what compile() throws.
+// Looks the graph up on the disk, compiles it where it is not there, and keeps what it compiled. It keeps only
+// the plugin's code of a program for many sizes (lowering/saved_code.h), and nothing of a program of less than the usual effort,
+// which costs less than reading it. Throws what compile() throws.
 CompiledProgram build_program(Graph graph, const CompileTarget& target, Effort effort = default_effort());
 
 }  // namespace ltc

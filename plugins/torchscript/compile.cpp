@@ -262,20 +262,16 @@ class Executable::Compiler {
   std::set<std::pair<const torch::jit::Value*, int64_t>> checked_rows_;  // indices, and of how many rows
 };
 
-Executable::Executable(const Program& program, c10::Device device, host_compiler::HostKernels& kernels) : device_(device) {
+Executable::Executable(const Program& program, host_compiler::HostKernels& kernels) : device_(program.device) {
   Compiler(program, *this).run();
-  use_kernels(kernels);
+  prepare(kernels);
   kernels_->write();  // an equal one of another program may be compiled already
-  if (sized_.symbols.empty()) plan_commit();
-  reserve_stack();
 }
 
-void Executable::use_kernels(host_compiler::HostKernels& kernels) {
+void Executable::prepare(host_compiler::HostKernels& kernels) {
   kernels_ = std::make_shared<ProgramKernels>(kernels, tiles_);
   for (TileProgram& tiles : tiles_) tiles.use_kernels(kernels_);
-}
-
-void Executable::reserve_stack() {
+  if (sized_.symbols.empty()) plan_commit();
   size_t most = 0;
   for (const Instruction& i : instructions_) most = std::max<size_t>({most, i.operand_count, i.result_count});
   stack_.reserve(most + 1);

@@ -28,8 +28,8 @@ struct Constant;
 class Executable {
  public:
   // `kernels` must outlive this.
-  Executable(const Program& program, c10::Device device, host_compiler::HostKernels& kernels);
-  // What save() gave. Fails with DATA_CORRUPT if the bytes are damaged.
+  Executable(const Program& program, host_compiler::HostKernels& kernels);
+  // `bytes`: from save(). Fails with DATA_CORRUPT if they are damaged.
   Executable(std::string_view bytes, c10::Device device, host_compiler::HostKernels& kernels);
   std::string save() const;
 
@@ -41,8 +41,8 @@ class Executable {
   const std::vector<Input>& inputs() const { return inputs_; }
   size_t scalar_count() const { return scalar_count_; }
   size_t output_count() const { return outputs_.size(); }
-  // Of an executable for many sizes, before all else of a run: the values of its symbols. Fails with INVALID_ARGUMENT if they
-  // are too many or too few.
+  // The first call of a run: the values of the symbols, none if the executable is for one size. Fails with INVALID_ARGUMENT if
+  // they are too many or too few.
   void bind_sizes(c10::ArrayRef<int64_t> symbols);
   const TensorSpec& output_spec(size_t index) const { return specs_[outputs_[index].slot]; }
 
@@ -97,7 +97,7 @@ class Executable {
   };
   class Compiler;
 
-  // What an executable for many sizes changes when they change. Sizes and constants have stand-ins (graph/symbols.h).
+  // All that follows from the sizes of a run, in an executable for many. Sizes and constants have stand-ins (graph/symbols.h).
   struct Sized {
     struct Sizes {
       uint32_t index;
@@ -138,8 +138,7 @@ class Executable {
   void check(size_t constants) const;
   void check(const Instruction& instruction) const;
 
-  void use_kernels(host_compiler::HostKernels& kernels);
-  void reserve_stack();
+  void prepare(host_compiler::HostKernels& kernels);  // all that follows from the instructions
   void plan_commit();
   size_t first_large_donation() const;
   double most_bytes_behind(size_t begin) const;

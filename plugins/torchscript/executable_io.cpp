@@ -10,6 +10,7 @@
 #include "torchscript/compile.h"
 #include "torchscript/graph/constant.h"
 #include "torchscript/graph/errors.h"
+#include "torchscript/graph/schema.h"
 #include "torchscript/rewrites/rewrites.h"
 
 namespace ltc::torchscript {
@@ -80,10 +81,7 @@ struct Executable::Names {
   std::optional<c10::OperatorHandle> op(uint32_t number) const {
     if (number == LTC_NONE) return std::nullopt;
     if (number >= ops.size()) Archive::refuse();
-    const size_t dot = ops[number].find('.');
-    const bool has_overload = dot != std::string::npos;
-    const auto op = c10::Dispatcher::singleton().findSchema(
-        {ops[number].substr(0, dot), has_overload ? ops[number].substr(dot + 1) : std::string()});
+    const auto op = find_operator(ops[number]);
     if (!op) throw Failure(LTC_UNSUPPORTED, c10::str("[load] ", ops[number], " is no operator of this libtorch"));
     return op;
   }
@@ -144,9 +142,7 @@ Executable::Executable(std::string_view bytes, c10::Device device, host_compiler
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     if (is_constant_[slot]) slots_[slot] = (next++)->value(device_);
   }
-  use_kernels(kernels);
-  if (sized_.symbols.empty()) plan_commit();
-  reserve_stack();
+  prepare(kernels);
 }
 
 // All that a damaged file could send outside of an array.

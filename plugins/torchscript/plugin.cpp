@@ -43,9 +43,10 @@ struct ltc_program {
 };
 
 struct ltc_executable {
-  template <typename Source>
-  ltc_executable(const Source& source, ltc_device* device)
-      : host(device->plugin->host), executable(source, device->queue.device(), device->plugin->kernels) {}
+  ltc_executable(const ltc::torchscript::Program& program, ltc_device* device)
+      : host(device->plugin->host), executable(program, device->plugin->kernels) {}
+  ltc_executable(std::string_view saved, ltc_device* device)
+      : host(device->plugin->host), executable(saved, device->queue.device(), device->plugin->kernels) {}
 
   const ltc_host_api* const host;
   ltc::torchscript::Executable executable;
@@ -82,7 +83,7 @@ ltc_plugin::ltc_plugin(const ltc_entry_args& args)
   ltc::torchscript::choose_layouts_seed(options["layouts"]);
 }
 
-// What is compiled depends on the layouts, and on no other option.
+// No other option than the layouts changes what is compiled.
 ltc_device::ltc_device(ltc_plugin* owner, uint32_t ordinal)
     : plugin(owner),
       queue(owner->devices, ordinal),

@@ -1,4 +1,4 @@
-// What of an executable follows from sizes: planned once, or for each run of other sizes.
+// The parts of an executable that follow from sizes. They are planned once, or for each run of other sizes.
 #include <c10/util/StringUtil.h>
 
 #include <algorithm>

@@ -77,7 +77,9 @@ std::shared_ptr<ltc_program> lower_symbolic_graph(const Graph& graph, const Symb
 void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) {
   const GraphSkeleton skeleton(graph);
   auto found = target.symbolic->find(skeleton, target.precision);
-  if (!found && target.effort >= default_effort() && load_code(graph, target))
+  const bool is_quick = target.effort < default_effort();
+  // The disk has one code of a structure, so it is asked once.
+  if (!found && !is_quick && !target.symbolic->has_general(skeleton, target.precision) && load_code(graph, target))
     found = target.symbolic->find(skeleton, target.precision);
   if (found) {
     lowered.code = std::move(found->code);
@@ -85,7 +87,7 @@ void lower_symbolic(Lowered& lowered, const Graph& graph, const Target& target) 
     return;
   }
   if (target.only_reuses) throw NotKnown();
-  if (target.effort < default_effort()) return;
+  if (is_quick) return;
   lowered.symbolic_graph = target.symbolic->unify_with_nearest(skeleton, target.precision);
   if (lowered.symbolic_graph->symbol_count() == 0) return;
   lowered.code.program = lower_symbolic_graph(graph, *lowered.symbolic_graph, target);
@@ -123,8 +125,7 @@ bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
   lowered.reused = code.executable != nullptr;
   if (lowered.reused) return true;
   if (!code.program || !compile_segment(lowered, claims, target)) return false;
-  const bool is_general = !lowered.symbols.empty() && target.effort >= default_effort();
-  if (is_general) save_code(demoted.graph, *lowered.symbolic_graph, code.executable.get(), target);
+  if (!lowered.symbols.empty()) save_code(demoted.graph, *lowered.symbolic_graph, code.executable.get(), target);
   return true;
 }
 

@@ -156,7 +156,7 @@ ltc_symbolic_number SymbolicGraph::formula(const GraphSkeleton& now, const Symbo
 }
 
 std::optional<std::vector<int64_t>> SymbolicGraph::match(const GraphSkeleton& graph) const {
-  if (graph.structure != structure_) return std::nullopt;
+  if (!has_structure_of(graph)) return std::nullopt;
   std::vector<int64_t> symbols, expected = example_;
   for (const uint32_t definition : definitions_) symbols.push_back(graph.numbers[definition]);
   for (size_t i = 0; i < changed_.size(); ++i) {

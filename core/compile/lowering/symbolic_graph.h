@@ -37,6 +37,7 @@ class SymbolicGraph {
   // The values of the symbols for which this graph equals `graph`; every number is compared. Returns nothing if there are none.
   std::optional<std::vector<int64_t>> match(const GraphSkeleton& graph) const;
 
+  bool has_structure_of(const GraphSkeleton& graph) const { return graph.structure == structure_; }
   size_t symbol_count() const { return definitions_.size(); }
   ltc_symbolic_sizes table() const;  // borrows the numbers
   const std::vector<ltc_symbolic_number>& numbers() const { return symbolic_; }

@@ -1,5 +1,6 @@
 #include "core/compile/lowering/symbolic_programs.h"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -20,6 +21,13 @@ std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const GraphSkeleto
     }
   }
   return std::nullopt;
+}
+
+bool SymbolicPrograms::has_general(const GraphSkeleton& graph, uint32_t precision) const {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(entries_, [&](const Entry& entry) {
+    return entry.precision == precision && entry.graph.symbol_count() > 0 && entry.graph.has_structure_of(graph);
+  });
 }
 
 SymbolicGraph SymbolicPrograms::unify_with_nearest(const GraphSkeleton& graph, uint32_t precision) const {

@@ -33,6 +33,9 @@ class SymbolicPrograms {
   // Code that computes the graph. `precision`: see precision.h.
   std::optional<Found> find(const GraphSkeleton& graph, uint32_t precision);
 
+  // Whether there is code for many sizes of graphs of this structure, be they these or others.
+  bool has_general(const GraphSkeleton& graph, uint32_t precision) const;
+
   // The graph as the general one that it shows to be beside the most similar of those compiled before; itself where there is
   // none.
   SymbolicGraph unify_with_nearest(const GraphSkeleton& graph, uint32_t precision) const;

@@ -24,49 +24,37 @@ using Tensors = std::vector<Tensor>;
 using TensorLists = std::vector<Tensors>;
 using WorkPtr = c10::intrusive_ptr<Work>;
 
-// What is recorded is in order behind the work, as on a stream.
+// The work is complete at once: ops that are recorded later run behind it, as on a stream.
 WorkPtr recorded(const Tensors& results) {
   auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
   future->markCompleted(c10::IValue(results));
   return Work::create_from_future(future);
 }
 
-// The result of a receive comes to the device when somebody waits for it.
-class Received : public Work {
+// A send, or a receive, whose result comes to the device when somebody waits for it. Keeps the memory that Gloo works on.
+class Message : public Work {
  public:
-  Received(WorkPtr work, Tensor on_cpu, Tensor tensor)
-      : work_(std::move(work)), on_cpu_(std::move(on_cpu)), tensor_(std::move(tensor)) {}
+  Message(WorkPtr work, Tensor on_cpu, Tensor received = {})
+      : work_(std::move(work)), on_cpu_(std::move(on_cpu)), received_(std::move(received)) {}
   bool isCompleted() override { return work_->isCompleted(); }
   bool isSuccess() const override { return work_->isSuccess(); }
   int sourceRank() const override { return work_->sourceRank(); }
-  std::vector<Tensor> result() override { return {tensor_}; }
+  std::vector<Tensor> result() override { return received_.defined() ? Tensors{received_} : Work::result(); }
   void abort() override { work_->abort(); }
   bool wait(std::chrono::milliseconds timeout) override {
-    const bool done = work_->wait(timeout);
-    if (on_cpu_.defined() && done) {
+    if (!work_->wait(timeout)) return false;
+    const Tensor values = std::exchange(on_cpu_, Tensor());
+    if (values.defined() && received_.defined()) {
       at::NoGradGuard no_grad;
-      tensor_.copy_(std::exchange(on_cpu_, Tensor()));
+      received_.copy_(values);
     }
-    return done;
+    return true;
   }
 
  private:
   WorkPtr work_;
-  Tensor on_cpu_, tensor_;
-};
-
-// A send keeps what it sends.
-class Sent : public Work {
- public:
-  Sent(WorkPtr work, Tensors tensors) : work_(std::move(work)), tensors_(std::move(tensors)) {}
-  bool isCompleted() override { return work_->isCompleted(); }
-  bool isSuccess() const override { return work_->isSuccess(); }
-  void abort() override { work_->abort(); }
-  bool wait(std::chrono::milliseconds timeout) override { return work_->wait(timeout); }
-
- private:
-  WorkPtr work_;
-  Tensors tensors_;
+  Tensor on_cpu_;    // until it is waited for
+  Tensor received_;  // on the device; undefined for a send
 };
 
 // All that was begun together.
@@ -234,7 +222,7 @@ class ProcessGroupLtc : public c10d::Backend {
   WorkPtr send(Tensors& tensors, int to, int tag) override {
     Tensors on_cpu = {only(tensors, "send").contiguous().cpu()};
     WorkPtr work = on_cpu_->send(on_cpu, to, tag);
-    return begun(c10::make_intrusive<Sent>(std::move(work), std::move(on_cpu)));
+    return begun(c10::make_intrusive<Message>(std::move(work), on_cpu[0]));
   }
   WorkPtr recv(Tensors& tensors, int from, int tag) override {
     return receive(tensors, [&](Tensors& on_cpu) { return on_cpu_->recv(on_cpu, from, tag); });
@@ -299,7 +287,7 @@ class ProcessGroupLtc : public c10d::Backend {
     const Tensor& tensor = only(tensors, "recv");
     Tensors on_cpu = {at::empty(tensor.sizes(), tensor.options().device(at::kCPU))};
     WorkPtr work = start(on_cpu);
-    return begun(c10::make_intrusive<Received>(std::move(work), on_cpu[0], tensor));
+    return begun(c10::make_intrusive<Message>(std::move(work), on_cpu[0], tensor));
   }
   WorkPtr begun(WorkPtr work) {
     if (together_) together_->push_back(work);

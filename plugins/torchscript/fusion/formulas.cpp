@@ -10,6 +10,7 @@
 
 #include "torchscript/graph/errors.h"
 #include "torchscript/graph/program.h"
+#include "torchscript/graph/schema.h"
 
 namespace ltc::torchscript {
 namespace {
@@ -206,9 +207,7 @@ const std::unordered_map<std::string_view, std::vector<Candidate>>& candidates()
   static const auto* all = [] {
     auto* result = new std::unordered_map<std::string_view, std::vector<Candidate>>();
     for (const Row& row : kOpFormulas) {
-      const size_t dot = row.op.find('.');
-      const std::string overload(dot == row.op.npos ? std::string_view() : row.op.substr(dot + 1));
-      const auto op = c10::Dispatcher::singleton().findSchema({std::string(row.op.substr(0, dot)), overload});
+      const auto op = find_operator(row.op);
       if (op) (*result)[row.op].push_back({&row, {Parser(row.formula, op->schema()).run(), row.gives_bool}});
     }
     return result;

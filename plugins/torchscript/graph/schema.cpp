@@ -30,12 +30,10 @@ constexpr std::string_view kTakenApart[] = {"aten::_fused_adam_", "aten::_fused_
   throw Failure(code, c10::str("[", name, "] ", why));
 }
 
-c10::OperatorName operator_name(std::string_view name, c10::Device device) {
+// Our own operator where there is one.
+std::string_view computed_by(std::string_view name, c10::Device device) {
   const OpTraits& traits = traits_of(name);
-  if (!traits.own.empty() && (device.is_cpu() || traits.own_on_any_device)) return {std::string(traits.own), ""};
-  const size_t dot = name.find('.');
-  if (dot == name.npos) return {std::string(name), ""};
-  return {std::string(name.substr(0, dot)), std::string(name.substr(dot + 1))};
+  return !traits.own.empty() && (device.is_cpu() || traits.own_on_any_device) ? traits.own : name;
 }
 
 bool is_tensor(const c10::Type& type) { return type.kind() == TypeKind::TensorType; }
@@ -260,6 +258,12 @@ class NodeBinder {
 
 }  // namespace
 
+std::optional<c10::OperatorHandle> find_operator(std::string_view name) {
+  const size_t dot = name.find('.');
+  const std::string_view overload = dot == name.npos ? std::string_view() : name.substr(dot + 1);
+  return c10::Dispatcher::singleton().findSchema({std::string(name.substr(0, dot)), std::string(overload)});
+}
+
 Binder::Binder(const ltc_graph& graph, c10::Device device) : graph_(graph), device_(device), scalar_(graph.value_count) {
   for (size_t i = 0; i < graph.param_count; ++i) {
     const ltc_param& param = *graph.params[i];
@@ -272,7 +276,7 @@ Binder::Binder(const ltc_graph& graph, c10::Device device) : graph_(graph), devi
 
 BoundNode Binder::bind(const ltc_node& node) const {
   const std::string_view name = text(node.name);
-  const auto op = c10::Dispatcher::singleton().findSchema(operator_name(name, device_));
+  const auto op = find_operator(computed_by(name, device_));
   if (!op) fail(LTC_UNSUPPORTED, name, "is no operator of this libtorch");
   check_supported(*op, device_, graph_, node);
   if (!writes(op->schema()) && !returns_list(op->schema()) && node.output_count > op->schema().returns().size()) {

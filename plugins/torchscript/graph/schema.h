@@ -47,6 +47,9 @@ class Binder {
   std::vector<bool> scalar_;  // by value id
 };
 
+// "aten::add.Tensor" of this libtorch.
+std::optional<c10::OperatorHandle> find_operator(std::string_view name);
+
 bool returns_list(const c10::FunctionSchema& schema);
 
 // Whether the operator changes arguments: its node's outputs are what those hold then, in order, and after them its other

@@ -24,10 +24,10 @@ class Symbols {
   bool empty() const { return count_ == 0; }
   bool contains(int64_t number) const { return formulas_.contains(number); }
   bool contains_any(c10::ArrayRef<int64_t> numbers) const;
-  // Of a constant argument.
+  // The same for a constant argument.
   bool is_part_of(const c10::IValue& constant) const;
 
-  // What stands in a run where the program has `number`; `values`: those of the symbols.
+  // The number of a run in place of the program's `number`. `values`: those of the symbols.
   int64_t value(int64_t number, c10::ArrayRef<int64_t> values) const;
   std::vector<int64_t> values_of(c10::ArrayRef<int64_t> numbers, c10::ArrayRef<int64_t> values) const;
   c10::IValue constant_value(const c10::IValue& constant, c10::ArrayRef<int64_t> values) const;
