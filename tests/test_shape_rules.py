@@ -34,8 +34,8 @@ def assert_geometry(op, *args):
     """The CPU's, or an error where it has one. Returns its results."""
     try:
         expected = op(*args)
-    except RuntimeError:
-        with pytest.raises(RuntimeError):
+    except (RuntimeError, IndexError):
+        with pytest.raises((RuntimeError, IndexError)):
             op(*on_device(args))
         return None
     assert geometries(op(*on_device(args))) == geometries(expected)
@@ -139,6 +139,60 @@ def test_attention_of_other_sizes():
     for mask in (5, 5), (2, 4, 5, 5), (2, 1, 5, 5), (1, 5), (4, 5), (5, 6):
         assert_geometry(lambda *args: aten._scaled_dot_product_flash_attention_for_cpu(*args[:3], attn_mask=args[3]),
                         query, query, query, zeros(mask))  # fmt: skip
+
+
+@pytest.mark.parametrize("mask", [(1, 5), (4, 1), (1, 1), (2, 1, 4, 5), (1, 3, 4, 5), (1, 1, 1, 5), (2, 1, 4, 1), (4, 5), (2, 3, 4, 5)], ids=str)
+def test_attention_with_a_mask_that_broadcasts(mask):
+    query, key, mask = zeros((2, 3, 4, 8)), zeros((2, 3, 5, 8)), zeros(mask)
+    results = assert_geometry(lambda *args: aten._scaled_dot_product_flash_attention_for_cpu(*args[:3], attn_mask=args[3]),
+                              query, key, key, mask)  # fmt: skip
+    assert_geometry(lambda *args: aten._scaled_dot_product_flash_attention_for_cpu_backward(*args[:6], 0.0, False, attn_mask=args[6]),
+                    results[0], query, key, key, *results, mask)  # fmt: skip
+
+
+FORMS = [torch.contiguous_format, torch.channels_last, "swapped"]
+SIZES = [(4, 3), (4, 3, 5), (4, 3, 5, 5), (4, 1, 5, 5), (4, 3, 1, 1), (1, 3, 5, 5), (3, 1), (1, 3), (1, 1), (0, 3), (3, 0)]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_where_and_masked_fill(sizes, form):
+    x, dtypes = zeros(sizes, form), (torch.float32, torch.float64, torch.int64)
+    others = [(), (1,), sizes, sizes[1:], (sizes[0], *[1] * (len(sizes) - 1)), (1, *sizes[1:]), (*sizes[:-1], 1), (7,), (2, *sizes)]
+    for of_mask, other, dtype in itertools.product(others, others, dtypes):
+        mask = torch.zeros(of_mask, dtype=torch.bool)
+        assert_geometry(aten.where.self, mask, x, torch.zeros(other, dtype=dtype))
+        assert_geometry(aten.where.self, mask, torch.zeros(other, dtype=dtype), x)
+    for of_mask, dtype, value in itertools.product(others, dtypes, (1, 1.5, -float("inf"), 1j)):
+        assert_geometry(aten.masked_fill.Scalar, x.to(dtype), torch.zeros(of_mask, dtype=torch.bool), value)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_abs_losses_and_softmax(sizes, form):
+    for dtype in torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64:
+        assert_geometry(aten.abs, zeros(sizes, form, dtype))
+        for dim in -1, 0, 1, 9:
+            assert_geometry(aten._safe_softmax, zeros(sizes, form, dtype), dim)
+    assert_geometry(aten._safe_softmax, zeros(sizes, form, torch.bfloat16), 0, torch.float32)
+    x = zeros(sizes, form)
+    for reduction, gradient, target in itertools.product((0, 1, 2), ((), (1,), sizes), (x, zeros(sizes), x.double(), torch.zeros(1))):
+        assert_geometry(aten.mse_loss_backward, torch.zeros(gradient), x, target, reduction)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_stack_and_pad(sizes, form):
+    x = zeros(sizes, form)
+    for others, dim in itertools.product(([x], [x, x], [x, zeros(sizes)], [x, x.double()], [x, x[:1]], []), (0, 1, -1, -2, 7)):
+        expected = torch.stack([x, *others], dim) if dim != 7 and all(one.shape == x.shape for one in others) else None
+        if expected is None:
+            with pytest.raises((RuntimeError, IndexError)):
+                torch.stack([x.to(LTC), *[one.to(LTC) for one in others]], dim)
+        else:
+            assert geometries(torch.stack(on_device([x, *others]), dim)) == geometries(expected)
+    for pad in (1, 1), (0, 0), (0, 2), (-1, 2), (1, 1, 1, 1), (0, 0, 1, 0), (1, 0, 0, 0, 1, 1), (1,), (-9, 0):
+        assert_geometry(aten.constant_pad_nd, x, pad, 0)
 
 
 @pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last, "swapped"], ids=str)

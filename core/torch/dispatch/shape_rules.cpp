@@ -1,5 +1,6 @@
 #include "core/torch/dispatch/shape_rules.h"
 
+#include <ATen/ExpandUtils.h>
 #include <ATen/OpMathType.h>
 #include <ATen/native/ConvUtils.h>
 #include <ATen/ops/from_blob.h>
@@ -115,6 +116,56 @@ bool is_vector_of(const at::Tensor* tensor, int64_t size) {
 std::optional<Types> relu(const c10::IValue* args) {
   const at::Tensor& self = args[0].toTensor();
   if (!self.is_floating_point() || !is_plainly_contiguous(self)) return std::nullopt;
+  return Types{dense_type(self, self.sizes())};
+}
+
+// (self)
+std::optional<Types> abs(const c10::IValue* args) {
+  const at::Tensor& self = args[0].toTensor();
+  if (self.is_complex() || self.scalar_type() == at::kBool || !is_plainly_contiguous(self)) return std::nullopt;
+  return Types{dense_type(self, self.sizes())};
+}
+
+// Operands and result without dims of size 1: PyTorch looks at more than sizes to choose the strides of these.
+bool has_no_ones(c10::IntArrayRef sizes) {
+  return std::ranges::all_of(sizes, [](int64_t size) { return size > 1; });
+}
+
+// (condition, self, other)
+std::optional<Types> where(const c10::IValue* args) {
+  const at::Tensor& self = args[1].toTensor();
+  if (args[0].toTensor().scalar_type() != at::kBool || !same_type(self, {&args[2].toTensor()})) return std::nullopt;
+  std::vector<int64_t> sizes;
+  for (int i = 0; i < 3; ++i) {
+    if (!args[i].toTensor().is_contiguous()) return std::nullopt;
+    sizes = at::infer_size(sizes, args[i].toTensor().sizes());
+  }
+  if (!has_no_ones(sizes)) return std::nullopt;
+  return Types{dense_type(self, sizes)};
+}
+
+// (self, mask, value)
+std::optional<Types> masked_fill(const c10::IValue* args) {
+  const at::Tensor &self = args[0].toTensor(), &mask = args[1].toTensor();
+  const at::Scalar value = args[2].toScalar();
+  if (mask.scalar_type() != at::kBool || !c10::canCast(value.type(), self.scalar_type())) return std::nullopt;
+  return Types{dense_type(self, at::infer_size(self.sizes(), mask.sizes()))};
+}
+
+// (grad_output, self, target, reduction)
+std::optional<Types> mse_loss_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &self = args[1].toTensor(), &target = args[2].toTensor();
+  if (!self.is_floating_point() || !same_type(self, {&gradient, &target}) || self.numel() == 0) return std::nullopt;
+  if (self.sizes() != target.sizes() || (gradient.dim() > 0 && gradient.sizes() != self.sizes())) return std::nullopt;
+  return Types{dense_type(self, self.sizes())};
+}
+
+// (self, dim, dtype)
+std::optional<Types> safe_softmax(const c10::IValue* args) {
+  const at::Tensor& self = args[0].toTensor();
+  const int64_t dim = args[1].toInt() < 0 ? args[1].toInt() + self.dim() : args[1].toInt();
+  if (dim < 0 || dim >= self.dim() || !args[2].isNone() || !self.is_floating_point()) return std::nullopt;
+  if (!is_plainly_contiguous(self) || !has_no_ones(self.sizes())) return std::nullopt;
   return Types{dense_type(self, self.sizes())};
 }
 
@@ -248,6 +299,35 @@ std::optional<Types> index_select(const c10::IValue* args) {
   return Types{dense_type(self, sizes)};
 }
 
+// ---- joined, and with a border
+
+// (tensors, dim)
+std::optional<Types> stack(const c10::IValue* args) {
+  const std::vector<at::Tensor> tensors = args[0].toTensorVector();
+  for (const at::Tensor& one : tensors) {
+    if (one.sizes() != tensors[0].sizes() || !same_type(tensors[0], {&one})) return std::nullopt;
+    if (!is_plainly_contiguous(one) || !has_no_ones(one.sizes())) return std::nullopt;
+  }
+  if (tensors.size() < 2) return std::nullopt;
+  std::vector<int64_t> sizes = tensors[0].sizes().vec();
+  const int64_t rank = tensors[0].dim() + 1, dim = args[1].toInt() < 0 ? args[1].toInt() + rank : args[1].toInt();
+  if (dim < 0 || dim >= rank) return std::nullopt;
+  sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
+  return Types{dense_type(tensors[0], sizes)};
+}
+
+// (self, pad, value)
+std::optional<Types> constant_pad(const c10::IValue* args) {
+  const at::Tensor& self = args[0].toTensor();
+  const std::vector<int64_t> pad = args[1].toIntVector();
+  const auto rank = static_cast<size_t>(self.dim());
+  if (!is_plainly_contiguous(self) || pad.size() % 2 != 0 || pad.size() / 2 > rank || pad.empty()) return std::nullopt;
+  if (std::ranges::min(pad) < 0 || std::ranges::max(pad) == 0) return std::nullopt;
+  std::vector<int64_t> sizes = self.sizes().vec();
+  for (size_t i = 0; i < pad.size(); ++i) sizes[rank - 1 - i / 2] += pad[i];
+  return Types{dense_type(self, sizes)};
+}
+
 // ---- gradients of pieces
 
 // (grad_output, input_sizes, ...): zeros of these sizes, with the gradient in them.
@@ -265,8 +345,10 @@ bool covers_attention(const at::Tensor& query, const at::Tensor& key, const at::
            one.stride(3) == 1 && one.numel() > 0;
   };
   const at::Tensor* mask = tensor(options[2]);
-  const bool mask_fits = !mask || mask->sizes() == c10::IntArrayRef{query.size(2), key.size(2)} ||
-                         mask->sizes() == c10::IntArrayRef{query.size(0), query.size(1), query.size(2), key.size(2)};
+  const auto mask_fits_at = [&](int64_t dim, int64_t size) { return mask->size(dim) == size || mask->size(dim) == 1; };
+  const bool mask_fits =
+      !mask || ((mask->dim() == 2 || (mask->dim() == 4 && mask_fits_at(0, query.size(0)) && mask_fits_at(1, query.size(1)))) &&
+                mask_fits_at(-2, query.size(2)) && mask_fits_at(-1, key.size(2)));
   return options[0].toDouble() == 0 && query.is_floating_point() && same_type(query, {&key, &value, mask}) && fits(query) &&
          fits(key) && fits(value) && key.size(2) == value.size(2) && mask_fits;
 }
@@ -336,6 +418,13 @@ const std::unordered_map<std::string, Rule>& rules() {
       {"aten::convolution", convolution},
       {"aten::convolution_backward", convolution_backward},
       {"aten::relu", relu},
+      {"aten::abs", abs},
+      {"aten::where.self", where},
+      {"aten::masked_fill.Scalar", masked_fill},
+      {"aten::mse_loss_backward", mse_loss_backward},
+      {"aten::_safe_softmax", safe_softmax},
+      {"aten::stack", stack},
+      {"aten::constant_pad_nd", constant_pad},
       {"aten::_native_batch_norm_legit_functional", batch_norm},
       {"aten::native_batch_norm_backward", batch_norm_backward},
       {"aten::native_layer_norm", layer_norm},

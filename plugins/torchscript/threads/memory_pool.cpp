@@ -19,6 +19,8 @@ namespace {
 constexpr size_t kPooledBytes = 64 << 10;  // the C library keeps smaller memory itself
 constexpr uint64_t kKeptRuns = 64;         // that a block may lie unused
 constexpr uint64_t kTrimEvery = 16;        // runs
+// To clear a large page can take a virtual machine milliseconds. The first steps of a process do not wait for that.
+constexpr uint64_t kSmallPageRuns = kTrimEvery;
 
 thread_local bool t_pooling = false;
 
@@ -28,8 +30,7 @@ size_t rounded(size_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 
-// Large pages for what of this fresh memory fills them, where the system has them: fewer page faults, and processors fetch ahead
-// within a page only.
+// Asks for large pages where the memory fills them: fewer misses of the TLB, and processors fetch ahead within a page only.
 void prefer_large_pages([[maybe_unused]] void* data, [[maybe_unused]] size_t bytes) {
 #ifdef MADV_HUGEPAGE
   constexpr size_t kPage = 2 << 20;
@@ -57,6 +58,9 @@ class Pool final : public c10::Allocator {
     {
       std::lock_guard lock(mutex_);
       if (++run_ % kTrimEvery != 0) return;
+      if (run_ == kSmallPageRuns) {  // the system changes these in the background
+        for (const auto& [data, bytes] : sizes_) prefer_large_pages(data, bytes);
+      }
       for (auto& [bytes, blocks] : free_) {
         const auto end =
             std::find_if(blocks.begin(), blocks.end(), [this](const Block& one) { return run_ - one.freed <= kKeptRuns; });
@@ -119,8 +123,8 @@ class Pool final : public c10::Allocator {
       }
     }
     void* const data = allocate_fresh(bytes);
-    prefer_large_pages(data, bytes);
     std::lock_guard lock(mutex_);
+    if (run_ >= kSmallPageRuns) prefer_large_pages(data, bytes);
     sizes_.emplace(data, bytes);
     return data;
   }
