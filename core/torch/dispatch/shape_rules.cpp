@@ -4,6 +4,7 @@
 #include <ATen/OpMathType.h>
 #include <ATen/native/ConvUtils.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/WrapDimMinimal.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -112,15 +113,8 @@ bool is_vector_of(const at::Tensor* tensor, int64_t size) {
   return !tensor || (tensor->dim() == 1 && tensor->size(0) == size && tensor->is_contiguous());
 }
 
-// (self)
-std::optional<Types> relu(const c10::IValue* args) {
-  const at::Tensor& self = args[0].toTensor();
-  if (!self.is_floating_point() || !is_plainly_contiguous(self)) return std::nullopt;
-  return Types{dense_type(self, self.sizes())};
-}
-
-// (self)
-std::optional<Types> abs(const c10::IValue* args) {
+// (self), which keep its type
+std::optional<Types> relu_or_abs(const c10::IValue* args) {
   const at::Tensor& self = args[0].toTensor();
   if (self.is_complex() || self.scalar_type() == at::kBool || !is_plainly_contiguous(self)) return std::nullopt;
   return Types{dense_type(self, self.sizes())};
@@ -163,8 +157,8 @@ std::optional<Types> mse_loss_backward(const c10::IValue* args) {
 // (self, dim, dtype)
 std::optional<Types> safe_softmax(const c10::IValue* args) {
   const at::Tensor& self = args[0].toTensor();
-  const int64_t dim = args[1].toInt() < 0 ? args[1].toInt() + self.dim() : args[1].toInt();
-  if (dim < 0 || dim >= self.dim() || !args[2].isNone() || !self.is_floating_point()) return std::nullopt;
+  c10::maybe_wrap_dim(args[1].toInt(), self.dim(), /*wrap_scalar=*/false);  // throws where there is no such dim
+  if (!args[2].isNone() || !self.is_floating_point()) return std::nullopt;
   if (!is_plainly_contiguous(self) || !has_no_ones(self.sizes())) return std::nullopt;
   return Types{dense_type(self, self.sizes())};
 }
@@ -291,8 +285,8 @@ std::optional<Types> embedding_backward(const c10::IValue* args) {
 // (self, dim, index)
 std::optional<Types> index_select(const c10::IValue* args) {
   const at::Tensor &self = args[0].toTensor(), &index = args[2].toTensor();
-  const int64_t dim = args[1].toInt() < 0 ? args[1].toInt() + self.dim() : args[1].toInt();
-  if (self.numel() == 0 || index.dim() != 1 || dim < 0 || dim >= self.dim()) return std::nullopt;
+  const int64_t dim = c10::maybe_wrap_dim(args[1].toInt(), self.dim(), /*wrap_scalar=*/false);
+  if (self.numel() == 0 || index.dim() != 1) return std::nullopt;
   if (index.scalar_type() != at::kLong && index.scalar_type() != at::kInt) return std::nullopt;
   std::vector<int64_t> sizes = self.sizes().vec();
   sizes[static_cast<size_t>(dim)] = index.size(0);
@@ -310,8 +304,7 @@ std::optional<Types> stack(const c10::IValue* args) {
   }
   if (tensors.size() < 2) return std::nullopt;
   std::vector<int64_t> sizes = tensors[0].sizes().vec();
-  const int64_t rank = tensors[0].dim() + 1, dim = args[1].toInt() < 0 ? args[1].toInt() + rank : args[1].toInt();
-  if (dim < 0 || dim >= rank) return std::nullopt;
+  const int64_t dim = c10::maybe_wrap_dim(args[1].toInt(), tensors[0].dim() + 1);
   sizes.insert(sizes.begin() + dim, static_cast<int64_t>(tensors.size()));
   return Types{dense_type(tensors[0], sizes)};
 }
@@ -417,8 +410,8 @@ const std::unordered_map<std::string, Rule>& rules() {
   static const std::unordered_map<std::string, Rule> rules = {
       {"aten::convolution", convolution},
       {"aten::convolution_backward", convolution_backward},
-      {"aten::relu", relu},
-      {"aten::abs", abs},
+      {"aten::relu", relu_or_abs},
+      {"aten::abs", relu_or_abs},
       {"aten::where.self", where},
       {"aten::masked_fill.Scalar", masked_fill},
       {"aten::mse_loss_backward", mse_loss_backward},

@@ -114,6 +114,7 @@ class Pool final : public c10::Allocator {
   }
 
   void* take(size_t bytes) {
+    bool wants_large_pages;
     {
       std::lock_guard lock(mutex_);
       if (auto& blocks = free_[bytes]; !blocks.empty()) {
@@ -121,10 +122,11 @@ class Pool final : public c10::Allocator {
         blocks.pop_back();
         return data;
       }
+      wants_large_pages = run_ >= kSmallPageRuns;
     }
     void* const data = allocate_fresh(bytes);
+    if (wants_large_pages) prefer_large_pages(data, bytes);
     std::lock_guard lock(mutex_);
-    if (run_ >= kSmallPageRuns) prefer_large_pages(data, bytes);
     sizes_.emplace(data, bytes);
     return data;
   }
