@@ -1,5 +1,6 @@
 """Programs that are compiled in the background, LTC_BACKGROUND_COMPILE=1: the host computes their steps meanwhile."""
 
+import pytest
 from comparing import BAD_INDEX, output_of
 
 PROGRAM = """
@@ -53,6 +54,32 @@ def test_a_bad_index_names_the_line():
     output = output_of(BAD_INDEX, LTC_BACKGROUND_COMPILE="1", LTC_CACHE="0")
     assert output.startswith("<string>:4: ")
     assert "index 7 is out of bounds for dimension 0 with size 4" in output
+
+
+@pytest.mark.parametrize("thread", ["ltc_compile", "ltc_prefetch"])
+def test_no_thread_holds_a_lock_when_the_process_forks(thread, tmp_path):
+    program = f"""
+import os
+
+def threads():
+    names = [open(f"/proc/self/task/{{task}}/comm").read().strip() for task in os.listdir("/proc/self/task")]
+    return {thread!r} in names
+
+os.register_at_fork(before=lambda: print(threads(), flush=True))  # such a function runs after those of later ones
+import torch, ltc
+x = torch.ones(4, device="ltc")
+print((x + 1).sum().item(), threads(), flush=True)
+child = os.fork()
+if child == 0:
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), (x * 3).sum().item())
+"""
+    settings = {"LTC_CACHE": "1", "LTC_CACHE_DIR": str(tmp_path), "LTC_BACKGROUND_COMPILE": None}
+    if thread == "ltc_compile":
+        settings["LTC_BACKGROUND_COMPILE"] = "1"
+    else:  # something to read ahead that this program does not want
+        output_of("import torch, ltc; print(torch.ones(3, device='ltc').sin().tolist())", **settings)
+    assert output_of(program, **settings).splitlines() == ["8.0 True", "False", "7 12.0"]
 
 
 def test_a_fork_and_the_end_of_the_process_find_the_thread_alive():

@@ -55,6 +55,7 @@ class ByteReader {
   // A count of things that take at least `least` bytes each.
   size_t length(size_t least);
   bool at_end() const { return rest_.empty(); }
+  size_t left() const { return rest_.size(); }  // bytes
 
  private:
   std::string_view take(size_t size);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/crc.hpp>
+#include <functional>
 #include <ranges>
 #include <vector>
 
@@ -82,8 +83,12 @@ std::string pack_head(std::string_view body) {
   return std::string(kMagic) + head.take();
 }
 
-// Empty for another key, whose name happens to be the same. Throws Error(kDataCorrupt) with what is wrong.
-std::optional<std::string> unpack(PrivateFile& file, std::string_view key, uint64_t limit_bytes) {
+struct Entry {
+  std::string key, value;
+};
+
+// Throws Error(kDataCorrupt) with what is wrong.
+Entry unpack(PrivateFile& file, uint64_t limit_bytes) {
   const std::string head = file.read(kHeadBytes);
   if (!head.starts_with(kMagic) || head.size() < kHeadBytes) fail(Code::kDataCorrupt, "it is no such file");
   ByteReader fields(std::string_view(head).substr(kMagic.size()));
@@ -96,8 +101,33 @@ std::optional<std::string> unpack(PrivateFile& file, std::string_view key, uint6
   if (body.size() != size || checksum(body) != crc) fail(Code::kDataCorrupt, "it is damaged");
   ByteReader in(body);
   in.text();
-  if (in.text() != key) return std::nullopt;
-  return std::string(in.text());
+  const std::string_view key = in.text();
+  return {std::string(key), std::string(in.text())};
+}
+
+// Empty for another key, whose name happens to be the same.
+std::optional<std::string> value_of(PrivateFile& file, std::string_view key, uint64_t limit_bytes) {
+  Entry entry = unpack(file, limit_bytes);
+  if (entry.key != key) return std::nullopt;
+  return std::move(entry.value);
+}
+
+struct Used {
+  std::chrono::system_clock::time_point time;
+  uint64_t size_bytes;
+  std::string name;
+};
+
+std::vector<std::string> newest_first(const PrivateFolder& folder) {
+  std::vector<Used> programs;
+  for (const std::string& name : folder.names()) {
+    if (kind_of(name) != Kind::kProgram) continue;
+    if (const auto file = find_own(folder, name, Kind::kProgram)) programs.push_back({file->used(), file->size_bytes(), name});
+  }
+  std::ranges::sort(programs, std::greater(), &Used::time);
+  std::vector<std::string> names;
+  for (Used& program : programs) names.push_back(std::move(program.name));
+  return names;
 }
 
 fs::path default_folder() {
@@ -148,7 +178,7 @@ std::optional<std::string> DiskCache::find(std::string_view key) {
   try {
     auto file = folder->find(name_of(key));
     if (!file) return find_shared(key);
-    auto value = unpack(*file, key, limit_bytes_);
+    auto value = value_of(*file, key, limit_bytes_);
     if (value) file->touch();
     return value;
   } catch (const Error& error) {
@@ -166,12 +196,44 @@ std::optional<std::string> DiskCache::find_shared(std::string_view key) {
       at = cat((path / name_of(key)).string(), ": ");
       auto file = folder->find(name_of(key));
       if (!file) continue;
-      if (auto value = unpack(*file, key, limit_bytes_)) return value;
+      if (auto value = value_of(*file, key, limit_bytes_)) return value;
     } catch (const Error& error) {
       if (!shared_failed_.exchange(true)) log::warn("ignored of LTC_CACHE_SHARED: ", at, error.what());
     }
   }
   return std::nullopt;
+}
+
+void DiskCache::visit_newest(const std::function<bool(std::string key, std::string value)>& visit) {
+  const auto visit_folder = [&](const PrivateFolder& folder) {
+    for (const std::string& name : newest_first(folder)) {
+      try {
+        auto file = folder.find(name);
+        if (!file) continue;
+        Entry entry = unpack(*file, limit_bytes_);
+        if (!visit(std::move(entry.key), std::move(entry.value))) return false;
+      } catch (const Error&) {  // find() tells of it, if anybody asks for it
+      }
+    }
+    return true;
+  };
+  if (const auto folder = this->folder(); folder && !visit_folder(*folder)) return;
+  for (const fs::path& path : shared_) {
+    try {
+      const auto folder = PrivateFolder::open(path, Owner::kUserOrRoot);
+      if (folder && !visit_folder(*folder)) return;
+    } catch (const Error&) {
+    }
+  }
+}
+
+void DiskCache::touch(std::string_view key) {
+  const auto folder = this->folder();
+  if (!folder) return;
+  try {
+    if (auto file = folder->find(name_of(key))) file->touch();
+  } catch (const Error&) {
+  }
 }
 
 void DiskCache::reject(std::string_view key, std::string_view why) {
@@ -213,11 +275,6 @@ DiskCache::Contents DiskCache::contents() {
 
 // Other processes may do the same: a file that is gone is no error.
 void DiskCache::shrink(const PrivateFolder& folder) {
-  struct Used {
-    std::chrono::system_clock::time_point time;
-    uint64_t size_bytes;
-    std::string name;
-  };
   constexpr auto kAbandoned = std::chrono::hours(1);  // a temporary file of a process that ended before it was renamed
   std::vector<Used> programs;
   uint64_t total = 0;

@@ -1,24 +1,21 @@
 // A folder of files by key, shared by processes and kept between them.
 //
 // File: "ltcprog\n", format, CRC-32 and size of the rest; the rest: a line about it for people, the key, the value. Its name is
-// 32
-//   hexadecimal digits that follow from the key, and ".ltc"; the key is compared in full.
+//   32 hexadecimal digits that follow from the key, and ".ltc"; the key is compared in full.
 // Trust: a value is run as code, so folder and files must be the process' user's alone (base/private_folder.h). Otherwise there
-// is no
-//   cache, and one line in the log says why. In a process with more rights than its user there is none either.
+//   is no cache, and one line in the log says why. In a process with more rights than its user there is none either.
 // Writing: to a temporary file that is renamed, so nobody sees half of one, and two that write one key leave one of the two.
 // Reading: the head tells the size before anything else is read. A file that is damaged, not trusted, or of another format is
-// ignored
-//   with one line in the log; it goes when its key is written again, or with age.
+//   ignored with one line in the log; it goes when its key is written again, or with age.
 // Size: beyond `limit_bytes` those go that were read or written longest ago. Only files with such names that begin with the
-// head's
-//   first bytes are counted and deleted.
+//   head's first bytes are counted and deleted.
 // Shared folders, such as one that comes with an image, are only read, after the own one. Root may own them too.
 // Errors never reach the caller: no folder, no room and no permission mean no cache. Any thread, any process.
 #pragma once
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +37,10 @@ class DiskCache {
   static DiskCache* instance();
 
   std::optional<std::string> find(std::string_view key);
+  // Those that were written or read last, newest first, the own ones before the shared, until `visit` returns false. Counts as no
+  // reading. Ignores in silence what find() ignores with a line.
+  void visit_newest(const std::function<bool(std::string key, std::string value)>& visit);
+  void touch(std::string_view key);  // one that was visited is read now
   void insert(std::string_view key, std::string_view about, std::string_view value);
 
   // The file was read, but what it holds is of no use.

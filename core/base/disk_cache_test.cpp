@@ -167,6 +167,37 @@ TEST_F(DiskCacheTest, SharedFoldersAreOnlyRead) {
   fs::permissions(shared, fs::perms::owner_all);
 }
 
+TEST_F(DiskCacheTest, VisitsTheNewestFirst) {
+  const fs::path shared = folder / "shared", own = folder / "own";
+  DiskCache(shared).insert("theirs", "", "value of theirs");
+  DiskCache both(own, 1 << 20, {shared});
+  const auto now = fs::file_time_type::clock::now();
+  for (const auto& [key, age] : {std::pair("old", 3), {"new", 1}, {"damaged", 0}, {"middle", 2}}) {
+    both.insert(key, "", cat("value of ", key));
+    fs::last_write_time(both.path_of(key), now - std::chrono::hours(age));
+  }
+  overwrite(both.path_of("damaged"), "ltcprog\nx");
+  const auto visited = [&](size_t most) {
+    std::vector<std::string> keys;
+    both.visit_newest([&](const std::string& key, const std::string& value) {
+      EXPECT_EQ(value, "value of " + key);
+      keys.push_back(key);
+      return keys.size() < most;
+    });
+    return keys;
+  };
+  using Keys = std::vector<std::string>;
+  EXPECT_EQ(visited(10), (Keys{"new", "middle", "old", "theirs"}));
+  EXPECT_EQ(visited(2), (Keys{"new", "middle"}));
+  both.touch("old");
+  both.touch("theirs");
+  EXPECT_EQ(visited(10), (Keys{"old", "new", "middle", "theirs"}));
+  DiskCache(folder / "nowhere").visit_newest([](auto...) {
+    ADD_FAILURE();
+    return false;
+  });
+}
+
 TEST_F(DiskCacheTest, SharedFoldersThatOthersMayWriteAreIgnored) {
   const fs::path shared = folder / "shared";
   DiskCache(shared).insert("key", "", "value");

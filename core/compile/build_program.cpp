@@ -6,6 +6,7 @@
 #include "core/base/disk_cache.h"
 #include "core/compile/cache/saved_program.h"
 #include "core/compile/lowering/compiler.h"
+#include "core/compile/lowering/prefetch.h"
 #include "core/host/plugin.h"
 
 namespace ltc {
@@ -29,9 +30,9 @@ CompiledProgram with_source(std::shared_ptr<const Program> program) {
 
 // Null if it is not there, or damaged: then it is compiled again.
 std::shared_ptr<const Program> load(DiskCache& disk, const std::string& key, const Graph& graph, const CompileTarget& target) {
-  const auto saved = disk.find(key);
-  if (!saved) return nullptr;
   try {
+    const auto saved = find_saved(disk, key, target);
+    if (!saved) return nullptr;
     auto program = load_program(*saved, graph, target);
     program->saved_as = key;
     return program;

@@ -64,6 +64,8 @@ void end_process() {
   ltc::tell_compiles();
 }
 
+void end_background_work() { ltc::DeviceTable::instance().end_background_work(); }
+
 template <typename Items, typename Describe>
 py::list list_of(const Items& items, Describe describe) {
   py::list result;
@@ -194,6 +196,7 @@ PYBIND11_MODULE(_C, m) {
       ReleaseGil());
   m.def("wait_device_ops", &ltc::wait_device_ops, ReleaseGil());
   m.def("end_process", &end_process, ReleaseGil());
+  m.def("end_background_work", &end_background_work, ReleaseGil());
   m.def(
       "graph_text", [](int device) { return ltc::DeviceTable::instance().get(static_cast<uint32_t>(device)).trace_text(); },
       ReleaseGil());

@@ -26,8 +26,7 @@ std::string graph_bytes(const Graph& graph, const std::vector<LocationId>& locat
 }
 
 // `whole`: the graph of the program, as bytes. That of an only step is the same and is not repeated.
-void write_step(ByteWriter& out, const Step& step, const std::string& whole, const std::vector<LocationId>& locations,
-                host::PluginDevice& device) {
+void write_step(ByteWriter& out, const Step& step, const std::string& whole, const std::vector<LocationId>& locations) {
   out.number<uint8_t>(step.on_device);
   const std::string graph = graph_bytes(step.graph, locations);
   out.text(graph == whole ? "" : graph);
@@ -35,16 +34,9 @@ void write_step(ByteWriter& out, const Step& step, const std::string& whole, con
     out.numbers(*list);
   out.number<uint64_t>(step.reasons.size());
   for (const std::string& reason : step.reasons) out.text(reason);
-  out.text(step.executable ? device.save_executable(step.executable.get()).value_or("") : "");
 }
 
-// A step as it was saved, and the bytes of its executable.
-struct SavedStep {
-  Step step;
-  std::string_view executable;
-};
-
-SavedStep read_step(ByteReader& in, const Graph& whole, const std::vector<LocationId>& locations) {
+Step read_step(ByteReader& in, const Graph& whole, const std::vector<LocationId>& locations) {
   const auto on_device = in.number<uint8_t>();
   if (on_device > 1) fail(Code::kDataCorrupt, "saved bytes are damaged: a step");
   const std::string_view graph = in.text();
@@ -55,17 +47,19 @@ SavedStep read_step(ByteReader& in, const Graph& whole, const std::vector<Locati
     *list = in.numbers<uint32_t>();
   step.reasons.resize(in.length(8));
   for (std::string& reason : step.reasons) reason = in.text();
-  return {std::move(step), in.text()};
+  return step;
 }
 
-void load_step(Step& step, std::string_view saved, const CompileTarget& target) {
-  host::PluginDevice& device = target.device;
-  if (!saved.empty()) step.executable = load(saved, device);
-  if (step.executable && !target.symbolic) return;
-  const DemotedGraph demoted = demote(step.graph, target.demotion);
-  if (!step.executable) step.executable = compile(*lower(demoted.graph, target), device, default_effort());
-  if (target.symbolic)
-    target.symbolic->insert(SymbolicGraph(GraphSkeleton(demoted.graph)), target.precision, {nullptr, step.executable});
+// The plugin's code of a step, where it was not loaded, and where programs of other sizes find it.
+void finish_step(const std::shared_ptr<Program>& program, size_t index, const CompileTarget& target) {
+  Step& step = program->steps[index];
+  const auto demoted = [program, index, demotion = target.demotion] {
+    return demote(program->steps[index].graph, demotion).graph;
+  };
+  if (!step.executable) step.executable = compile(*lower(demoted(), target), target.device, default_effort());
+  if (!target.symbolic) return;
+  const auto example = [demoted] { return SymbolicGraph(GraphSkeleton(demoted())); };
+  target.symbolic->insert_later(example, target.precision, {nullptr, step.executable});
 }
 
 // Checks all that running relies on, in the order in which a run goes through the steps.
@@ -147,6 +141,7 @@ class Checker {
     const size_t all = program_.graph.nodes.size();
     check(step.nodes.size() == nodes && std::ranges::all_of(step.nodes, [all](uint32_t node) { return node < all; }),
           "the nodes of a step");
+    check(step.on_device || !step.executable, "the executable of a host step");
     check(step.reasons.size() == (step.on_device ? 0 : nodes), "the reasons of a step");
   }
 
@@ -168,6 +163,9 @@ std::string program_key(const Graph& graph, const CompileTarget& target) {
 std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device) {
   const std::vector<LocationId> locations = locations_of(graph);
   ByteWriter out;
+  Executables executables;
+  for (const Step& step : program.steps) executables.push_back(step.executable);
+  save_executables(out, executables, device);
   const std::string whole = graph_bytes(program.graph, locations);
   out.text(whole);
   out.number<uint64_t>(program.slots.size());
@@ -176,15 +174,15 @@ std::string save_program(const Program& program, const Graph& graph, host::Plugi
   out.number<uint64_t>(program.scalar_count);
   out.numbers(program.outputs);
   out.number<uint64_t>(program.steps.size());
-  for (const Step& step : program.steps) write_step(out, step, whole, locations, device);
+  for (const Step& step : program.steps) write_step(out, step, whole, locations);
   return out.take();
 }
 
-std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph, const CompileTarget& target) {
+std::shared_ptr<Program> load_program(const SavedValue& saved, const Graph& graph, const CompileTarget& target) {
   const std::vector<LocationId> locations = locations_of(graph);
-  ByteReader in(bytes);
+  ByteReader in(saved.rest());
   auto program = std::make_shared<Program>();
-  program->generation = target.device.generation();
+  program->generation = saved.generation;
   ByteReader whole(in.text());
   program->graph = read_graph(whole, &locations);
   program->slots.resize(in.length(20));
@@ -192,16 +190,15 @@ std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph
   program->input_count = in.number<uint64_t>();
   program->scalar_count = in.number<uint64_t>();
   program->outputs = in.numbers<uint32_t>();
-  std::vector<std::string_view> executables;
-  for (size_t i = 0, steps = in.length(1); i < steps; ++i) {
-    SavedStep saved = read_step(in, program->graph, locations);
-    program->steps.push_back(std::move(saved.step));
-    executables.push_back(saved.executable);
+  if (in.length(1) != saved.executables.size()) fail(Code::kDataCorrupt, "saved bytes are damaged: an executable for each step");
+  for (const auto& executable : saved.executables) {
+    program->steps.push_back(read_step(in, program->graph, locations));
+    program->steps.back().executable = executable;
   }
   if (!whole.at_end() || !in.at_end()) fail(Code::kDataCorrupt, "saved bytes are damaged: more than a program");
   Checker(*program, graph).run();
-  for (size_t i = 0; i < executables.size(); ++i) {
-    if (program->steps[i].on_device) load_step(program->steps[i], executables[i], target);
+  for (size_t i = 0; i < program->steps.size(); ++i) {
+    if (program->steps[i].on_device) finish_step(program, i, target);
   }
   return program;
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "core/compile/lowering/prefetch.h"
 #include "core/compile/lowering/program.h"
 #include "core/compile/lowering/target.h"
 
@@ -17,7 +18,7 @@ std::string program_key(const Graph& graph, const CompileTarget& target);
 // `graph`: the one that was compiled, for the locations of its nodes.
 std::string save_program(const Program& program, const Graph& graph, host::PluginDevice& device);
 
-// Throws where the bytes are damaged, or the plugin does not take what it took before.
-std::shared_ptr<Program> load_program(std::string_view bytes, const Graph& graph, const CompileTarget& target);
+// Throws where the value is damaged, or the plugin does not take what it took before.
+std::shared_ptr<Program> load_program(const SavedValue& saved, const Graph& graph, const CompileTarget& target);
 
 }  // namespace ltc

@@ -34,6 +34,10 @@ constexpr const char* kText = R"(graph(%0: f32[2] -> 0, %1: f64 scalar, %2: f32[
 
 std::unique_ptr<host::PluginDevice> open() { return testing::load_plugin("test")->open_device(0); }
 
+std::shared_ptr<Program> load(std::string bytes, const Graph& graph, const CompileTarget& target) {
+  return load_program(SavedValue(std::move(bytes), target.device), graph, target);
+}
+
 std::string bytes_of(const Graph& graph) {
   ByteWriter out;
   write_graph(out, graph);
@@ -134,7 +138,7 @@ TEST(SavedProgram, LoadsAsItWasCompiled) {
   const Graph graph = parse(kText);
   const auto compiled = compile(graph, *device);
   const std::string bytes = save_program(*compiled, graph, *device);
-  const auto loaded = load_program(bytes, graph, *device);
+  const auto loaded = load(bytes, graph, *device);
   EXPECT_TRUE(same(loaded->graph, compiled->graph));
   EXPECT_EQ(loaded->slots, compiled->slots);
   EXPECT_EQ(loaded->outputs, compiled->outputs);
@@ -159,7 +163,7 @@ TEST(SavedProgram, HasThePlacesOfTheProgramThatLoadsIt) {
   const std::string bytes = save_program(*compile(graph, *device), graph, *device);
   Graph moved = graph;
   for (size_t i = 0; i < 3; ++i) moved.nodes[i].location = intern_location("b.py:" + std::to_string(i));
-  const auto loaded = load_program(bytes, moved, *device);
+  const auto loaded = load(bytes, moved, *device);
   EXPECT_EQ(location_text(loaded->graph.nodes[0].location), "b.py:0");
   EXPECT_EQ(loaded->graph.nodes.back().location, kNoLocation);
 }
@@ -168,8 +172,7 @@ TEST(SavedProgram, TruncatedBytesAreRefused) {
   const auto device = open();
   const Graph graph = parse(kText);
   const std::string bytes = save_program(*compile(graph, *device), graph, *device);
-  for (size_t size = 0; size < bytes.size(); size += 7)
-    EXPECT_THROW(load_program(std::string_view(bytes).substr(0, size), graph, *device), Error) << size;
+  for (size_t size = 0; size < bytes.size(); size += 7) EXPECT_THROW(load(bytes.substr(0, size), graph, *device), Error) << size;
 }
 
 TEST(SavedProgram, StepsThatDoNotFitTogetherAreRefused) {
@@ -204,13 +207,13 @@ TEST(SavedProgram, StepsThatDoNotFitTogetherAreRefused) {
       {"reasons of a device step", [](Program& program) { program.steps[0].reasons.push_back("x"); }},
   };
   for (const auto& [what, change] : changes) {
-    const auto program = std::const_pointer_cast<Program>(load_program(bytes, graph, *device));
+    const auto program = std::const_pointer_cast<Program>(load(bytes, graph, *device));
     change(*program);
-    EXPECT_THROW(load_program(save_program(*program, graph, *device), graph, *device), Error) << what;
+    EXPECT_THROW(load(save_program(*program, graph, *device), graph, *device), Error) << what;
   }
-  EXPECT_THROW(load_program(bytes + "x", graph, *device), Error);
+  EXPECT_THROW(load(bytes + "x", graph, *device), Error);
   const Graph wider = parse("graph(%0: f32[2], %1: f32[2]) { %2: f32[2] = aten::neg(%0) return %2 }");
-  EXPECT_THROW(load_program(bytes, wider, *device), Error);
+  EXPECT_THROW(load(bytes, wider, *device), Error);
 }
 
 TEST(SavedProgram, TheKeyTellsGraphsDevicesAndDemotionApart) {
@@ -238,7 +241,7 @@ TEST(SavedProgram, WhatMayBeRoundedReachesThePlugin) {
   std::shared_ptr<const Program> rounded;
   EXPECT_THAT(said([&] { rounded = compile(graph, {*device, {}, 5}); }), HasSubstr("may round: 5\n"));
   const std::string saved = save_program(*rounded, graph, *device);
-  EXPECT_THAT(said([&] { load_program(saved, graph, {*device, {}, 5}); }), HasSubstr("may round: 5\n"));
+  EXPECT_THAT(said([&] { load(saved, graph, {*device, {}, 5}); }), HasSubstr("may round: 5\n"));
 }
 
 }  // namespace

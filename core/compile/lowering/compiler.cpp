@@ -125,7 +125,7 @@ bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
   lowered.reused = code.executable != nullptr;
   if (lowered.reused) return true;
   if (!code.program || !compile_segment(lowered, claims, target)) return false;
-  if (!lowered.symbols.empty()) save_code(demoted.graph, *lowered.symbolic_graph, code.executable.get(), target);
+  if (!lowered.symbols.empty()) save_code(demoted.graph, *lowered.symbolic_graph, code.executable, target);
   return true;
 }
 

@@ -26,10 +26,27 @@ std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::Plugin
   return own(executable, device, generation);
 }
 
-std::shared_ptr<ltc_executable> load(std::string_view saved, host::PluginDevice& device) {
-  uint32_t generation = 0;
-  ltc_executable* const executable = device.load_executable(saved.data(), saved.size(), &generation);
-  return executable ? own(executable, device, generation) : nullptr;
+bool save_executables(ByteWriter& out, const Executables& executables, host::PluginDevice& device) {
+  bool all_saved = true;
+  out.number<uint64_t>(executables.size());
+  for (const auto& executable : executables) {
+    const auto bytes = executable ? device.save_executable(executable.get()) : "";
+    all_saved = all_saved && bytes;
+    out.text(bytes.value_or(""));
+  }
+  return all_saved;
+}
+
+Executables load_executables(ByteReader& in, host::PluginDevice& device) {
+  std::vector<std::string_view> saved(in.length(8));
+  for (std::string_view& bytes : saved) bytes = in.text();
+  Executables executables;
+  for (const std::string_view bytes : saved) {
+    uint32_t generation = 0;
+    ltc_executable* const executable = bytes.empty() ? nullptr : device.load_executable(bytes.data(), bytes.size(), &generation);
+    executables.push_back(executable ? own(executable, device, generation) : nullptr);
+  }
+  return executables;
 }
 
 }  // namespace ltc

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string_view>
+#include <vector>
 
+#include "core/base/bytes.h"
 #include "core/compile/lowering/effort.h"
 #include "core/compile/lowering/target.h"
 #include "ltc/plugin.h"
@@ -16,7 +18,13 @@ std::shared_ptr<ltc_program> lower(const Graph& graph, const CompileTarget& targ
 
 std::shared_ptr<ltc_executable> compile(const ltc_program& program, host::PluginDevice& device, Effort effort);
 
-// Loads bytes that the device's plugin saved; null where it takes them no more.
-std::shared_ptr<ltc_executable> load(std::string_view saved, host::PluginDevice& device);
+using Executables = std::vector<std::shared_ptr<ltc_executable>>;
+
+// Begins a value for the disk with the executables that it needs, so that these can be loaded before anybody asks for the value
+// (prefetch.h). One that is null, or cannot be saved, stays null. Returns false if one cannot be saved.
+bool save_executables(ByteWriter& out, const Executables& executables, host::PluginDevice& device);
+
+// Takes them from the front of the value; null where the plugin takes one no more.
+Executables load_executables(ByteReader& in, host::PluginDevice& device);
 
 }  // namespace ltc

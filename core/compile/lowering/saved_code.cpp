@@ -2,6 +2,7 @@
 
 #include "core/base/disk_cache.h"
 #include "core/compile/lowering/plugin_code.h"
+#include "core/compile/lowering/prefetch.h"
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/host/plugin.h"
 #include "core/ir/binary.h"
@@ -22,14 +23,14 @@ bool load_code(const Graph& graph, const CompileTarget& target) {
   DiskCache* const disk = DiskCache::instance();
   if (!disk) return false;
   const std::string key = code_key(graph, target);
-  const auto saved = disk->find(key);
-  if (!saved) return false;
   try {
-    ByteReader in(*saved);
+    const auto saved = find_saved(*disk, key, target);
+    if (!saved) return false;
+    ByteReader in(saved->rest());
     SymbolicGraph general = SymbolicGraph::read(in);
-    std::shared_ptr<ltc_executable> executable = load(in.text(), target.device);
-    if (!executable || !in.at_end()) fail(Code::kDataCorrupt, "saved bytes are damaged: code for many sizes");
-    target.symbolic->insert(std::move(general), target.precision, {nullptr, std::move(executable)});
+    if (saved->executables.size() != 1 || !saved->executables[0] || !in.at_end())
+      fail(Code::kDataCorrupt, "saved bytes are damaged: code for many sizes");
+    target.symbolic->insert(std::move(general), target.precision, {nullptr, saved->executables[0]});
     return true;
   } catch (const std::exception& error) {  // a plugin's error too
     disk->reject(key, error.what());
@@ -37,15 +38,13 @@ bool load_code(const Graph& graph, const CompileTarget& target) {
   }
 }
 
-void save_code(const Graph& example, const SymbolicGraph& general, const ltc_executable* executable,
+void save_code(const Graph& example, const SymbolicGraph& general, const std::shared_ptr<ltc_executable>& executable,
                const CompileTarget& target) {
   DiskCache* const disk = DiskCache::instance();
   if (!disk) return;
-  const auto bytes = target.device.save_executable(executable);
-  if (!bytes) return;
   ByteWriter out;
+  if (!save_executables(out, {executable}, target.device)) return;
   general.write(out, example);
-  out.text(*bytes);
   disk->insert(code_key(example, target), cat(target.device.plugin().name(), ", ", example.nodes.size(), " ops, for many sizes"),
                out.take());
 }

@@ -1,6 +1,8 @@
 // Executables for many sizes that outlive the process. They are found by the structure of a graph, whatever its numbers are.
 #pragma once
 
+#include <memory>
+
 #include "core/compile/lowering/symbolic_graph.h"
 #include "core/compile/lowering/target.h"
 #include "ltc/plugin.h"
@@ -12,6 +14,7 @@ namespace ltc {
 bool load_code(const Graph& graph, const CompileTarget& target);
 
 // `example`: the graph that was compiled. Does nothing if the plugin cannot save executables.
-void save_code(const Graph& example, const SymbolicGraph& general, const ltc_executable* executable, const CompileTarget& target);
+void save_code(const Graph& example, const SymbolicGraph& general, const std::shared_ptr<ltc_executable>& executable,
+               const CompileTarget& target);
 
 }  // namespace ltc

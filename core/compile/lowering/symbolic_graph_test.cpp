@@ -174,6 +174,25 @@ TEST(SymbolicPrograms, LearnFromTheMostSimilar) {
   EXPECT_FALSE(general.match(GraphSkeleton(layer(5, 7))));
 }
 
+TEST(SymbolicPrograms, MakeAGraphWhenTheyAreAsked) {
+  SymbolicPrograms programs(2);
+  int made = 0;
+  const auto later = [&](int64_t taps) {
+    return [&made, taps] {
+      ++made;
+      return SymbolicGraph(GraphSkeleton(layer(8, taps)));
+    };
+  };
+  programs.insert_later(later(3), 0, {});
+  EXPECT_EQ(made, 0);
+  EXPECT_TRUE(programs.find(GraphSkeleton(layer(8, 3)), 0));
+  EXPECT_FALSE(programs.find(GraphSkeleton(layer(8, 5)), 0));
+  EXPECT_EQ(made, 1);
+  programs.insert_later(later(5), 0, {});
+  programs.insert_later(later(7), 0, {});
+  EXPECT_EQ(made, 3) << "there are never more than the capacity";
+}
+
 TEST(SymbolicPrograms, KnowTheirPrecision) {
   SymbolicPrograms programs(4);
   programs.insert(SymbolicGraph(GraphSkeleton(layer(8))), 1, {});

@@ -12,6 +12,7 @@ constexpr uint64_t kExecutableShare = 24;  // so many times the graph: as much f
 }  // namespace
 
 std::optional<SymbolicPrograms::Found> SymbolicPrograms::find(const GraphSkeleton& graph, uint32_t precision) {
+  insert_pending();
   const std::lock_guard lock(mutex_);
   for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
     if (entry->precision != precision) continue;
@@ -51,6 +52,21 @@ void SymbolicPrograms::insert(SymbolicGraph graph, uint32_t precision, Code code
   }
   entries_.push_front({std::move(graph), precision, std::move(code), bytes});
   bytes_ += bytes;
+}
+
+void SymbolicPrograms::insert_later(std::function<SymbolicGraph()> graph, uint32_t precision, Code code) {
+  std::unique_lock lock(mutex_);
+  later_.push_back({std::move(graph), precision, std::move(code)});
+  const bool is_full = later_.size() >= capacity_;
+  lock.unlock();
+  if (is_full) insert_pending();
+}
+
+void SymbolicPrograms::insert_pending() {
+  std::unique_lock lock(mutex_);
+  std::vector<Later> later = std::exchange(later_, {});
+  lock.unlock();
+  for (Later& one : later) insert(one.graph(), one.precision, std::move(one.code));
 }
 
 }  // namespace ltc

@@ -5,6 +5,7 @@
 // Threads: any. Gone before the device.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -41,6 +42,8 @@ class SymbolicPrograms {
   SymbolicGraph unify_with_nearest(const GraphSkeleton& graph, uint32_t precision) const;
 
   void insert(SymbolicGraph graph, uint32_t precision, Code code);
+  // As insert(), but makes the graph at the next find(): a program that stays with its sizes needs none.
+  void insert_later(std::function<SymbolicGraph()> graph, uint32_t precision, Code code);
   uint64_t bytes() const {
     const std::lock_guard lock(mutex_);
     return bytes_;
@@ -54,11 +57,19 @@ class SymbolicPrograms {
     uint64_t bytes;
   };
 
+  struct Later {
+    std::function<SymbolicGraph()> graph;
+    uint32_t precision;
+    Code code;
+  };
+  void insert_pending();
+
   const size_t capacity_;
   const uint64_t limit_bytes_;
   mutable std::mutex mutex_;  // guards the rest
   uint64_t bytes_ = 0;
   std::list<Entry> entries_;  // most recently used first
+  std::vector<Later> later_;
 };
 
 }  // namespace ltc

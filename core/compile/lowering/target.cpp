@@ -27,7 +27,7 @@ std::string core_stamp() {
 
 }  // namespace
 
-std::string target_key(const CompileTarget& target) {
+std::string device_key(const CompileTarget& target) {
   host::PluginDevice& device = target.device;
   const TypeDemotion& demotion = target.demotion;
   static const std::string core = core_stamp();
@@ -41,8 +41,13 @@ std::string target_key(const CompileTarget& target) {
     out.number(static_cast<uint32_t>(demotion.storage_dtype(static_cast<DType>(dtype))));
     out.number(static_cast<uint32_t>(demotion.compute_dtype(static_cast<DType>(dtype))));
   }
-  out.number(target.precision);
   return out.take();
+}
+
+std::string target_key(const CompileTarget& target) {
+  ByteWriter out;
+  out.number(target.precision);
+  return device_key(target) + out.take();
 }
 
 }  // namespace ltc

@@ -13,6 +13,7 @@ namespace ltc {
 namespace host {
 class PluginDevice;
 }
+class Prefetch;
 class SymbolicPrograms;
 
 struct CompileTarget {
@@ -24,11 +25,14 @@ struct CompileTarget {
   TypeDemotion demotion;
   uint32_t precision;                          // see precision.h
   std::shared_ptr<SymbolicPrograms> symbolic;  // what is found again; null for a plugin that does not understand it
+  Prefetch* prefetch = nullptr;                // what was read ahead; null where nothing is
   bool keeps_stages = false;                   // Program::stages, for reports
 };
 
 // All but a graph that its program depends on: the builds of core and plugin, the device, what narrows and restricts, what may be
 // rounded (precision.h).
+// It begins with that of the device, in which it is not said what may be rounded.
 std::string target_key(const CompileTarget& target);
+std::string device_key(const CompileTarget& target);
 
 }  // namespace ltc

@@ -24,4 +24,5 @@ def register() -> None:
     _trace_log.start()
     _auto_step.install()
     _distributed.install()
+    os.register_at_fork(before=_C.end_background_work)
     atexit.register(_C.end_process)

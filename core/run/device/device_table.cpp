@@ -81,6 +81,11 @@ void DeviceTable::for_each(const std::function<void(LazyDevice&)>& visit) {
   for (LazyDevice* device : in_use(kForEver)) visit(*device);
 }
 
+void DeviceTable::end_background_work() {
+  if (forked()) return;
+  for (LazyDevice* device : in_use(kPatienceAtEnd)) device->end_background_work();
+}
+
 void DeviceTable::rest() {
   if (forked()) return;
   for (LazyDevice* device : in_use(kPatienceAtEnd)) device->rest();

@@ -24,6 +24,9 @@ class LTC_API DeviceTable {
   uint32_t count();                    // loads the plugins too
   void for_each(const std::function<void(LazyDevice&)>& visit);  // those in use
 
+  // Before the process forks: see LazyDevice. With no lock held.
+  void end_background_work();
+
   // For the end of the process: rest() drains the queues and ends their threads, which later work begins again; after shut_down()
   // there is no later work. Neither waits long for a device that is just being opened.
   void rest();

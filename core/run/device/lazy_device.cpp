@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/disk_cache.h"
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/build_program.h"
@@ -59,6 +60,8 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
   await_op(0);
   if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) forget_symbolic_programs();
   if (compiles_in_background(queue_.device())) background_.emplace();
+  if (DiskCache* disk = DiskCache::instance(); disk && queue_.device().can_compute())
+    prefetch_.emplace(*disk, CompileTarget{queue_.device(), queue_.demotion()});
 }
 
 void LazyDevice::sync(std::string_view reason) { run(reason, false); }
@@ -301,6 +304,7 @@ const CachedProgram& LazyDevice::compile(PendingStep& step, bool may_be_replaced
   const bool compiles_quickly = default_effort() != Effort::kQuick && (queue_.device().info().flags & LTC_DEVICE_QUICK_COMPILE);
   const bool is_quick = may_be_replaced && has_new_sizes && compiles_quickly && miss.earlier >= kRepeatedMisses;
   CompileTarget target{queue_.device(), queue_.demotion(), step.precision, symbolic_};
+  target.prefetch = prefetch_ ? &*prefetch_ : nullptr;
   target.keeps_stages = timeline::enabled();
   const bool is_interim = may_be_replaced && background_ && !is_quick && !traced.graph.nodes.empty();
   std::shared_ptr<BackgroundJob> awaited;
@@ -389,12 +393,18 @@ void LazyDevice::wait() {
   queue_.drain();
 }
 
-void LazyDevice::rest() {
+void LazyDevice::end_background_work() {
+  if (prefetch_) prefetch_->stop();
   if (background_) background_->rest();
+}
+
+void LazyDevice::rest() {
+  end_background_work();
   queue_.rest();
 }
 
 void LazyDevice::stop() {
+  if (prefetch_) prefetch_->stop();
   if (background_) background_->stop();
   queue_.stop();
 }

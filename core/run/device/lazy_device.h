@@ -10,6 +10,7 @@
 #include "core/base/api.h"
 #include "core/base/spin_lock.h"
 #include "core/compile/cache/cache.h"
+#include "core/compile/lowering/prefetch.h"
 #include "core/compile/lowering/symbolic_programs.h"
 #include "core/report/metrics.h"
 #include "core/run/device/auto_steps.h"
@@ -73,6 +74,9 @@ class LTC_API LazyDevice {
 
   // Waits until all that was queued is done.
   void wait();
+  // Before the process forks: ends the threads that compile and load for later steps. A child would have the locks that they
+  // hold.
+  void end_background_work();
   // For the end of the process: what DeviceTable says of these.
   void rest();
   void stop();
@@ -169,6 +173,7 @@ class LTC_API LazyDevice {
   PendingStep spare_;                           // keeps its memory from barrier to barrier
   uint64_t run_id_ = 0;
   uint32_t generation_ = 1;                       // of the device for which the programs were compiled
+  std::optional<Prefetch> prefetch_;              // of what is on the disk; its thread ends before what it uses
   std::optional<BackgroundCompiler> background_;  // with LTC_BACKGROUND_COMPILE; its thread ends before what it uses
 };
 
