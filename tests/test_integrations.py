@@ -9,6 +9,7 @@ from torch import nn
 
 import ltc
 from comparing import output_of
+from ranks import run_ranks
 
 safetensors = pytest.importorskip("safetensors.torch")
 pytestmark = pytest.mark.patch("libraries")
@@ -79,6 +80,30 @@ def test_trainer_trains_on_the_cpu_where_that_is_asked_for():
     assert output_of(program).splitlines()[-1] == "cpu 4 True"
     program = TRAINER.format(tests=TESTS, imports="import ltc", options="")
     assert output_of(program, ACCELERATE_TORCH_DEVICE="cpu").splitlines()[-1] == "cpu 4 True"
+
+
+RANKS = """
+    os.environ.update(LOCAL_RANK=str(RANK), LOCAL_WORLD_SIZE=str(RANKS))
+    from accelerate import Accelerator
+    accelerator = Accelerator(cpu={cpu})
+    torch.manual_seed(0)
+    model = accelerator.prepare(torch.nn.Linear(3, 1).double())
+    x = torch.randn(4, 3, generator=torch.Generator().manual_seed(RANK)).double().to(accelerator.device)
+    accelerator.backward(model(x).square().mean())
+    accelerator.wait_for_everyone()
+    ranks = accelerator.gather(torch.tensor([RANK]).to(accelerator.device))
+    print(json.dumps([accelerator.device.type, ranks.tolist(), model.module.weight.grad.tolist()]))
+"""
+
+
+def test_accelerate_trains_ranks_together():
+    """Also on the CPU, where the process has a device that its process group does not know."""
+    pytest.importorskip("accelerate")
+    on_device = run_ranks(RANKS.format(cpu=False))
+    on_cpu = run_ranks(RANKS.format(cpu=True), backend="gloo")
+    for (device, results) in (("ltc", on_device), ("cpu", on_cpu)):
+        assert [result[:2] for result in results] == [[device, [0, 1]]] * 2
+    assert on_device[0][2] == on_device[1][2] == on_cpu[0][2] == on_cpu[1][2]
 
 
 @pytest.mark.patch("inductor")

@@ -6,6 +6,7 @@ Each is adapted when it is imported, or now if it has been.
 import functools
 import importlib.abc
 import importlib.util
+import os
 import sys
 
 import torch
@@ -82,13 +83,41 @@ def _adapt_safetensors(module) -> None:
 
 def _adapt_accelerate(module) -> None:
     """Its default is the CPU where it knows no accelerator. ``use_cpu`` and ``ACCELERATE_TORCH_DEVICE`` count before it."""
-    default_device = module.PartialState.default_device.fget
+    state, multi_cpu = module.PartialState, module.DistributedType.MULTI_CPU
+    default_device, prepare_backend, set_device = state.default_device.fget, state._prepare_backend, state.set_device
+    wait_for_everyone = state.wait_for_everyone
 
     def adapted(self):
         device = default_device(self)
         return torch.device("ltc", _C.current_device()) if device.type == "cpu" and torch.ltc.is_available() else device
 
-    _set(module.PartialState, "default_device", property(adapted, doc=default_device.__doc__))
+    # Each rank would train alone. MULTI_CPU is the kind of ranks whose DistributedDataParallel is given no indices of devices.
+    @functools.wraps(prepare_backend)
+    def _prepare_backend(self, cpu=False, *args, **kwargs):
+        backend, kind = prepare_backend(self, cpu, *args, **kwargs)
+        is_rank = kind is module.DistributedType.NO and not cpu and int(os.environ.get("LOCAL_RANK", -1)) != -1
+        if is_rank and (self.device is None or self.device.type == "ltc") and torch.ltc.is_available():
+            return backend or "cpu:gloo,ltc:ltc", multi_cpu
+        return backend, kind
+
+    @functools.wraps(set_device)
+    def adapted_set_device(self):
+        if self.device is None and self.distributed_type is multi_cpu and not self._cpu and torch.ltc.is_available():
+            self.device = torch.device("ltc", self.local_process_index % torch.ltc.device_count())
+            torch.ltc.set_device(self.device)
+        set_device(self)
+
+    # Accelerate names the device of the rank's number, but ranks may share one, and Gloo alone has none.
+    @functools.wraps(wait_for_everyone)
+    def adapted_wait_for_everyone(self):
+        if self.distributed_type is not multi_cpu:
+            return wait_for_everyone(self)
+        torch.distributed.barrier(device_ids=[self.device.index or 0] if self.device.type == "ltc" else None)
+
+    _set(state, "default_device", property(adapted, doc=default_device.__doc__))
+    _set(state, "_prepare_backend", _prepare_backend)
+    _set(state, "set_device", adapted_set_device)
+    _set(state, "wait_for_everyone", adapted_wait_for_everyone)
 
 
 def _adapt_training_arguments(module) -> None:
