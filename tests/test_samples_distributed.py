@@ -77,7 +77,7 @@ def test_ray_goes_on_from_the_checkpoint(tmp_path, undisturbed):
     # Ray keeps a token in the home folder.
     _, found = losses(tmp_path, SAMPLES / "train_ray.py", *EPOCHS, *flags, HOME=str(tmp_path), RAY_USAGE_STATS_ENABLED="0")
     assert found == undisturbed
-    assert len(list(tmp_path.glob("ray_train_run*/checkpoint_*"))) == 2, "epoch 1 was trained again"
+    assert len(list(tmp_path.glob("ray_train_run*/checkpoint_*/state.pt"))) == 2, "epoch 1 was trained again"
 
 
 @pytest.mark.patch("libraries")
