@@ -1,12 +1,13 @@
 """Data parallel training in two processes: time of a step, and of recording a collective, beside eager PyTorch on the CPU with Gloo.
 
-    python bench/distributed.py [--ranks N] [--steps N] [MODEL ...]
+    python bench/distributed.py [--ranks N] [--steps N] [--delay MS] [--bandwidth MB] [MODEL ...]
 
 Each rank has one thread. A row is the median step of rank 0 behind the first ten, which may compile; both sides train the same model, in turns, in the
-same processes. The first row is the time that a call of `all_reduce` takes in the program, for 1,000 floats, where the result is not read.
+same processes. With --delay or --bandwidth the two ranks talk over a link of that latency, and of so many MB/s (tests/slow_link.py). The first row is the time that a call of `all_reduce` takes in the program, for 1,000 floats, where the result is not read.
 """
 
 import argparse
+import contextlib
 import os
 import statistics
 import subprocess
@@ -101,17 +102,26 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--delay", type=float, default=0.0, help="ms that a packet takes from rank to rank; needs root")
+    parser.add_argument("--bandwidth", type=float, default=float("inf"), help="of that link, in MB/s; needs root")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("models", nargs="*", default=MODELS)
     arguments = parser.parse_args()
     if arguments.one:
         init, rank = arguments.one
         return measure(init, int(rank), arguments.ranks, arguments.steps, arguments.models or MODELS)
+    sys.path.insert(0, str(TESTS))
+    from slow_link import DEVICE, slow_link
+
+    is_slow = arguments.delay > 0 or arguments.bandwidth < float("inf")
+    if is_slow and arguments.ranks != 2:
+        parser.error(f"a slow link is for 2 ranks, not {arguments.ranks}")
     print("| step | eager, Gloo | ltc | ratio |\n|---|---|---|---|", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, slow_link(arguments.delay, arguments.bandwidth) if is_slow else contextlib.nullcontext() as link:
         command = [sys.executable, __file__, "--ranks", str(arguments.ranks), "--steps", str(arguments.steps)]
-        environment = {"GLOO_SOCKET_IFNAME": "lo", **os.environ}
-        ranks = [subprocess.Popen([*command, "--one", f"file://{folder}/ranks", str(rank), *arguments.models], env=environment) for rank in range(arguments.ranks)]
+        environment = {"GLOO_SOCKET_IFNAME": DEVICE if link else "lo", **os.environ}
+        within = link or [[]] * arguments.ranks
+        ranks = [subprocess.Popen([*within[rank], *command, "--one", f"file://{folder}/ranks", str(rank), *arguments.models], env=environment) for rank in range(arguments.ranks)]
         return max(rank.wait() for rank in ranks)
 
 

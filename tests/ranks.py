@@ -19,13 +19,13 @@ START = """
 """
 
 
-def start_ranks(program, ranks, folder, backend="cpu:gloo,ltc:ltc", **env):
-    """The processes. Each prints what it has to say as its last line."""
+def start_ranks(program, ranks, folder, backend="cpu:gloo,ltc:ltc", within=None, **env):
+    """The processes. Each prints what it has to say as its last line. `within`: what each rank's command begins with."""
     start = START.format(tests=str(Path(__file__).parent), backend=backend, init=f"file://{folder}/ranks")
     source = textwrap.dedent(start) + textwrap.dedent(program)
     shared = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "WORLD_SIZE": str(ranks), **env}
     return [
-        subprocess.Popen([sys.executable, "-c", source], env={**shared, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen([*(within[rank] if within else []), sys.executable, "-c", source], env={**shared, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for rank in range(ranks)
     ]
 

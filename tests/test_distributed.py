@@ -1,12 +1,14 @@
 """The process group of the device, between processes: collectives are recorded, and PyTorch's wrappers work as on the CPU."""
 
 import json
+import re
 import tempfile
 import time
 
 import pytest
 
 from ranks import ended, run_ranks, start_ranks
+from slow_link import DEVICE, can_make_links, slow_link
 
 COLLECTIVES = """
     def all_forms(device, dtype):
@@ -161,6 +163,136 @@ def test_groups_of_some_ranks():
     assert results == [[3, 1, 8], [3, 2, 2], [3, 7, 8], [4, 7, 8]]
 
 
+def test_collectives_run_beside_computing():
+    """The program starts each as soon as its bucket is there, and waits where the optimizer reads it."""
+    program = """
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(*[torch.nn.Linear(32, 32) for _ in range(4)]).to("ltc")
+        model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.001)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        x = torch.randn(8, 32).to("ltc")
+        for _ in range(3):
+            optimizer.zero_grad()
+            model(x).square().mean().backward()
+            optimizer.step()
+        ltc.sync()
+        print(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        (_, log, status), _ = ended(start_ranks(program, 2, folder, within=[["env", "LTC_LOG=debug", "LTC_CACHE=0"], []]))
+    assert status == 0, log[-3000:]
+    last = log[log.rindex("] graph(") : log.rindex("step 0 on the device")]
+    nodes = re.findall(r"= (aten::mm|aten::addmm|ltc_c10d::all_reduce_start|ltc_c10d::wait)\(", last)
+    starts = [i for i, node in enumerate(nodes) if node.endswith("_start")]
+    waits = [i for i, node in enumerate(nodes) if node.endswith("wait")]
+    assert len(starts) == len(waits) >= 4
+    assert starts[-1] < waits[0]
+    assert any("mm" in node for node in nodes[starts[0] : starts[-1]])  # backward of earlier layers
+
+
+def test_a_captured_function_has_no_collectives():
+    program = """
+        @ltc.jit
+        def total(x):
+            dist.all_reduce(x)
+            return x.sum()
+
+        try:
+            total(torch.ones(3).to("ltc"))
+        except RuntimeError as error:
+            print(json.dumps("a collective was called" in str(error)))
+    """
+    assert run_ranks(program) == [True] * 2
+
+
+def test_a_coalesced_reduction_is_one_collective():
+    program = """
+        ones = [torch.ones(n).to("ltc") for n in (2, 3, 4)]
+        dist.all_reduce_coalesced(ones)
+        recorded = ltc._C.graph_text(0).count("ltc_c10d::all_reduce(")
+        print(json.dumps([recorded, [one.tolist() for one in ones]]))
+    """
+    assert run_ranks(program) == [[1, [[2.0] * 2, [2.0] * 3, [2.0] * 4]]] * 2
+
+
+def test_a_failed_run_leaves_the_group_usable():
+    """One rank's step ends between the start of a collective and the wait for it."""
+    program = """
+        def step(index):
+            x = torch.ones(3).to("ltc")
+            dist.all_reduce(x)
+            rows = torch.arange(6.0).reshape(3, 2).to("ltc")[torch.tensor([index]).to("ltc")]
+            return (x.sum() + rows.sum()).item()
+
+        failed = False
+        try:
+            step(9 if RANK == 0 else 1)
+        except IndexError:
+            failed = True
+        print(json.dumps([failed, step(1)]))
+    """
+    assert run_ranks(program) == [[True, 11.0], [False, 11.0]]
+
+
+@pytest.mark.skipif(not can_make_links(), reason="needs root, /dev/net/tun and the command ip")
+def test_over_a_slow_link_the_bits_are_the_same():
+    program = """
+        torch.manual_seed(0)
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(16, 4).double().to("ltc"), bucket_cap_mb=0.0001)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        x = torch.randn(8, 16, dtype=torch.double, generator=torch.Generator().manual_seed(RANK)).to("ltc")
+        for _ in range(4):
+            loss = model(x).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        print(json.dumps(loss.item()))
+    """
+    with slow_link(delay_ms=10) as within:
+        assert run_ranks(program, within=within, GLOO_SOCKET_IFNAME=DEVICE) == run_ranks(program)
+
+
+@pytest.mark.skipif(not can_make_links(), reason="needs root, /dev/net/tun and the command ip")
+def test_a_link_that_is_cut_is_seen_in_time():
+    program = """
+        import datetime, subprocess
+        group = dist.new_group(timeout=datetime.timedelta(seconds=4))
+        x = torch.ones(3).to("ltc")
+        dist.all_reduce(x, group=group)
+        assert x.sum().item() == 6
+        if RANK == 0:
+            subprocess.run(["ip", "link", "set", os.environ["GLOO_SOCKET_IFNAME"], "down"], check=True)
+        try:
+            dist.all_reduce(x, group=group)
+            x.sum().item()
+        except RuntimeError as error:
+            print(json.dumps(str(error)), flush=True)
+        os._exit(0)
+    """
+    with slow_link(delay_ms=1) as within:
+        begin = time.monotonic()
+        errors = run_ranks(program, within=within, GLOO_SOCKET_IFNAME=DEVICE)
+        assert time.monotonic() - begin < 60
+    assert all("all_reduce sum of Float[3]" in error and "<string>:" in error for error in errors)
+
+
+def test_what_dead_processes_said_is_not_heeded():
+    """A store outlives the ranks of a job that is restarted."""
+    program = """
+        import datetime, time
+        from ltc._distributed import _create
+        store = dist.FileStore(os.environ["NOTES"], RANKS)
+        dist.PrefixStore("ltc", store).set(f"ltc_at/1/{1 - RANK}", "dead\\nbroadcast from 0 of Float[7]\\nold.py:1")
+        group = _create(store, RANK, RANKS, datetime.timedelta(seconds=60))
+        x = torch.ones(3).to("ltc")
+        time.sleep(4 * RANK)  # longer than the patience of the other
+        group.allreduce([x]).wait()
+        print(json.dumps(x.tolist()))
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        assert run_ranks(program, NOTES=f"{folder}/notes") == [[2.0] * 3] * 2
+
+
 def test_a_lost_rank_is_seen():
     """The collective that waits for it fails within seconds, with its line."""
     program = """
@@ -181,7 +313,7 @@ def test_a_lost_rank_is_seen():
         (out, errors, status), (_, _, lost) = ended(start_ranks(program, 2, folder))
         assert time.monotonic() - begin < 60
     assert lost == 3 and status == 0, errors
-    assert "ltc_c10d::all_reduce" in json.loads(out)
+    assert "all_reduce sum of Float[3]: " in json.loads(out)
 
 
 WRAPPERS = """

@@ -184,7 +184,7 @@ PYBIND11_MODULE(_C, m) {
   });
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("log_info", [](const std::string& text) { ltc::log::info(text); });
-  m.def("make_process_group", &ltc::make_process_group, "on_cpu"_a, "store"_a);
+  m.def("make_process_group", &ltc::make_process_group, "on_cpu"_a, "store"_a, "name"_a);
   m.def("heed_signals", &ltc::heed_signals);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("ends_steps", [] { return ltc::env::is_set(ltc::env::kAutoStep); });

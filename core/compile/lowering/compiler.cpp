@@ -12,6 +12,7 @@
 #include "core/compile/lowering/plugin_code.h"
 #include "core/compile/lowering/saved_code.h"
 #include "core/compile/lowering/symbolic_programs.h"
+#include "core/compile/passes/overlap.h"
 #include "core/compile/passes/passes.h"
 #include "core/decompose/decompose.h"
 #include "core/host/plugin.h"
@@ -255,6 +256,25 @@ void report(const Program& program, const Target& target, Clock::time_point begi
   log::debug(print(program.graph), program_text(program, target));
 }
 
+// Where the plugin carries out the collectives itself, and their halves too.
+void overlap_if_claimed(Program& program, Claims& claims, const Target& target) {
+  const auto on_host = [](const Graph& graph, const Claims& asked) {
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+      if (is_collective(graph.nodes[i].op) && asked.clusters[i] == 0) return true;
+    }
+    return false;
+  };
+  if (std::ranges::none_of(program.graph.nodes, is_collective, &Node::op) || on_host(program.graph, claims)) return;
+  Graph trial = program.graph;
+  if (!overlap_collectives(trial)) return;
+  Claims asked = ask_claims(trial, target.device, target.demotion);
+  if (on_host(trial, asked)) return;
+  verify_if_asked(trial, "overlap");
+  program.graph = std::move(trial);
+  claims = std::move(asked);
+  if (target.keeps_stages) program.stages.push_back({"overlap", print(program.graph)});
+}
+
 std::shared_ptr<const Program> compile_for(Graph graph, const Target& target) {
   const auto begin = Clock::now();
   host::PluginDevice& device = target.device;
@@ -269,6 +289,7 @@ std::shared_ptr<const Program> compile_for(Graph graph, const Target& target) {
     run_passes(program->graph, stages_of(*program, target));
     claims = ask_claims(program->graph, device, demotion);
   }
+  overlap_if_claimed(*program, claims, target);
   std::vector<Lowered> lowered = partition_and_lower(program->graph, claims, target);
   program->is_quick = target.effort < default_effort() &&
                       std::ranges::any_of(lowered, [](const Lowered& part) { return part.segment.on_device && !part.reused; });

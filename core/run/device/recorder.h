@@ -19,6 +19,7 @@ class Recorder {
 
   // Whether anything was ever written, and the declared type of what was.
   bool is_empty(const LazyStorage& storage) const { return storage.is_empty(); }
+  bool is_traced(const LazyStorage& storage) const { return storage.epoch_ == trace_state_.epoch && storage.value_ != kNone; }
   TypeId type(const LazyStorage& storage) const { return storage.type_; }
   const Type& declared(const LazyStorage& storage) const { return *storage.declared_; }
 

@@ -108,10 +108,11 @@ void run_recorded() {
 
 class ProcessGroupLtc : public c10d::Backend {
  public:
-  ProcessGroupLtc(c10::intrusive_ptr<c10d::Backend> on_cpu, c10::intrusive_ptr<c10d::Store> store)
+  ProcessGroupLtc(c10::intrusive_ptr<c10d::Backend> on_cpu, c10::intrusive_ptr<c10d::Store> store, std::string name)
       : Backend(on_cpu->getRank(), on_cpu->getSize()),
         on_cpu_(on_cpu),
-        caller_{collectives::add_group(std::make_shared<collectives::Group>(std::move(on_cpu), std::move(store)))} {}
+        caller_{
+            collectives::add_group(std::make_shared<collectives::Group>(std::move(on_cpu), std::move(store), std::move(name)))} {}
   ~ProcessGroupLtc() override { collectives::remove_group(caller_.group); }
 
   const std::string getBackendName() const override { return "ltc"; }
@@ -131,8 +132,16 @@ class ProcessGroupLtc : public c10d::Backend {
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
     return record_all(tensors, [&](Tensor& tensor) { tensor.copy_(all_reduce(tensor, options.reduceOp)); });
   }
+  // One collective of all values, as Gloo does it.
   WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
-    return allreduce(tensors, options);
+    for (const Tensor& tensor : tensors) {
+      if (tensor.scalar_type() != tensors[0].scalar_type()) return allreduce(tensors, options);
+    }
+    if (tensors.size() < 2) return allreduce(tensors, options);
+    at::NoGradGuard no_grad;
+    const std::lock_guard lock(mutex_);
+    unflatten(all_reduce(flatten(tensors), options.reduceOp), tensors);
+    return recorded(tensors);
   }
   WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
     return record_all(tensors, [&](Tensor& tensor) {
@@ -207,13 +216,7 @@ class ProcessGroupLtc : public c10d::Backend {
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions&) override {
     at::NoGradGuard no_grad;
     const std::lock_guard lock(mutex_);
-    std::vector<int64_t> to, from;
-    Tensors flat;
-    for (const Tensor& input : inputs) to.push_back(input.numel()), flat.push_back(input.reshape({-1}));
-    for (const Tensor& output : outputs) from.push_back(output.numel());
-    const Tensor received = caller_.all_to_all(at::cat(flat), to, from);
-    const Tensors parts = received.split_with_sizes(from);
-    for (size_t i = 0; i < outputs.size(); ++i) outputs[i].copy_(parts[i].view(outputs[i].sizes()));
+    unflatten(caller_.all_to_all(flatten(inputs), counts(inputs), counts(outputs)), outputs);
     return recorded(outputs);
   }
 
@@ -272,6 +275,20 @@ class ProcessGroupLtc : public c10d::Backend {
     if (op.op_ != c10d::ReduceOp::AVG) return result;
     return at::isIntegralType(result.scalar_type(), true) ? result.div(getSize(), "trunc") : result.div(getSize());
   }
+  static std::vector<int64_t> counts(const Tensors& tensors) {
+    std::vector<int64_t> elements;
+    for (const Tensor& tensor : tensors) elements.push_back(tensor.numel());
+    return elements;
+  }
+  static Tensor flatten(const Tensors& tensors) {
+    Tensors flat;
+    for (const Tensor& tensor : tensors) flat.push_back(tensor.reshape({-1}));
+    return at::cat(flat);
+  }
+  static void unflatten(const Tensor& all, Tensors& outputs) {
+    const Tensors parts = all.split_with_sizes(counts(outputs));
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i].copy_(parts[i].view(outputs[i].sizes()));
+  }
   static void give(const Tensor& all, Tensors& outputs) {
     for (size_t rank = 0; rank < outputs.size(); ++rank)
       outputs[rank].copy_(all[static_cast<int64_t>(rank)].view(outputs[rank].sizes()));
@@ -303,8 +320,8 @@ class ProcessGroupLtc : public c10d::Backend {
 }  // namespace
 
 c10::intrusive_ptr<c10d::Backend> make_process_group(c10::intrusive_ptr<c10d::Backend> on_cpu,
-                                                     c10::intrusive_ptr<c10d::Store> store) {
-  return c10::make_intrusive<ProcessGroupLtc>(std::move(on_cpu), std::move(store));
+                                                     c10::intrusive_ptr<c10d::Store> store, std::string name) {
+  return c10::make_intrusive<ProcessGroupLtc>(std::move(on_cpu), std::move(store), std::move(name));
 }
 
 }  // namespace ltc

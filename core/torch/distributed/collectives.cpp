@@ -9,7 +9,10 @@
 #include <numeric>
 #include <tuple>
 
+#include "core/run/device/capture.h"
+#include "core/run/device/recorder.h"
 #include "core/torch/distributed/groups.h"
+#include "core/torch/tensor/tensor.h"
 
 namespace ltc::collectives {
 namespace {
@@ -30,7 +33,7 @@ c10d::ReduceOp reduce_op(const std::string& name) {
   TORCH_CHECK(false, "no such reduction: ", name);
 }
 
-// ---- kernels of the CPU
+// ---- kernels of the CPU: each starts a collective, whose result is complete behind wait()
 
 Results with_token(Tensor result) { return {std::move(result), at::zeros({1}, at::kByte)}; }
 
@@ -41,15 +44,15 @@ std::string describe(const char* op, const std::string& how, const Tensor& input
 Results all_reduce(const Tensor& input, const Token&, std::string op, int64_t number) {
   const auto group = group_of(number);
   std::vector<Tensor> tensors = {input.clone(at::MemoryFormat::Contiguous)};
-  group->finish(*group->on_cpu().allreduce(tensors, {.reduceOp = reduce_op(op)}), describe("all_reduce", op, input));
-  return with_token(tensors[0]);
+  auto work = group->on_cpu().allreduce(tensors, {.reduceOp = reduce_op(op)});
+  return with_token(group->begin(std::move(work), describe("all_reduce", op, input), tensors[0]));
 }
 
 Results broadcast(const Tensor& input, const Token&, int64_t root, int64_t number) {
   const auto group = group_of(number);
   std::vector<Tensor> tensors = {input.clone(at::MemoryFormat::Contiguous)};
-  group->finish(*group->on_cpu().broadcast(tensors, {.rootRank = root}), describe("broadcast", c10::str("from ", root), input));
-  return with_token(tensors[0]);
+  auto work = group->on_cpu().broadcast(tensors, {.rootRank = root});
+  return with_token(group->begin(std::move(work), describe("broadcast", c10::str("from ", root), input), tensors[0]));
 }
 
 std::vector<int64_t> with_ranks(int64_t ranks, at::IntArrayRef sizes) {
@@ -58,21 +61,22 @@ std::vector<int64_t> with_ranks(int64_t ranks, at::IntArrayRef sizes) {
   return result;
 }
 
+// The input is cloned, also where it is contiguous: its memory may be another's before the collective is over.
 Results all_gather(const Tensor& input, const Token&, int64_t ranks, int64_t number) {
   const auto group = group_of(number);
-  Tensor own = input.contiguous(), all = at::empty(with_ranks(ranks, input.sizes()), input.options());
+  const Tensor all = at::empty(with_ranks(ranks, input.sizes()), input.options());
   std::vector<std::vector<Tensor>> outputs = {all.unbind()};
-  std::vector<Tensor> inputs = {own};
-  group->finish(*group->on_cpu().allgather(outputs, inputs), describe("all_gather", "", input));
-  return with_token(all);
+  std::vector<Tensor> inputs = {input.clone(at::MemoryFormat::Contiguous)};
+  auto work = group->on_cpu().allgather(outputs, inputs);
+  return with_token(group->begin(std::move(work), describe("all_gather", "", input), all));
 }
 
 Results reduce_scatter(const Tensor& input, const Token&, std::string op, int64_t number) {
   const auto group = group_of(number);
   std::vector<Tensor> tensors = {input.clone(at::MemoryFormat::Contiguous)};
-  const auto work = group->on_cpu().allreduce(tensors, {.reduceOp = reduce_op(op)});  // as Gloo does it
-  group->finish(*work, describe("reduce_scatter", op, input));
-  return with_token(tensors[0].select(0, group->on_cpu().getRank()).clone());
+  auto work = group->on_cpu().allreduce(tensors, {.reduceOp = reduce_op(op)});  // as Gloo does it
+  const Tensor own = tensors[0].select(0, group->on_cpu().getRank());
+  return with_token(group->begin(std::move(work), describe("reduce_scatter", op, input), at::empty_like(own), own));
 }
 
 std::vector<int64_t> with_rows(const Tensor& input, const std::vector<int64_t>& rows) {
@@ -83,11 +87,28 @@ std::vector<int64_t> with_rows(const Tensor& input, const std::vector<int64_t>& 
 
 Results all_to_all(const Tensor& input, const Token&, std::vector<int64_t> to, std::vector<int64_t> from, int64_t number) {
   const auto group = group_of(number);
-  Tensor own = input.contiguous(), received = at::empty(with_rows(input, from), input.options());
-  // The rows differ from rank to rank.
-  group->finish(*group->on_cpu().alltoall_base(received, own, from, to), c10::str("all_to_all of ", input.scalar_type()));
-  return with_token(received);
+  Tensor own = input.clone(at::MemoryFormat::Contiguous), received = at::empty(with_rows(input, from), input.options());
+  auto work = group->on_cpu().alltoall_base(received, own, from, to);
+  const std::string what = c10::str("all_to_all of ", input.scalar_type());  // the rows differ from rank to rank
+  return with_token(group->begin(std::move(work), what, received));
 }
+
+Tensor wait(const Tensor& pending, int64_t number) {
+  group_of(number)->finish(pending);
+  return pending;
+}
+
+// Starts a collective and waits for it.
+template <auto start>
+struct AtOnce;
+template <typename... Args, Results (*start)(Args...)>
+struct AtOnce<start> {
+  static Results run(Args... args) {
+    const Results results = start(args...);
+    wait(std::get<0>(results), std::get<sizeof...(Args) - 1>(std::tie(args...)));
+    return results;
+  }
+};
 
 // ---- sizes
 
@@ -95,40 +116,53 @@ Results sized(const Tensor& input, at::IntArrayRef sizes) {
   return {at::empty(sizes, input.options()), at::empty({1}, input.options().dtype(at::kByte))};
 }
 
-TORCH_LIBRARY(ltc_c10d, m) {
-  m.def("all_reduce(Tensor input, Tensor? after, str op, int group) -> (Tensor, Tensor)");
-  m.def("broadcast(Tensor input, Tensor? after, int root, int group) -> (Tensor, Tensor)");
-  m.def("all_gather(Tensor input, Tensor? after, int ranks, int group) -> (Tensor, Tensor)");
-  m.def("reduce_scatter(Tensor input, Tensor? after, str op, int group) -> (Tensor, Tensor)");
-  m.def("all_to_all(Tensor input, Tensor? after, int[] to, int[] from_, int group) -> (Tensor, Tensor)");
+Results like_input(const Tensor& input, const Token&, std::string, int64_t) { return sized(input, input.sizes()); }
+Results like_input_of_root(const Tensor& input, const Token&, int64_t, int64_t) { return sized(input, input.sizes()); }
+Results of_all_ranks(const Tensor& input, const Token&, int64_t ranks, int64_t) {
+  return sized(input, with_ranks(ranks, input.sizes()));
 }
-TORCH_LIBRARY_IMPL(ltc_c10d, CPU, m) {
-  m.impl("all_reduce", all_reduce);
-  m.impl("broadcast", broadcast);
-  m.impl("all_gather", all_gather);
-  m.impl("reduce_scatter", reduce_scatter);
-  m.impl("all_to_all", all_to_all);
-}
-TORCH_LIBRARY_IMPL(ltc_c10d, Meta, m) {
-  m.impl("all_reduce", [](const Tensor& input, const Token&, std::string, int64_t) { return sized(input, input.sizes()); });
-  m.impl("broadcast", [](const Tensor& input, const Token&, int64_t, int64_t) { return sized(input, input.sizes()); });
-  m.impl("all_gather", [](const Tensor& input, const Token&, int64_t ranks, int64_t) {
-    return sized(input, with_ranks(ranks, input.sizes()));
-  });
-  m.impl("reduce_scatter",
-         [](const Tensor& input, const Token&, std::string, int64_t) { return sized(input, input.sizes().slice(1)); });
-  m.impl("all_to_all", [](const Tensor& input, const Token&, std::vector<int64_t>, std::vector<int64_t> from, int64_t) {
-    return sized(input, with_rows(input, from));
-  });
+Results of_one_rank(const Tensor& input, const Token&, std::string, int64_t) { return sized(input, input.sizes().slice(1)); }
+Results of_rows(const Tensor& input, const Token&, std::vector<int64_t>, std::vector<int64_t> from, int64_t) {
+  return sized(input, with_rows(input, from));
 }
 
+// For each op: itself, and the half of it that starts it.
+template <auto start, auto sizes>
+void add_op(torch::Library& m, const std::string& name, const std::string& arguments) {
+  for (const char* half : {"", "_start"}) m.def((name + half + arguments + " -> (Tensor, Tensor)").c_str());
+  m.impl(name.c_str(), torch::dispatch(c10::DispatchKey::CPU, &AtOnce<start>::run));
+  m.impl((name + "_start").c_str(), torch::dispatch(c10::DispatchKey::CPU, start));
+  for (const char* half : {"", "_start"}) m.impl((name + half).c_str(), torch::dispatch(c10::DispatchKey::Meta, sizes));
+}
+
+TORCH_LIBRARY(ltc_c10d, m) {
+  add_op<all_reduce, like_input>(m, "all_reduce", "(Tensor input, Tensor? after, str op, int group)");
+  add_op<broadcast, like_input_of_root>(m, "broadcast", "(Tensor input, Tensor? after, int root, int group)");
+  add_op<all_gather, of_all_ranks>(m, "all_gather", "(Tensor input, Tensor? after, int ranks, int group)");
+  add_op<reduce_scatter, of_one_rank>(m, "reduce_scatter", "(Tensor input, Tensor? after, str op, int group)");
+  add_op<all_to_all, of_rows>(m, "all_to_all", "(Tensor input, Tensor? after, int[] to, int[] from_, int group)");
+  m.def("wait(Tensor pending, int group) -> Tensor");
+  m.impl("wait", torch::dispatch(c10::DispatchKey::CPU, wait));
+  m.impl("wait", torch::dispatch(c10::DispatchKey::Meta, [](const Tensor& pending, int64_t) { return at::empty_like(pending); }));
+}
+
+// Steps run one behind the other: the token of an earlier one is not needed, and that of a failed one would fail this too.
+void drop_token_of_earlier_step(Token& token) {
+  if (!token) return;
+  LazyStorage& storage = lazy_storage(token->unsafeGetTensorImpl());
+  if (!Recorder(storage.device()).is_traced(storage)) token.reset();
+}
+
+// `args`: those between the token and the group.
 template <typename... Args>
-Tensor call(Caller& caller, const char* name, const Args&... args) {
+Tensor call(Caller& caller, const char* name, const Tensor& input, const Args&... args) {
+  if (t_capture) t_capture->refuse("a collective was called, whose order among the others would be lost");
   const LocationId where = current_location();  // before any lock: it may run Python
   group_of(caller.group)->note_call(where);
+  drop_token_of_earlier_step(caller.token);
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
   torch::jit::Stack stack;
-  torch::jit::push(stack, args...);
+  torch::jit::push(stack, input, caller.token, args..., caller.group);
   op.callBoxed(stack);
   caller.token = stack[1].toTensor();
   return stack[0].toTensor();
@@ -136,20 +170,14 @@ Tensor call(Caller& caller, const char* name, const Args&... args) {
 
 }  // namespace
 
-Tensor Caller::all_reduce(const Tensor& input, const std::string& op) {
-  return call(*this, "ltc_c10d::all_reduce", input, token, op, group);
-}
-Tensor Caller::broadcast(const Tensor& input, int64_t root) {
-  return call(*this, "ltc_c10d::broadcast", input, token, root, group);
-}
-Tensor Caller::all_gather(const Tensor& input, int64_t ranks) {
-  return call(*this, "ltc_c10d::all_gather", input, token, ranks, group);
-}
+Tensor Caller::all_reduce(const Tensor& input, const std::string& op) { return call(*this, "ltc_c10d::all_reduce", input, op); }
+Tensor Caller::broadcast(const Tensor& input, int64_t root) { return call(*this, "ltc_c10d::broadcast", input, root); }
+Tensor Caller::all_gather(const Tensor& input, int64_t ranks) { return call(*this, "ltc_c10d::all_gather", input, ranks); }
 Tensor Caller::reduce_scatter(const Tensor& input, const std::string& op) {
-  return call(*this, "ltc_c10d::reduce_scatter", input, token, op, group);
+  return call(*this, "ltc_c10d::reduce_scatter", input, op);
 }
 Tensor Caller::all_to_all(const Tensor& input, std::vector<int64_t> to, std::vector<int64_t> from) {
-  return call(*this, "ltc_c10d::all_to_all", input, token, to, from, group);
+  return call(*this, "ltc_c10d::all_to_all", input, to, from);
 }
 
 }  // namespace ltc::collectives

@@ -5,8 +5,13 @@
 //   broadcast(Tensor input, Tensor? after, int root, int group) -> (Tensor, Tensor token)         as input
 //   all_gather(Tensor input, Tensor? after, int ranks, int group) -> (Tensor, Tensor token)       [ranks, ...input]
 //   reduce_scatter(Tensor input, Tensor? after, str op, int group) -> (Tensor, Tensor token)      input [ranks, ...] -> [...]
-//   all_to_all(Tensor input, Tensor? after, int[] to, int[] from, int group) -> (Tensor, Tensor)  rows: [sum(to), ...] ->
-//   [sum(from), ...]
+//   all_to_all(Tensor input, Tensor? after, int[] to, int[] from_, int group) -> (Tensor, Tensor)
+//                                                                          rows: [sum(to), ...] -> [sum(from_), ...]
+//
+// Each has a second form that only starts it, all_reduce_start and so on, for programs that go on meanwhile
+// (compile/passes/overlap.h). Its result is complete behind
+//
+//   wait(Tensor pending, int group) -> Tensor
 //
 // `op`: "sum", "product", "min", "max", "band", "bor", "bxor". `group`: its number (groups.h).
 #pragma once

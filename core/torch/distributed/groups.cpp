@@ -1,5 +1,6 @@
 #include "core/torch/distributed/groups.h"
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 #include <unordered_map>
@@ -11,7 +12,7 @@ namespace ltc::collectives {
 namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds(2000), kGlance = std::chrono::milliseconds(20);
-constexpr char kBetween = '\n';  // what a rank is at, and the line
+constexpr char kBetween = '\n';  // the rank's name, what it is at, and the line
 
 struct Groups {
   std::mutex mutex;
@@ -33,49 +34,80 @@ void Group::note_call(LocationId where) {
   calls_.push_back(where);
 }
 
-void Group::finish(c10d::Work& work, const std::string& what) {
+at::Tensor Group::begin(c10::intrusive_ptr<c10d::Work> work, std::string what, const at::Tensor& result, at::Tensor staged) {
+  at::Tensor given = result.alias();  // Gloo holds the other one as long as the work lives
+  const std::lock_guard lock(mutex_);
+  std::erase_if(under_way_, [](const UnderWay& one) { return one.result.expired() && one.work->isCompleted(); });
   std::string where;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!calls_.empty()) {
-      where = location_text(calls_.front());
-      calls_.pop_front();
-    }
+  if (!calls_.empty()) {
+    where = location_text(calls_.front());
+    calls_.pop_front();
   }
-  ++sequence_;
+  under_way_.push_back({std::move(work), std::move(what), std::move(where), ++sequence_, std::move(staged),
+                        c10::weak_intrusive_ptr<at::TensorImpl>(given.getIntrusivePtr())});
+  return given;
+}
+
+Group::UnderWay Group::take(const at::Tensor& result) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(
+      under_way_, [&](const UnderWay& one) { return one.result._unsafe_get_target() == result.unsafeGetTensorImpl(); });
+  TORCH_CHECK(found != under_way_.end(), "no such collective is under way: of ", result.scalar_type(), result.sizes());
+  UnderWay taken = std::move(*found);
+  under_way_.erase(found);
+  return taken;
+}
+
+void Group::finish(const at::Tensor& result) {
+  const UnderWay collective = take(result);
+  await(collective);
+  if (collective.staged.defined()) at::Tensor(result).copy_(collective.staged);
+}
+
+void Group::await(const UnderWay& collective) {
+  const auto& [work, what, where, sequence, staged, result] = collective;
   bool has_waited = false;
   while (true) {
     try {
-      work.wait(kPatience);
+      work->wait(kPatience);
       break;
-    } catch (const std::exception&) {
-      const bool has_failed = work.isCompleted();  // else that was the end of patience
-      compare_with_others(what, where, has_failed ? kPatience : std::chrono::milliseconds(0));
-      if (has_failed) throw;
+    } catch (const std::exception& error) {
+      const bool has_failed = work->isCompleted();  // else that was the end of patience
+      compare_with_others(collective, has_failed ? kPatience : std::chrono::milliseconds(0));
+      TORCH_CHECK(!has_failed, what, ": ", error.what());
       if (!std::exchange(has_waited, true))
         log::info("rank ", on_cpu_->getRank(), " waits for the others: ", at_line(what, where));
     }
   }
-  if (has_waited) store_->deleteKey(key(on_cpu_->getRank()));
+  if (has_waited) store_->deleteKey(key(sequence, on_cpu_->getRank()));
 }
 
-std::string Group::key(int rank) const { return cat("ltc_at/", sequence_, '/', rank); }
+std::string Group::read(const std::string& key) const {
+  const std::vector<uint8_t> bytes = store_->get(key);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string Group::key(uint64_t sequence, int rank) const { return cat("ltc_at/", sequence, '/', rank); }
 
 // Whoever fails first is heard of last, so the others get `time` to say what they are at.
-void Group::compare_with_others(const std::string& what, const std::string& where, std::chrono::milliseconds time) {
+void Group::compare_with_others(const UnderWay& collective, std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
-  const std::string own = what + kBetween + where;
-  store_->set(key(on_cpu_->getRank()), std::vector<uint8_t>(own.begin(), own.end()));
+  const std::string own = name_ + kBetween + collective.what + kBetween + collective.where;
+  const auto key_of = [&](int rank) { return key(collective.sequence, rank); };
+  store_->set(key_of(on_cpu_->getRank()), std::vector<uint8_t>(own.begin(), own.end()));
   for (int rank = 0; rank < on_cpu_->getSize(); ++rank) {
     if (rank == on_cpu_->getRank()) continue;
-    while (!store_->check({key(rank)}) && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kGlance);
-    if (!store_->check({key(rank)})) continue;
-    const std::vector<uint8_t> bytes = store_->get(key(rank));
-    const std::string other(bytes.begin(), bytes.end());
+    while (!store_->check({key_of(rank)}) && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kGlance);
+    if (!store_->check({key_of(rank)})) continue;
+    std::string other = read(key_of(rank));
+    const std::string named = read(cat("name/", rank)) + kBetween;
+    if (!other.starts_with(named)) continue;
+    other.erase(0, named.size());
     const size_t end = other.find(kBetween);
-    if (other.substr(0, end) == what) continue;
-    TORCH_CHECK(false, "the ranks call different collectives: rank ", on_cpu_->getRank(), " ", at_line(what, where), ", rank ",
-                rank, " ", at_line(other.substr(0, end), other.substr(end + 1)));
+    if (other.substr(0, end) == collective.what) continue;
+    TORCH_CHECK(false, "the ranks call different collectives: rank ", on_cpu_->getRank(), " ",
+                at_line(collective.what, collective.where), ", rank ", rank, " ",
+                at_line(other.substr(0, end), other.substr(end + 1)));
   }
 }
 

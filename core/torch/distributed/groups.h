@@ -1,4 +1,4 @@
-// Process groups as the queue's thread sees them: it carries collectives out, one at a time and in the order of their calls.
+// Process groups as the queue's thread sees them: it starts collectives in the order of their calls, and waits for each.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "core/ir/location.h"
 
@@ -20,26 +21,46 @@ namespace ltc::collectives {
 // collective, it fails with the lines of both. A collective that ends in time asks nobody.
 class Group {
  public:
-  Group(c10::intrusive_ptr<c10d::Backend> on_cpu, c10::intrusive_ptr<c10d::Store> store)
-      : on_cpu_(std::move(on_cpu)), store_(std::move(store)) {}
+  // `name`: of this rank's process, which `store` has under name/RANK. A store may outlive the processes of a restarted job: what
+  // they have said in it is not heeded.
+  Group(c10::intrusive_ptr<c10d::Backend> on_cpu, c10::intrusive_ptr<c10d::Store> store, std::string name)
+      : on_cpu_(std::move(on_cpu)), store_(std::move(store)), name_(std::move(name)) {}
 
   c10d::Backend& on_cpu() { return *on_cpu_; }
 
   // When a collective is recorded: its line, for messages. Any thread.
   void note_call(LocationId where);
 
-  // Ends the collective that was begun last, `what` it is: "all_reduce sum of Float[3, 4]". Throws its error.
-  void finish(c10d::Work& work, const std::string& what);
+  // Takes note of a collective that was started: `result` is complete behind finish(). `what` it is: "all_reduce sum of
+  // Float[3, 4]". `staged`: of what Gloo works on, the part that is the result; else that is the result itself. Returns the
+  // tensor by which finish() knows it.
+  at::Tensor begin(c10::intrusive_ptr<c10d::Work> work, std::string what, const at::Tensor& result, at::Tensor staged = {});
+
+  // Waits for a collective that begin() has returned. Throws its error.
+  void finish(const at::Tensor& result);
 
  private:
-  void compare_with_others(const std::string& what, const std::string& where, std::chrono::milliseconds time);
-  std::string key(int rank) const;
+  struct UnderWay {
+    c10::intrusive_ptr<c10d::Work> work;
+    std::string what, where;
+    uint64_t sequence;
+    at::Tensor staged;
+    c10::weak_intrusive_ptr<at::TensorImpl> result;  // as it was returned; gone if a run has failed before it waited
+  };
+
+  UnderWay take(const at::Tensor& result);
+  void await(const UnderWay& collective);
+  void compare_with_others(const UnderWay& collective, std::chrono::milliseconds time);
+  std::string key(uint64_t sequence, int rank) const;
+  std::string read(const std::string& key) const;
 
   const c10::intrusive_ptr<c10d::Backend> on_cpu_;
   const c10::intrusive_ptr<c10d::Store> store_;
-  uint64_t sequence_ = 0;  // of collectives that were carried out
-  std::mutex mutex_;
-  std::deque<LocationId> calls_;  // recorded, and not carried out yet
+  const std::string name_;
+  std::mutex mutex_;              // guards what follows
+  uint64_t sequence_ = 0;         // of collectives that were started
+  std::deque<LocationId> calls_;  // recorded, and not started yet
+  std::vector<UnderWay> under_way_;
 };
 
 // Returns the number of the new group, by which ops name it. It is kept until remove_group().
