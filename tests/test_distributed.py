@@ -3,6 +3,7 @@
 import json
 import re
 import tempfile
+import textwrap
 import time
 
 import pytest
@@ -431,6 +432,107 @@ CASES = ["plain", "static_graph", "no_sync", "unused_parameters", "join", "zero_
 @pytest.mark.parametrize("case", CASES)
 def test_pytorchs_wrappers_train_to_the_same_bits(case):
     assert run_ranks(WRAPPERS.replace("CASE", case)) == [[], []]
+
+
+@pytest.mark.parametrize("case", ["plain", "fully_sharded", "tensor_parallel", "functional"])
+def test_four_ranks_train_to_the_same_bits(case):
+    assert run_ranks(WRAPPERS.replace("CASE", case), ranks=4) == [[]] * 4
+
+
+@pytest.mark.parametrize("wrapper", ["data_parallel", "sharded"])
+@pytest.mark.parametrize("name", ["GPT-2", "torchvision ResNet-18"])
+def test_models_of_the_list_train_to_the_same_bits(name, wrapper):
+    case = f"""
+        from comparing import to_device
+        from models import ROWS
+        row = next(row for row in ROWS if row.name == {name!r})
+
+        def data_parallel(model):
+            return nn.parallel.DistributedDataParallel(model)
+
+        def sharded(model):
+            from torch.distributed.device_mesh import init_device_mesh
+            from torch.distributed.fsdp import fully_shard
+            return fully_shard(model, mesh=init_device_mesh(next(model.parameters()).device.type, (RANKS,)))
+
+        def model_of_list(device):
+            torch.manual_seed(0)
+            model = {wrapper}(row.make(0.0).double().to(device))
+            torch.manual_seed(RANK)
+            data = {{key: value.double() if value.is_floating_point() else value for key, value in row.batch().items()}}
+            data = to_device(data, device)
+            optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.01), []
+            for _ in range(3):
+                optimizer.zero_grad()
+                loss = row.run(model, data)[1]
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.detach().cpu())
+            return losses
+    """
+    program = textwrap.dedent(WRAPPERS).replace("expected, results =", textwrap.dedent(case) + "\nexpected, results =").replace("CASE", "model_of_list")
+    assert run_ranks(program) == [[], []]
+
+
+def test_a_pipeline_over_two_plugins():
+    """One rank's layers run on torchscript, the other's on opencl."""
+    program = """
+        from torch import nn
+        from torch.distributed.pipelining import PipelineStage, ScheduleGPipe
+
+        def run(device):
+            torch.manual_seed(0)
+            layers = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 16), nn.GELU(), nn.Linear(16, 2)).to(device)
+            part = layers[:2] if RANK == 0 else layers[2:]
+            schedule, losses = ScheduleGPipe(PipelineStage(part, RANK, 2, torch.device(device)), 2, loss_fn=nn.functional.mse_loss), []
+            inputs = dict(target=torch.zeros(4, 2).to(device), losses=losses) if RANK else {}
+            schedule.step(*([] if RANK else [torch.ones(4, 8).to(device)]), **inputs)
+            return [loss.detach().cpu() for loss in losses] + [parameter.grad.cpu() for parameter in part.parameters()]
+
+        expected, results = run("cpu"), run("ltc")
+        assert len(expected) == len(results) > 0
+        assert all(torch.allclose(one, other, rtol=1e-4, atol=1e-6) for one, other in zip(expected, results))
+        print(json.dumps([torch.ltc.get_device_name(), ltc.metrics.fallbacks()]))
+    """
+    first, second = run_ranks(program, within=[["env", f"LTC_BACKEND={name}"] for name in ("torchscript", "opencl")])
+    assert first == ["libtorch CPU", []]
+    assert second[0] != first[0] and second[1] == []
+
+
+def test_a_checkpoint_of_four_ranks_is_loaded_by_two(tmp_path):
+    program = """
+        import torch.distributed.checkpoint as dcp
+        from torch import nn
+        from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        def trained(steps):
+            torch.manual_seed(0 if steps else 1)
+            model = fully_shard(nn.Linear(8, 8).double().to("ltc"), mesh=init_device_mesh("ltc", (RANKS,)))
+            optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+            for step in range(steps):
+                model(torch.full((2, 8), step + 1.0, dtype=torch.double).to("ltc")).square().mean().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+            return model, optimizer
+
+        def as_lists(model, optimizer):
+            whole = [*model.state_dict().values(), *(value for state in optimizer.state.values() for value in state.values())]
+            return [(value.full_tensor() if hasattr(value, "full_tensor") else value).cpu().tolist() for value in whole]
+
+        model, optimizer = trained(steps=3 if RANKS == 4 else 0)
+        states = dict(zip(("model", "optimizer"), get_state_dict(model, optimizer)))
+        if RANKS == 4:
+            dcp.save(states, checkpoint_id=FOLDER)
+        else:
+            dcp.load(states, checkpoint_id=FOLDER)
+            set_state_dict(model, optimizer, model_state_dict=states["model"], optim_state_dict=states["optimizer"])
+        print(json.dumps(as_lists(model, optimizer)), flush=True)
+        dist.destroy_process_group()
+    """.replace("FOLDER", repr(str(tmp_path)))
+    saved, loaded = run_ranks(program, ranks=4), run_ranks(program, ranks=2)
+    assert len(saved[0]) == 8 and loaded == saved[:2]
 
 
 def test_batch_norm_of_all_ranks():
