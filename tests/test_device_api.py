@@ -128,13 +128,35 @@ def test_event_is_what_was_recorded_so_far(queue_held):
     assert after.tolist() == [2, 2, 2]
 
 
-def test_recording_an_event_ends_the_step(metrics):
+def test_asking_an_event_ends_the_step_and_recording_does_not(metrics):
+    """So sharded training, which records one for each layer, is one program."""
     x = torch.ones(3, device=LTC) * 2
-    torch.ltc.Event().record()
-    runs = metrics.counter_value("ProgramRuns")
+    event = torch.ltc.Event()
+    event.record()
+    torch.ltc.current_stream().wait_event(event)
+    y = x + 1
     ltc.wait_device_ops()
-    assert x.tolist() == [2, 2, 2]
-    assert metrics.counter_value("ProgramRuns") == 1 and runs <= 1
+    assert metrics.counter_value("ProgramRuns") == 0
+    event.synchronize()
+    assert metrics.counter_value("ProgramRuns") == 1
+    assert event.query() and y.tolist() == [3, 3, 3]
+    assert metrics.counter_value("ProgramRuns") == 1
+
+
+def test_an_event_with_time_ends_the_step(metrics):
+    x = torch.ones(3, device=LTC) * 2
+    torch.ltc.Event(enable_timing=True).record()
+    ltc.wait_device_ops()
+    assert metrics.counter_value("ProgramRuns") == 1 and x.tolist() == [2, 2, 2]
+
+
+def test_an_event_behind_a_step_that_cannot_be_compiled():
+    event = torch.ltc.Event()
+    x = torch.ones(3, device=LTC) * 2
+    event.record()
+    del x
+    event.synchronize()  # nobody wants the step's values
+    assert event.query()
 
 
 def test_event_recorded_again_means_the_later_place(queue_held):

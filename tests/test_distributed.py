@@ -474,6 +474,29 @@ def test_models_of_the_list_train_to_the_same_bits(name, wrapper):
     assert run_ranks(program) == [[], []]
 
 
+def test_sharded_training_is_one_program_a_step():
+    """It records events around each gather, and takes streams for them."""
+    program = """
+        from torch import nn
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+        model = nn.Sequential(*[nn.Sequential(nn.Linear(8, 8), nn.GELU()) for _ in range(4)]).to("ltc")
+        for layer in [*model, model]:
+            fully_shard(layer, mesh=init_device_mesh("ltc", (RANKS,)))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
+        x = torch.randn(4, 8).to("ltc")
+        for step in range(8):
+            if step == 4:
+                before = ltc.metrics.counter_value("ProgramRuns")
+            model(x).square().mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            ltc.sync()
+        print(ltc.metrics.counter_value("ProgramRuns") - before)
+    """
+    assert run_ranks(program) == [4, 4]
+
+
 def test_a_pipeline_over_two_plugins():
     """One rank's layers run on torchscript, the other's on opencl."""
     program = """

@@ -23,8 +23,9 @@ class Stream(metaclass=_OfThisDevice):
 
 
 class Event(metaclass=_OfThisDevice):
-    """``Event(enable_timing=False)``: a point in a queue, as a ``torch.Event``. Recording it ends the step as ``ltc.mark_step()``
-    does; it is reached when all that was recorded before has run. An event with timing makes the queue wait there for the device."""
+    """``Event(enable_timing=False)``: a point in a queue, as a ``torch.Event``. It is reached when all that was recorded before has
+    run. To ask or to wait ends the step, as ``ltc.mark_step()`` does, if the point is in it; to record one does not. One with timing
+    does, and makes the queue wait there for the device."""
 
     base = torch.Event
 

@@ -100,10 +100,42 @@ std::vector<BufferRef> LazyDevice::run_step(std::string_view reason, bool is_awa
     if (!step.roots.empty()) program = &look_up(step);
   } catch (...) {
     enqueue_refused(step, std::current_exception());
+    queue_events(step);
     throw;
   }
   program ? enqueue(*program, step, is_awaited) : recycle(step);
+  queue_events(step);
   return outputs;
+}
+
+std::shared_ptr<Event> LazyDevice::record_event(bool timed) {
+  enter();
+  auto event = std::make_shared<Event>(*this);
+  if (!timed && !trace_state().is_capture && has_records()) {
+    std::lock_guard lock(mutex_);
+    events_.push_back(event);
+    return event;
+  }
+  sync(metrics::kMarkStep);
+  event->fence_ = queue_.add_fence(timed);
+  return event;
+}
+
+// Behind the step, which has been queued.
+void LazyDevice::queue_events(PendingStep& step) {
+  for (const auto& one : step.events) {
+    const auto event = one.lock();
+    if (!event) continue;
+    auto fence = queue_.add_fence();
+    std::lock_guard lock(mutex_);
+    event->fence_ = std::move(fence);
+  }
+  step.events.clear();
+}
+
+std::shared_ptr<Fence> LazyDevice::fence_of(const Event& event) {
+  std::lock_guard lock(mutex_);
+  return event.fence_;
 }
 
 // Sees to it that before_op() is called where the trace may end.
@@ -192,6 +224,7 @@ void LazyDevice::cut(PendingStep& step, std::string_view reason) {
   std::swap(step.locations, trace_state_.locations);
   std::swap(step.inputs, trace_state_.inputs);
   std::swap(step.scalars, trace_state_.scalars);
+  std::swap(step.events, events_);
   step.undo.history = std::exchange(trace_state_.history, {});
   trace_state_.history.reserve(step.undo.history.size());  // the next step is often like this one
   trace_state_.owners.clear();

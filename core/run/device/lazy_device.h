@@ -16,6 +16,7 @@
 #include "core/run/device/auto_steps.h"
 #include "core/run/device/background_compiler.h"
 #include "core/run/device/capture_state.h"
+#include "core/run/device/event.h"
 #include "core/run/device/trace_splits.h"
 #include "core/run/device/trace_state.h"
 #include "core/run/process/fork.h"
@@ -47,6 +48,9 @@ class LTC_API LazyDevice {
 
   // The storage's value as a buffer, after a barrier if it is only traced. Null for an empty storage.
   BufferRef computed(LazyStorage& storage, std::string_view reason);
+
+  // An event behind what was recorded so far. One with time ends the step.
+  std::shared_ptr<Event> record_event(bool timed);
 
   // To be called before an op is recorded if Recorder::may_end(), no recorder being alive: a barrier if the trace is to end here.
   void before_op(CalledOp op);
@@ -86,6 +90,7 @@ class LTC_API LazyDevice {
 
  private:
   friend class Capture;
+  friend class Event;
   friend class Recorder;
   friend class LazyStorage;
 
@@ -96,6 +101,7 @@ class LTC_API LazyDevice {
     std::vector<BufferRef> inputs, outputs;
     std::vector<Scalar> scalars;
     Undo undo;
+    std::vector<std::weak_ptr<Event>> events;
     uint32_t precision = 0;  // see compile/lowering/precision.h; set when it is looked up
   };
 
@@ -105,6 +111,8 @@ class LTC_API LazyDevice {
   bool has_records();
   static void collect_roots(const TraceState& trace_state, std::vector<Root>& roots);
   void cut(PendingStep& step, std::string_view reason);
+  void queue_events(PendingStep& step);
+  std::shared_ptr<Fence> fence_of(const Event& event);
   void await_op(size_t records);
   std::string_view reason_to_end(CalledOp op);
   void run_op();
@@ -161,6 +169,7 @@ class LTC_API LazyDevice {
   uint32_t last_epoch_ = 1;
   TraceState trace_state_{.epoch = 1};
   std::vector<TraceState*> captures_;
+  std::vector<std::weak_ptr<Event>> events_;  // in the trace
   TraceSplits splits_;
   size_t next_split_ = 0;  // in records: of the trace
   AutoSteps auto_steps_;

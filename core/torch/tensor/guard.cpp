@@ -23,16 +23,13 @@ void wait_for(c10::DeviceIndex index) {
 }
 
 // What c10::Event holds.
-struct Event {
-  std::shared_ptr<Fence> fence;
-};
+using EventRef = std::shared_ptr<Event>;
 
-// All that was recorded so far is queued, with a fence behind it.
-std::shared_ptr<Fence> add_fence(c10::DeviceIndex index, bool timed) {
-  LazyDevice& device = lazy_device(c10::Device(c10::kPrivateUse1, index));
-  device.sync(metrics::kMarkStep);
-  return device.queue().add_fence(timed);
+EventRef record_event(c10::DeviceIndex index, bool timed) {
+  return lazy_device(c10::Device(c10::kPrivateUse1, index)).record_event(timed);
 }
+
+Event& event_of(void* event) { return **static_cast<EventRef*>(event); }
 
 // One in-order queue per device, so there is one stream, and work that is to wait for an event already does.
 class Guard final : public c10::impl::DeviceGuardImplInterface {
@@ -61,26 +58,26 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getNewStream(c10::Device device, int) const override { return getStream(device); }
   c10::Stream getStreamFromGlobalPool(c10::Device device, bool) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return getStream(stream.device()); }
-  bool queryStream(const c10::Stream& stream) const override { return add_fence(stream.device_index(), false)->reached(); }
+  bool queryStream(const c10::Stream& stream) const override { return record_event(stream.device_index(), false)->reached(); }
   void synchronizeStream(const c10::Stream& stream) const override { wait_for(stream.device_index()); }
   void synchronizeDevice(const c10::DeviceIndex index) const override { wait_for(index); }
 
-  // An event is null until recorded. One that measures time is exact: the queue waits there for the device.
+  // An event is null until recorded. One that measures time is exact: it ends the step, and the queue waits there for the device.
   void record(void** event, const c10::Stream& stream, const c10::DeviceIndex, const c10::EventFlag flag) const override {
-    std::shared_ptr<Fence> fence = add_fence(stream.device_index(), flag == c10::EventFlag::BACKEND_DEFAULT);
-    if (!*event) *event = new Event();
-    static_cast<Event*>(*event)->fence = std::move(fence);
+    EventRef recorded = record_event(stream.device_index(), flag == c10::EventFlag::BACKEND_DEFAULT);
+    if (!*event) *event = new EventRef();
+    *static_cast<EventRef*>(*event) = std::move(recorded);
   }
   void block(void*, const c10::Stream&) const override {}  // in order already
-  bool queryEvent(void* event) const override { return !event || static_cast<Event*>(event)->fence->reached(); }
+  bool queryEvent(void* event) const override { return !event || event_of(event).reached(); }
   void synchronizeEvent(void* event) const override {
-    if (event) static_cast<Event*>(event)->fence->wait();
+    if (event) event_of(event).wait();
   }
   double elapsedTime(void* from, void* to, const c10::DeviceIndex) const override {
-    const auto time_ns = [](void* event) { return static_cast<double>(static_cast<Event*>(event)->fence->time_ns()); };
+    const auto time_ns = [](void* event) { return static_cast<double>(event_of(event).time_ns()); };
     return (time_ns(to) - time_ns(from)) / 1e6;
   }
-  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<Event*>(event); }
+  void destroyEvent(void* event, const c10::DeviceIndex) const noexcept override { delete static_cast<EventRef*>(event); }
 
   // The types that the device's buffers may have. The CPU runs an op that the device does not compute in one of them.
   c10::DeviceCapability getDeviceCapability(c10::Device device) const override {
