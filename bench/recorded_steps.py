@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -24,7 +25,9 @@ TESTS = Path(__file__).resolve().parent.parent / "tests"
 COLLECTIVE = re.compile(r"= ltc_c10d::(\w+)\(")
 RESULT = re.compile(r"%\d+: (\w+)\[([\d,]*)\]")
 ITEM_SIZES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "bf16": 2, "f16": 2}
-SWEEP = [4 << shift for shift in range(4, 24, 2)]  # bytes
+SWEEP = "sweep"  # in place of a case: all_reduces of these bytes
+SIZES = [4 << shift for shift in range(4, 24, 2)]
+QUIET = 0.05
 WARM_UP, TURN = 10, 5  # steps
 SLOWEST_LOOK = 0.5  # looking at its kernels makes a run at most twice as long
 
@@ -177,15 +180,21 @@ def local_bytes(tensors):
     return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
 
 
-def memory_of(model, optimizer):
-    """Bytes of this rank behind a step. `working` is the plugin's memory at its peak beyond the values that are alive."""
+def process_peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def memory_of(model, optimizer, grown):
+    """Bytes of this rank behind a step. `working` is the plugin's memory at its peak beyond the values that are alive, and no more than the process
+    has `grown`: under DDP the plugin counts a bucket once for each gradient in it."""
     from torch.accelerator import memory
 
     parameters = list(model.parameters())
     state = [value for values in optimizer.state.values() for value in values.values() if hasattr(value, "numel")]
     parts = {"parameters": local_bytes(parameters), "gradients": local_bytes(p.grad for p in parameters), "optimizer": local_bytes(state)}
     alive = memory.memory_allocated()
-    return {**parts, "other": max(alive - sum(parts.values()), 0), "working": max(memory.max_memory_reserved() - alive, 0)}
+    return {**parts, "other": max(alive - sum(parts.values()), 0), "working": max(min(memory.max_memory_reserved(), grown) - alive, 0),
+            "plugin_peak": memory.max_memory_reserved(), "process_grown": grown}  # fmt: skip
 
 
 def measure_case(name, wrapper, ranks, steps):
@@ -196,6 +205,7 @@ def measure_case(name, wrapper, ranks, steps):
     import ltc
 
     torch.manual_seed(0)
+    before = process_peak()
     model, batch, loss_of = mnist64() if name == "mnist64" else of_table(name)
     parameters = sum(parameter.numel() for parameter in model.parameters())
     model, batch = wrapped(model.to("ltc"), wrapper), to_device(batch, "ltc")
@@ -227,9 +237,9 @@ def measure_case(name, wrapper, ranks, steps):
         plain += timeline(TURN, False)
         detailed += timeline(TURN, True)
     if torch.distributed.get_rank() != 0:
-        return None
+        return {}
     return {"model": name, "wrapper": wrapper, "ranks": ranks, "measured_s": statistics.median(times), "numbers": parameters,
-            "memory": memory_of(model, optimizer), **step_of(plain, detailed)}  # fmt: skip
+            "memory": memory_of(model, optimizer, process_peak() - before), **step_of(plain, detailed)}  # fmt: skip
 
 
 def measure_sweep(ranks, seconds=0.1):
@@ -238,7 +248,7 @@ def measure_sweep(ranks, seconds=0.1):
     import torch.distributed as dist
 
     samples = []
-    for size in SWEEP:
+    for size in SIZES:
         x, times = torch.zeros(size // 4), []
         for _ in range(max(5, min(200, int(seconds / (size / 1e9 + 1e-4))))):
             dist.barrier()
@@ -249,7 +259,15 @@ def measure_sweep(ranks, seconds=0.1):
     return samples
 
 
-def measure(init, rank, ranks, steps, cases):
+def busy_seconds():
+    """Of all processors since the start of the machine, as Linux counts them."""
+    with open("/proc/stat") as lines:
+        user, nice, system, _idle, _waiting, irq, softirq, stolen = map(int, lines.readline().split()[1:9])
+    return (user + nice + system + irq + softirq + stolen) / os.sysconf("SC_CLK_TCK")
+
+
+def measure(init, rank, ranks, steps, case):
+    """In each rank's process. Rank 0 prints the record, with the share of the machine's processors that other programs used meanwhile."""
     import torch
     import torch.distributed as dist
 
@@ -258,17 +276,22 @@ def measure(init, rank, ranks, steps, cases):
     sys.path.insert(0, str(TESTS))
     torch.set_num_threads(1)
     dist.init_process_group("cpu:gloo,ltc:ltc", init_method=init, rank=rank, world_size=ranks)
-    found = {"sweep": measure_sweep(ranks) if ranks > 1 else [], "cases": [measure_case(*case, ranks, steps) for case in cases]}
+    dist.all_reduce(torch.zeros(1))
+    began, busy, own = time.perf_counter(), busy_seconds(), time.process_time()
+    found = {"samples": measure_sweep(ranks)} if case == SWEEP else measure_case(*case, ranks, steps)
+    taken = torch.tensor(time.process_time() - own)
+    dist.all_reduce(taken)
+    others = (busy_seconds() - busy - taken.item()) / ((time.perf_counter() - began) * os.cpu_count())
     if rank == 0:
-        print(json.dumps(found))
+        print(json.dumps({**found, "others": max(others, 0.0)}))
     dist.destroy_process_group()
 
 
-def record(ranks, steps, cases):
-    """Runs `cases`, which are (model, wrapper), in that many processes. Returns rank 0's {"sweep": ..., "cases": [...]}."""
+def record(ranks, steps, case):
+    """Runs a case, (model, wrapper), or SWEEP in that many processes. Returns the record of rank 0."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {"GLOO_SOCKET_IFNAME": "lo", **os.environ}
-        arguments = [[f"file://{folder}/ranks", rank, ranks, steps, cases] for rank in range(ranks)]
+        arguments = [[f"file://{folder}/ranks", rank, ranks, steps, case] for rank in range(ranks)]
         processes = [subprocess.Popen([sys.executable, __file__, json.dumps(one)], env=environment, stdout=subprocess.PIPE, text=True) for one in arguments]
         try:
             outputs = [process.communicate()[0] for process in processes]
@@ -276,8 +299,19 @@ def record(ranks, steps, cases):
             for process in processes:
                 process.kill()
     if any(process.returncode for process in processes):
-        raise SystemExit(f"a rank of {ranks} failed")
+        raise SystemExit(f"a rank of {ranks} failed: {case}")
     return json.loads(outputs[0].splitlines()[-1])
+
+
+def record_quietly(ranks, steps, case, tries):
+    """The record during which other programs used the processors least: the first of QUIET at most, or the best of that many tries."""
+    best = None
+    for _ in range(tries):
+        found = record(ranks, steps, case)
+        best = min(best or found, found, key=lambda one: one["others"])
+        if best["others"] <= QUIET:
+            break
+    return best
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Data parallel training on up to 1,024 ranks, on paper: recorded steps of a few processes, replayed with the costs of links.
 
-    python bench/scaling.py [--steps N] [--json FILE] [--replay FILE] [--faster-device N] [--unread] [--bucket-mb N] [CASE ...]
+    python bench/scaling.py [--steps N] [--tries N] [--json FILE] [--replay FILE] [--faster-device N] [--unread] [--bucket-mb N] [CASE ...]
 
 A case is a model and a wrapper, such as GPT-2/DDP. The program records its steps in processes of one thread each, and fits the loopback link to a sweep of
 all_reduce by Gloo. It then predicts the step of 1, 2 and 4 processes beside the measured one. At last it replays the step on networks of nodes with 8
@@ -15,7 +15,7 @@ import sys
 
 from cost_model import NETWORKS, cost, fit_link, one_link, slowdown
 from distributed import MODELS
-from recorded_steps import record
+from recorded_steps import SWEEP, record_quietly
 from simulated_ranks import Options, in_buckets, memory_at, simulate
 
 CASES = [*(f"{name}/DDP" for name in MODELS), "GPT-2/FSDP2"]
@@ -52,7 +52,7 @@ def check_rows(records, cases, link, cores):
             options = Options(algorithm="ring", slowdown=slowdown(ranks, cores) / slowdown(base["ranks"], cores))
             outcome = simulate(base, ranks, one_link("loopback", link), options)
             yield {"case": case, "ranks": ranks, "is_base": ranks == base["ranks"], "measured_s": measured["measured_s"], "predicted_s": outcome.step_s,
-                   "measured_bytes": memory_at(measured, ranks), "predicted_bytes": memory_at(base, ranks)}  # fmt: skip
+                   "measured_bytes": memory_at(measured, ranks), "predicted_bytes": memory_at(base, ranks), "others": measured["others"]}  # fmt: skip
 
 
 # ---- at scale
@@ -122,9 +122,9 @@ def print_check(sweep, link, check, cores):
     print(f"Loopback: alpha {1e6 * link.alpha:.0f} us, beta {link.beta / 1e9:.2f} GB/s. {cores} cores.\n")
     print_table(["ranks", "bytes", "all_reduce, ms", "fitted", "error"],
                 [(n, size, f"{1e3 * seconds:.3f}", f"{1e3 * fitted:.3f}", error(fitted, seconds)) for n, size, seconds, fitted in sweep])  # fmt: skip
-    print_table(["case", "ranks", "measured, ms", "predicted", "error", "MB per rank", "predicted MB"],
+    print_table(["case", "ranks", "measured, ms", "predicted", "error", "MB per rank", "predicted MB", "other programs"],
                 [(row["case"], f"{row['ranks']}{' (replayed)' if row['is_base'] else ''}", f"{1e3 * row['measured_s']:.2f}", f"{1e3 * row['predicted_s']:.2f}",
-                  error(row["predicted_s"], row["measured_s"]), megabytes(row["measured_bytes"]), megabytes(row["predicted_bytes"]))
+                  error(row["predicted_s"], row["measured_s"]), megabytes(row["measured_bytes"]), megabytes(row["predicted_bytes"]), f"{row['others']:.0%}")
                  for row in check])  # fmt: skip
 
 
@@ -143,13 +143,15 @@ def recorded(arguments):
         with open(arguments.replay) as file:
             found = json.load(file)
         return found["records"], found["sweep"], found["cores"]
-    groups = [record(ranks, arguments.steps, [case.split("/") for case in arguments.cases]) for ranks in RECORDED]
-    return [one for group in groups for one in group["cases"]], [one for group in groups for one in group["sweep"]], os.cpu_count()
+    records = [record_quietly(ranks, arguments.steps, case.split("/"), arguments.tries) for case in arguments.cases for ranks in RECORDED]
+    sweeps = [record_quietly(ranks, arguments.steps, SWEEP, arguments.tries) for ranks in RECORDED if ranks > 1]
+    return records, [sample for sweep in sweeps for sample in sweep["samples"]], os.cpu_count()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--tries", type=int, default=1, metavar="N", help="record up to N times where other programs use the processors, and keep the best")
     parser.add_argument("--json", metavar="FILE", help="write records, checks, tables and findings")
     parser.add_argument("--replay", metavar="FILE", help="take the records from this file")
     parser.add_argument("--algorithm", default="best", choices=["best", "ring", "tree", "halving"])

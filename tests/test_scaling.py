@@ -137,7 +137,7 @@ def test_a_few_disturbed_steps_do_not_widen_the_spread():
 
 def test_recorded_steps_have_the_collectives_of_the_wrapper():
     """Two processes: DDP reduces each gradient once; fully_shard gathers each layer for forward and backward, and scatters its gradients."""
-    ddp, fsdp = record(2, 5, [("mnist64", "DDP"), ("GPT-2", "FSDP2")])["cases"]
+    ddp, fsdp = record(2, 5, ("mnist64", "DDP")), record(2, 5, ("GPT-2", "FSDP2"))
     segments = [[one for action in case["actions"] for one in action.get("run", []) if one["kind"] != "compute"] for case in (ddp, fsdp)]
     assert {one["kind"] for one in segments[0]} == {"all_reduce"}
     assert sum(one["bytes"] for one in segments[0]) == ddp["memory"]["gradients"] == 4 * ddp["numbers"]
