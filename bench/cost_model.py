@@ -126,13 +126,17 @@ def slowdown(ranks, cores):
     return max(1.0, ranks / cores)
 
 
-def fit_link(samples, cores):
-    """The link under which a ring of all_reduce takes the times of `samples`, which are (ranks, bytes, seconds). Small errors are relative ones.
+def crowded(link, ranks, cores):
+    """The link between processes of one machine. A message wakes a process, which must wait for its core; bytes wait for the memory."""
+    return replace(link, alpha=link.alpha * slowdown(ranks, cores))
 
-    A message on loopback is work of a processor, so ranks that share a core lengthen it."""
+
+def fit_link(samples, cores):
+    """The link under which a ring of all_reduce, crowded, takes the times of `samples`, which are (ranks, bytes, seconds). Errors count relative to
+    the time."""
     rows = []
     for ranks, size, seconds in samples:
         messages, share = RING["all_reduce"](ranks)
-        rows.append(numpy.array([messages, share * size]) * slowdown(ranks, cores) / seconds)
+        rows.append(numpy.array([messages * slowdown(ranks, cores), share * size]) / seconds)
     alpha, per_byte = numpy.linalg.lstsq(numpy.array(rows), numpy.ones(len(rows)), rcond=None)[0]
     return Link(float(max(alpha, 0.0)), float(1 / max(per_byte, 1e-15)))

@@ -13,7 +13,7 @@ import json
 import os
 import sys
 
-from cost_model import NETWORKS, cost, fit_link, one_link, slowdown
+from cost_model import NETWORKS, cost, crowded, fit_link, one_link, slowdown
 from distributed import MODELS
 from recorded_steps import SWEEP, record_quietly
 from simulated_ranks import Options, in_buckets, memory_at, simulate
@@ -37,9 +37,8 @@ def base_of(records, case):
 
 
 def sweep_rows(samples, link, cores):
-    network = one_link("loopback", link)
     for ranks, size, seconds in samples:
-        yield ranks, size, seconds, cost("all_reduce", size, ranks, network, "ring") * slowdown(ranks, cores)
+        yield ranks, size, seconds, cost("all_reduce", size, ranks, one_link("loopback", crowded(link, ranks, cores)), "ring")
 
 
 def check_rows(records, cases, link, cores):
@@ -50,7 +49,7 @@ def check_rows(records, cases, link, cores):
             name, wrapper = case.split("/")
             measured = next(one for one in records if (one["model"], one["wrapper"], one["ranks"]) == (name, wrapper, ranks))
             options = Options(algorithm="ring", slowdown=slowdown(ranks, cores) / slowdown(base["ranks"], cores))
-            outcome = simulate(base, ranks, one_link("loopback", link), options)
+            outcome = simulate(base, ranks, one_link("loopback", crowded(link, ranks, cores)), options)
             yield {"case": case, "ranks": ranks, "is_base": ranks == base["ranks"], "measured_s": measured["measured_s"], "predicted_s": outcome.step_s,
                    "measured_bytes": memory_at(measured, ranks), "predicted_bytes": memory_at(base, ranks), "others": measured["others"]}  # fmt: skip
 

@@ -4,6 +4,7 @@ Each rank has a lane of the host, which records, and a lane of the device, which
 here is one of all ranks: it begins when the last rank has arrived. A time is a vector with one number per rank.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy
@@ -17,7 +18,7 @@ AHEAD = 2  # steps that the host may be ahead of the device
 @dataclass(frozen=True)
 class Options:
     """overlapped: collectives run beside the compute that does not need them. is_read: the script reads the loss in each step.
-    slowdown: of host, compute and links, where ranks share cores. has_jitter: times vary as in the recorded steps."""
+    slowdown: of host and compute, where ranks share cores. has_jitter: times vary as in the recorded steps."""
 
     overlapped: bool = False
     is_read: bool = True
@@ -47,7 +48,7 @@ def in_buckets(actions, size):
 def run_in_buckets(run, size):
     result = []
     for segment in run:
-        parts = -(-segment["bytes"] // size) if segment["kind"] == "all_reduce" else 1
+        parts = math.ceil(segment["bytes"] / size) if segment["kind"] == "all_reduce" else 1
         if parts == 1:
             result.append(segment)
             continue
@@ -113,7 +114,7 @@ class Ranks:
         """An all_gather of parameters needs no compute before it, so that it can begin one compute early."""
         is_early = self.options.overlapped and kind == "all_gather"
         arrived = float(numpy.maximum(self.began if is_early else self.device, self.host).max())
-        self.link = max(arrived, self.link) + cost(kind, size, self.ranks, self.network, self.options.algorithm) * self.options.slowdown
+        self.link = max(arrived, self.link) + cost(kind, size, self.ranks, self.network, self.options.algorithm)
         waits_later = self.options.overlapped and kind in ("all_reduce", "reduce_scatter")
         (self.awaited_last if waits_later else self.awaited).append((arrived, self.link))
         if not self.options.overlapped:

@@ -10,7 +10,7 @@ import pytest
 BENCH = Path(__file__).parents[1] / "bench"
 sys.path.insert(0, str(BENCH))
 
-from cost_model import RING, Link, Network, cost, costs, fit_link, on_link, one_link, slowdown  # noqa: E402
+from cost_model import RING, Link, Network, cost, costs, crowded, fit_link, on_link, one_link  # noqa: E402
 from recorded_steps import collectives_of, record, spread  # noqa: E402
 from simulated_ranks import Options, in_buckets, memory_at, simulate  # noqa: E402
 
@@ -73,7 +73,7 @@ def test_two_levels():
 
 def test_a_fit_finds_the_link_of_its_samples():
     link = Link(2e-4, 1.5e9)
-    samples = [(n, size, cost("all_reduce", size, n, one_link("x", link), "ring") * slowdown(n, 2)) for n in (2, 4) for size in (64, 65536, 1 << 24)]
+    samples = [(n, size, cost("all_reduce", size, n, one_link("x", crowded(link, n, 2)), "ring")) for n in (2, 4) for size in (64, 65536, 1 << 24)]
     found = fit_link(samples, cores=2)
     assert (found.alpha, found.beta) == (pytest.approx(link.alpha), pytest.approx(link.beta))
 
@@ -117,7 +117,7 @@ def test_stragglers_cost_more_with_more_ranks():
 
 def test_buckets_keep_bytes_and_compute():
     actions = [launch(compute(6.0, backward=4.0), collective("all_reduce", 10), compute(1.0))]
-    (action,) = in_buckets(actions, 4)
+    (action,) = in_buckets(actions, 4.0)
     assert [one["kind"] for one in action["run"]] == ["compute", *["compute", "all_reduce"] * 3, "compute"]
     assert sum(one.get("bytes", 0) for one in action["run"]) == pytest.approx(10)
     assert sum(one["s"] for one in action["run"]) == pytest.approx(7)
