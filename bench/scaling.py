@@ -95,7 +95,7 @@ def memory_words(base, rows):
     if base["wrapper"] == "FSDP2":
         return f"memory goes from {first} to {last} MB per rank"
     per_number = (state + memory["other"]) / base["numbers"]
-    fills = f"{DEVICE_MEMORY / per_number / 1e9:.1f} G parameters fill {DEVICE_MEMORY / 1e9:.0f} GB"
+    fills = f"{DEVICE_MEMORY / per_number / 1e9:.1f} G parameters fill {DEVICE_MEMORY / 1e9:.0f} GB before activations"
     return f"{first} MB per rank at any number of ranks, {per_number:.0f} bytes of values per parameter, so {fills}"
 
 
