@@ -22,7 +22,8 @@ from collections import Counter
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent.parent / "tests"
-COLLECTIVE = re.compile(r"= ltc_c10d::(\w+)\(")
+COLLECTIVE = re.compile(r"= ltc_c10d::(?!wait\()(\w+?)(?:_start)?\(")  # carried out where it stands, or started there
+WAIT = "ltc_c10d::wait"
 RESULT = re.compile(r"%\d+: (\w+)\[([\d,]*)\]")
 ITEM_SIZES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "bf16": 2, "f16": 2}
 SWEEP = "sweep"  # in place of a case: all_reduces of these bytes
@@ -49,14 +50,16 @@ def collectives_of(graph, ranks):
 
 
 def segments_of(run, kernels, collectives):
-    """Compute and collectives of a run in turns; `kernels` are those of the run that were looked into."""
-    ours = [kernel for kernel in kernels if kernel["reason"].startswith("ltc_c10d::")]
+    """Compute and collectives of a run in turns; `kernels` are those of the run that were looked into. Waits for collectives are no compute."""
+    ours = [kernel for kernel in kernels if kernel["reason"].startswith("ltc_c10d::") and kernel["reason"] != WAIT]
+    waits = [kernel for kernel in kernels if kernel["reason"] == WAIT]
     assert len(ours) == len(collectives), "a run whose kernels are not known has collectives"
     segments, begin = [], run["begin_ns"]
     for kernel, (kind, size) in [*zip(ours, collectives, strict=True), (None, (None, 0))]:
         end = kernel["begin_ns"] if kernel else run["end_ns"]
         backward = sum(k["end_ns"] - k["begin_ns"] for k in kernels if begin <= k["begin_ns"] < end and "in its backward" in k["where"])
-        segments.append({"kind": "compute", "s": (end - begin) / 1e9, "backward_s": backward / 1e9})
+        waited = sum(wait["end_ns"] - wait["begin_ns"] for wait in waits if begin <= wait["begin_ns"] < end)
+        segments.append({"kind": "compute", "s": (end - begin - waited) / 1e9, "backward_s": backward / 1e9})
         if kernel:
             segments.append({"kind": kind, "bytes": size, "s": (kernel["end_ns"] - kernel["begin_ns"]) / 1e9})
             begin = kernel["end_ns"]

@@ -17,10 +17,11 @@ AHEAD = 2  # steps that the host may be ahead of the device
 
 @dataclass(frozen=True)
 class Options:
-    """overlapped: collectives run beside the compute that does not need them. is_read: the script reads the loss in each step.
+    """overlapped: collectives run beside the compute that does not need them, as in the plugin torchscript. is_read: the script reads the loss in each
+    step.
     slowdown: of host and compute, where ranks share cores. has_jitter: times vary as in the recorded steps."""
 
-    overlapped: bool = False
+    overlapped: bool = True
     is_read: bool = True
     algorithm: str = "best"
     slowdown: float = 1.0
@@ -96,6 +97,8 @@ class Ranks:
                 self.compute(segment["s"] * factors, is_last and i == len(segments) - 1)
             else:
                 self.collective(segment["kind"], segment["bytes"])
+        if is_last:
+            self.compute(0.0, True)  # the step's end needs all results
 
     def compute(self, seconds, needs_all):
         ready = numpy.maximum(self.device, self.host)
