@@ -108,36 +108,6 @@ std::vector<BufferRef> LazyDevice::run_step(std::string_view reason, bool is_awa
   return outputs;
 }
 
-std::shared_ptr<Event> LazyDevice::record_event(bool timed) {
-  enter();
-  auto event = std::make_shared<Event>(*this);
-  if (!timed && !trace_state().is_capture && has_records()) {
-    std::lock_guard lock(mutex_);
-    events_.push_back(event);
-    return event;
-  }
-  sync(metrics::kMarkStep);
-  event->fence_ = queue_.add_fence(timed);
-  return event;
-}
-
-// Behind the step, which has been queued.
-void LazyDevice::queue_events(PendingStep& step) {
-  for (const auto& one : step.events) {
-    const auto event = one.lock();
-    if (!event) continue;
-    auto fence = queue_.add_fence();
-    std::lock_guard lock(mutex_);
-    event->fence_ = std::move(fence);
-  }
-  step.events.clear();
-}
-
-std::shared_ptr<Fence> LazyDevice::fence_of(const Event& event) {
-  std::lock_guard lock(mutex_);
-  return event.fence_;
-}
-
 // Sees to it that before_op() is called where the trace may end.
 void LazyDevice::await_op(size_t records) {
   trace_state_.awaited = auto_steps_.awaits_backward() ? kBackwardBits : 0;
