@@ -27,7 +27,6 @@ import time
 import unittest
 from pathlib import Path
 
-LIMIT = 60  # seconds, of a test
 HERE = Path(__file__).resolve().parent
 
 BACKEND_RULES = [
@@ -154,10 +153,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--backend", choices=DEVICE_RULES, default="ltc")
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--limit", type=int, default=60, help="seconds that a test may take")
     parser.add_argument("--end-steps", action="store_true", help="end the step where the ranks of a test wait for each other by files")
     parser.add_argument("names", nargs="*", help="all by default")
     arguments = parser.parse_args()
-    os.environ.update(BACKEND=arguments.backend, WORLD_SIZE=str(arguments.ranks), DISTRIBUTED_TESTS_DEFAULT_TIMEOUT=str(LIMIT))
+    os.environ.update(BACKEND=arguments.backend, WORLD_SIZE=str(arguments.ranks), DISTRIBUTED_TESTS_DEFAULT_TIMEOUT=str(arguments.limit))
     os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
     os.environ.setdefault("LTC_BACKEND", ";".join(["torchscript"] * arguments.ranks))  # a device for each rank
     report = os.fdopen(os.dup(1), "w")
@@ -173,7 +173,7 @@ def main():
         for name in arguments.names or unittest.TestLoader().getTestCaseNames(cls):
             begin = time.monotonic()
             log.seek(log.truncate(0))
-            faulthandler.dump_traceback_later(LIMIT + 30, exit=True, file=log)
+            faulthandler.dump_traceback_later(arguments.limit + 30, exit=True, file=log)
             result, reason = outcome(cls(name))
             faulthandler.cancel_dump_traceback_later()
             log.seek(0)
