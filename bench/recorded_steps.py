@@ -112,7 +112,7 @@ def median_of(steps):
 
 
 def seconds_of(segments, is_compute=None):
-    """Of the segments that are compute, of the others, or of all."""
+    """Counts the segments that are compute, the others, or all."""
     return sum(one["s"] for one in segments if is_compute in (None, one["kind"] == "compute"))
 
 
@@ -263,7 +263,7 @@ def measure_sweep(ranks, seconds=0.1):
 
 
 def busy_seconds():
-    """Of all processors since the start of the machine, as Linux counts them."""
+    """The times of all processors since the start of the machine, as Linux counts them."""
     with open("/proc/stat") as lines:
         user, nice, system, _idle, _waiting, irq, softirq, stolen = map(int, lines.readline().split()[1:9])
     return (user + nice + system + irq + softirq + stolen) / os.sysconf("SC_CLK_TCK")

@@ -24,7 +24,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def run(*arguments, **env):
-    """What Python prints. On failure, no process that it started is left."""
+    """Returns the output. On failure, no process that it started is left."""
     environment = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", **env}
     command = [sys.executable, *map(str, arguments)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -38,7 +38,7 @@ def run(*arguments, **env):
 
 
 def losses(tmp_path, *arguments, **env):
-    """What it prints, and the loss of each step."""
+    """Returns the output, and the loss of each step."""
     file = tmp_path / "losses"
     out = run(*arguments, "--losses", file, **env)
     return out, [float(line) for line in file.read_text().split()]

@@ -107,7 +107,7 @@ def upstream_module(side, folder):
 
 
 def test_class(upstream, side, end_steps):
-    """What upstream's ``test_distributed_spawn.py`` makes, with ranks that are forked. ``end_steps``: where ranks wait for each other by files."""
+    """The class that upstream's ``test_distributed_spawn.py`` makes, with ranks that are forked. ``end_steps``: where ranks wait for each other by files."""
     import torch
 
     class TestOnSide(upstream.TestDistBackend, upstream.DistributedTest._DistTestBase):
