@@ -191,6 +191,20 @@ def test_collectives_run_beside_computing():
     assert any("mm" in node for node in nodes[starts[0] : starts[-1]])  # backward of earlier layers
 
 
+def test_a_rank_that_leaves_the_group_has_taken_part():
+    """The source of a broadcast reads no result, so nothing else ends its step."""
+    program = """
+        x = torch.full((3,), RANK + 1.0).to("ltc")
+        dist.broadcast(x, 0)
+        if RANK == 0:
+            dist.destroy_process_group()
+            print(0)
+        else:
+            print(json.dumps(x.tolist()))
+    """
+    assert run_ranks(program) == [0, [1.0] * 3]
+
+
 def test_a_captured_function_has_no_collectives():
     program = """
         @ltc.jit

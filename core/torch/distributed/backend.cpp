@@ -117,6 +117,7 @@ class ProcessGroupLtc : public c10d::Backend {
 
   const std::string getBackendName() const override { return "ltc"; }
   void setTimeout(std::chrono::milliseconds timeout) override { on_cpu_->setTimeout(timeout); }
+  void shutdown() override { run_recorded(); }  // the others wait for what this rank has called
   void setSequenceNumberForGroup() override { on_cpu_->setSequenceNumberForGroup(); }
   uint64_t getSequenceNumberForGroup() override { return on_cpu_->getSequenceNumberForGroup(); }
 
