@@ -59,7 +59,7 @@ def test_a_bad_index_names_the_line():
 @pytest.mark.parametrize("thread", ["ltc_compile", "ltc_prefetch"])
 def test_no_thread_holds_a_lock_when_the_process_forks(thread, tmp_path):
     program = f"""
-import os
+import os, time
 
 def threads():
     names = [open(f"/proc/self/task/{{task}}/comm").read().strip() for task in os.listdir("/proc/self/task")]
@@ -68,7 +68,10 @@ def threads():
 os.register_at_fork(before=lambda: print(threads(), flush=True))  # such a function runs after those of later ones
 import torch, ltc
 x = torch.ones(4, device="ltc")
-print((x + 1).sum().item(), threads(), flush=True)
+value, end = (x + 1).sum().item(), time.monotonic() + 20
+while not threads() and time.monotonic() < end:  # it names itself when it begins
+    time.sleep(0.01)
+print(value, threads(), flush=True)
 child = os.fork()
 if child == 0:
     os._exit(7)
