@@ -39,10 +39,15 @@ def ended(processes, timeout=120):
             process.kill()
 
 
+def aborted_at_exit(errors):
+    """Whether a process that had done all its work was aborted by its threads at the end. Ranks on the CPU with Gloo are too, now and then."""
+    return "terminate called without an active exception" in errors
+
+
 def run_ranks(program, ranks=2, **options):
-    """The last line of each rank, which is JSON. All must end well."""
+    """The last line of each rank, which is JSON. All must end well, but for an abort behind that line."""
     with tempfile.TemporaryDirectory() as folder:
         results = ended(start_ranks(program, ranks, folder, **options))
     for out, errors, status in results:
-        assert status == 0, errors[-3000:]
+        assert status == 0 or out and aborted_at_exit(errors), errors[-3000:]
     return [json.loads(out.splitlines()[-1]) for out, _, _ in results]
