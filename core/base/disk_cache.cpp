@@ -118,16 +118,13 @@ struct Used {
   std::string name;
 };
 
-std::vector<std::string> newest_first(const PrivateFolder& folder) {
+std::vector<Used> programs_of(const PrivateFolder& folder) {
   std::vector<Used> programs;
   for (const std::string& name : folder.names()) {
     if (kind_of(name) != Kind::kProgram) continue;
     if (const auto file = find_own(folder, name, Kind::kProgram)) programs.push_back({file->used(), file->size_bytes(), name});
   }
-  std::ranges::sort(programs, std::greater(), &Used::time);
-  std::vector<std::string> names;
-  for (Used& program : programs) names.push_back(std::move(program.name));
-  return names;
+  return programs;
 }
 
 fs::path default_folder() {
@@ -206,9 +203,11 @@ std::optional<std::string> DiskCache::find_shared(std::string_view key) {
 
 void DiskCache::visit_newest(const std::function<bool(std::string key, std::string value)>& visit) {
   const auto visit_folder = [&](const PrivateFolder& folder) {
-    for (const std::string& name : newest_first(folder)) {
+    std::vector<Used> programs = programs_of(folder);
+    std::ranges::sort(programs, std::greater(), &Used::time);
+    for (const Used& program : programs) {
       try {
-        auto file = folder.find(name);
+        auto file = folder.find(program.name);
         if (!file) continue;
         Entry entry = unpack(*file, limit_bytes_);
         if (!visit(std::move(entry.key), std::move(entry.value))) return false;
@@ -263,12 +262,9 @@ void DiskCache::insert(std::string_view key, std::string_view about, std::string
 DiskCache::Contents DiskCache::contents() {
   Contents result{folder_};
   const auto folder = this->folder();
-  for (const std::string& name : folder ? folder->names() : std::vector<std::string>()) {
-    if (kind_of(name) != Kind::kProgram) continue;
-    if (const auto file = find_own(*folder, name, Kind::kProgram)) {
-      ++result.programs;
-      result.bytes += file->size_bytes();
-    }
+  for (const Used& program : folder ? programs_of(*folder) : std::vector<Used>()) {
+    ++result.programs;
+    result.bytes += program.size_bytes;
   }
   return result;
 }
@@ -276,19 +272,14 @@ DiskCache::Contents DiskCache::contents() {
 // Other processes may do the same: a file that is gone is no error.
 void DiskCache::shrink(const PrivateFolder& folder) {
   constexpr auto kAbandoned = std::chrono::hours(1);  // a temporary file of a process that ended before it was renamed
-  std::vector<Used> programs;
-  uint64_t total = 0;
   for (const std::string& name : folder.names()) {
-    const Kind kind = kind_of(name);
-    const auto file = kind == Kind::kForeign ? std::nullopt : find_own(folder, name, kind);
-    if (!file) continue;
-    if (kind == Kind::kProgram) {
-      total += file->size_bytes();
-      programs.push_back({file->used(), file->size_bytes(), name});
-    } else if (std::chrono::system_clock::now() - file->used() > kAbandoned) {
-      folder.remove(name);
-    }
+    if (kind_of(name) != Kind::kTemporary) continue;
+    const auto file = find_own(folder, name, Kind::kTemporary);
+    if (file && std::chrono::system_clock::now() - file->used() > kAbandoned) folder.remove(name);
   }
+  std::vector<Used> programs = programs_of(folder);
+  uint64_t total = 0;
+  for (const Used& program : programs) total += program.size_bytes;
   written_bytes_ = 0;
   std::ranges::sort(programs, {}, &Used::time);
   for (const Used& program : programs) {

@@ -45,7 +45,7 @@ bool Prefetch::load(std::string key, std::string bytes) {
   {
     std::lock_guard lock(mutex_);
     if (stopping_) return false;
-    if (!key.starts_with(device_key_) || refused_.contains(key)) return true;
+    if (!key.starts_with(device_key_) || asked_.contains(key)) return true;
     if (read_bytes_ + bytes.size() > kMostBytes) return false;
     read_bytes_ += bytes.size();
     ++read_values_;
@@ -71,7 +71,7 @@ std::unique_ptr<SavedValue> Prefetch::take(const std::string& key) {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return loading_ != key; });
   auto taken = values_.extract(key);
-  if (!taken && !is_read_) refused_.insert(key);
+  if (!taken && !is_read_) asked_.insert(key);
   changed_.notify_all();
   lock.unlock();
   if (taken.empty() || taken.mapped()->generation != device_.generation()) return nullptr;

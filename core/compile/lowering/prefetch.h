@@ -68,8 +68,8 @@ class Prefetch {
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
   std::map<std::string, std::unique_ptr<SavedValue>> values_;
-  std::set<std::string> refused_;  // keys that were asked for before they were read
-  std::string loading_;            // the key of the value that is being loaded
+  std::set<std::string> asked_;  // keys that were asked for before they were read
+  std::string loading_;          // the key of the value that is being loaded
   size_t read_values_ = 0, read_bytes_ = 0;
   bool is_read_ = false, stopping_ = false;
   std::thread thread_;

@@ -31,8 +31,8 @@ struct CompileTarget {
 
 // All but a graph that its program depends on: the builds of core and plugin, the device, what narrows and restricts, what may be
 // rounded (precision.h).
-// It begins with that of the device, in which it is not said what may be rounded.
 std::string target_key(const CompileTarget& target);
+// The same without what may be rounded. The key of a target begins with it.
 std::string device_key(const CompileTarget& target);
 
 }  // namespace ltc
