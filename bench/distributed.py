@@ -3,7 +3,9 @@
     python bench/distributed.py [--ranks N] [--steps N] [--delay MS] [--bandwidth MB] [MODEL ...]
 
 Each rank has one thread. A row is the median step of rank 0 behind the first ten, which may compile; both sides train the same model, in turns, in the
-same processes. With --delay or --bandwidth the two ranks talk over a link of that latency, and of so many MB/s (tests/slow_link.py). The first row is the time that a call of `all_reduce` takes in the program, for 1,000 floats, where the result is not read.
+same processes. The first row is the time that a call of `all_reduce` takes in the program, for 1,000 floats, where the result is not read.
+
+With --delay or --bandwidth the two ranks talk over a link of that latency, and of so many MB/s (tests/slow_link.py).
 """
 
 import argparse
@@ -39,24 +41,35 @@ def of_table(name):
     return row.make(0.0), row.batch(), lambda module, batch: row.run(module, batch)[1]
 
 
-def median_step(name, device, steps):
+def workload(name, device, wrap):
+    """(model, optimizer, step) on the device. The step trains once and reads the loss."""
     import torch
     from comparing import to_device
-    from torch.nn.parallel import DistributedDataParallel
 
     torch.manual_seed(0)
     model, batch, loss_of = mnist64() if name == "mnist64" else of_table(name)
-    model = DistributedDataParallel(model.to(device))
+    model = wrap(model.to(device))
     batch = to_device(batch, device) if device == "ltc" else batch
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    times = []
-    for _ in range(WARM_UP + steps):
-        begin = time.perf_counter()
+
+    def step():
         optimizer.zero_grad()
         loss = loss_of(model, batch)
         loss.backward()
         optimizer.step()
         loss.item()
+
+    return model, optimizer, step
+
+
+def median_step(name, device, steps):
+    from torch.nn.parallel import DistributedDataParallel
+
+    _, _, step = workload(name, device, DistributedDataParallel)
+    times = []
+    for _ in range(WARM_UP + steps):
+        begin = time.perf_counter()
+        step()
         times.append(time.perf_counter() - begin)
     return 1e3 * statistics.median(times[WARM_UP:])
 
@@ -121,7 +134,8 @@ def main():
         command = [sys.executable, __file__, "--ranks", str(arguments.ranks), "--steps", str(arguments.steps)]
         environment = {"GLOO_SOCKET_IFNAME": DEVICE if link else "lo", **os.environ}
         within = link or [[]] * arguments.ranks
-        ranks = [subprocess.Popen([*within[rank], *command, "--one", f"file://{folder}/ranks", str(rank), *arguments.models], env=environment) for rank in range(arguments.ranks)]
+        commands = [[*within[rank], *command, "--one", f"file://{folder}/ranks", str(rank), *arguments.models] for rank in range(arguments.ranks)]
+        ranks = [subprocess.Popen(one, env=environment) for one in commands]
         return max(rank.wait() for rank in ranks)
 
 

@@ -202,27 +202,24 @@ def memory_of(model, optimizer, grown):
 
 def measure_case(name, wrapper, ranks, steps):
     import torch
-    from comparing import to_device
-    from distributed import mnist64, of_table
+    from distributed import workload
 
     import ltc
 
-    torch.manual_seed(0)
-    before = process_peak()
-    model, batch, loss_of = mnist64() if name == "mnist64" else of_table(name)
-    parameters = sum(parameter.numel() for parameter in model.parameters())
-    model, batch = wrapped(model.to("ltc"), wrapper), to_device(batch, "ltc")
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    before, parameters = process_peak(), 0
+
+    def wrap(model):
+        nonlocal parameters
+        parameters = sum(parameter.numel() for parameter in model.parameters())
+        return wrapped(model, wrapper)
+
+    model, optimizer, step = workload(name, "ltc", wrap)
 
     def spans(count):
         times = []
         for _ in range(count):
             begin = time.perf_counter_ns()
-            optimizer.zero_grad()
-            loss = loss_of(model, batch)
-            loss.backward()
-            optimizer.step()
-            loss.item()
+            step()
             times.append((begin, time.perf_counter_ns()))
         return times
 
