@@ -24,10 +24,9 @@ def start_ranks(program, ranks, folder, backend="cpu:gloo,ltc:ltc", within=None,
     start = START.format(tests=str(Path(__file__).parent), backend=backend, init=f"file://{folder}/ranks")
     source = textwrap.dedent(start) + textwrap.dedent(program)
     shared = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "WORLD_SIZE": str(ranks), **env}
-    return [
-        subprocess.Popen([*(within[rank] if within else []), sys.executable, "-c", source], env={**shared, "RANK": str(rank)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for rank in range(ranks)
-    ]
+    command, pipes = [sys.executable, "-c", source], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    within = within or [[]] * ranks
+    return [subprocess.Popen([*within[rank], *command], env={**shared, "RANK": str(rank)}, **pipes) for rank in range(ranks)]
 
 
 def ended(processes, timeout=120):
