@@ -25,6 +25,7 @@
 #include "core/run/process/process_end.h"
 #include "core/torch/dispatch/infer.h"
 #include "core/torch/distributed/backend.h"
+#include "core/torch/distributed/idle_steps.h"
 #include "core/torch/ltc.h"
 #include "core/torch/tensor/assertions.h"
 #include "core/torch/tensor/current_device.h"
@@ -59,12 +60,16 @@ void end_process() {
   const auto release_gil = [] {
     if (PyGILState_Check()) PyEval_SaveThread();
   };
+  ltc::collectives::IdleSteps::instance().end_all();
   ltc::stop_other_threads(release_gil, std::chrono::milliseconds(500));
   ltc::DeviceTable::instance().rest();
   ltc::tell_compiles();
 }
 
-void end_background_work() { ltc::DeviceTable::instance().end_background_work(); }
+void end_background_work() {
+  ltc::collectives::IdleSteps::instance().rest();
+  ltc::DeviceTable::instance().end_background_work();
+}
 
 template <typename Items, typename Describe>
 py::list list_of(const Items& items, Describe describe) {

@@ -163,7 +163,7 @@ void AutoSteps::look_for_repetition(const TraceState& trace_state) {
 
 void AutoSteps::note_end(const TraceState& trace_state, std::string_view reason) {
   if (!is_on_) return;
-  if (!trace_state.trace.records.empty()) remember(trace_state, reason);
+  if (!trace_state.trace.records.empty() && reason != metrics::kIdle) remember(trace_state, reason);
   if (reason == metrics::kMarkStep) note_mark();
   behind_backward_.reset();
   behind_optimizer_.reset();

@@ -79,9 +79,9 @@ std::vector<BufferRef> LazyDevice::run(std::string_view reason, bool is_awaited)
   return outputs;
 }
 
-bool LazyDevice::has_records() {
+TraceExtent LazyDevice::trace_extent() {
   std::lock_guard lock(mutex_);
-  return !trace_state_.trace.records.empty();
+  return {trace_state_.epoch, trace_state_.trace.records.size()};
 }
 
 std::vector<BufferRef> LazyDevice::run_step(std::string_view reason, bool is_awaited) {

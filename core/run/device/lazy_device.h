@@ -54,6 +54,13 @@ class LTC_API Event {
   std::shared_ptr<Fence> fence_;  // null while the step is recorded; guarded by the device's mutex
 };
 
+// How far the recording is: equal as long as nothing is recorded and no step ends.
+struct TraceExtent {
+  uint32_t epoch = 0;
+  size_t records = 0;
+  bool operator==(const TraceExtent&) const = default;
+};
+
 class LTC_API LazyDevice {
  public:
   // `ordinal` among this process' devices.
@@ -69,6 +76,8 @@ class LTC_API LazyDevice {
 
   // The storage's value as a buffer, after a barrier if it is only traced. Null for an empty storage.
   BufferRef computed(LazyStorage& storage, std::string_view reason);
+
+  TraceExtent trace_extent();
 
   // An event behind what was recorded so far. One with time ends the step.
   std::shared_ptr<Event> record_event(bool timed);
@@ -129,7 +138,7 @@ class LTC_API LazyDevice {
   // The barrier and its steps; `is_awaited`: its caller waits for the results. With LTC_EAGER, returns what it computes.
   std::vector<BufferRef> run(std::string_view reason, bool is_awaited);
   std::vector<BufferRef> run_step(std::string_view reason, bool is_awaited);
-  bool has_records();
+  bool has_records() { return trace_extent().records != 0; }
   static void collect_roots(const TraceState& trace_state, std::vector<Root>& roots);
   void cut(PendingStep& step, std::string_view reason);
   void queue_events(PendingStep& step);

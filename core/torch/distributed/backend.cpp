@@ -14,69 +14,19 @@
 #include "core/run/device/device_table.h"
 #include "core/torch/distributed/collectives.h"
 #include "core/torch/distributed/groups.h"
+#include "core/torch/distributed/work.h"
 
 namespace ltc {
 namespace {
 
 using at::Tensor;
-using c10d::Work;
-using Tensors = std::vector<Tensor>;
+using c10d::OpType;
+using collectives::Message;
+using collectives::RecordedWork;
+using collectives::Tensors;
+using collectives::Together;
+using collectives::WorkPtr;
 using TensorLists = std::vector<Tensors>;
-using WorkPtr = c10::intrusive_ptr<Work>;
-
-// The work is complete at once: ops that are recorded later run behind it, as on a stream.
-WorkPtr recorded(const Tensors& results) {
-  auto future = c10::make_intrusive<c10::ivalue::Future>(c10::ListType::ofTensors());
-  future->markCompleted(c10::IValue(results));
-  return Work::create_from_future(future);
-}
-
-// A send, or a receive, whose result comes to the device when somebody waits for it. Keeps the memory that Gloo works on.
-class Message : public Work {
- public:
-  Message(WorkPtr work, Tensor on_cpu, Tensor received = {})
-      : work_(std::move(work)), on_cpu_(std::move(on_cpu)), received_(std::move(received)) {}
-  bool isCompleted() override { return work_->isCompleted(); }
-  bool isSuccess() const override { return work_->isSuccess(); }
-  int sourceRank() const override { return work_->sourceRank(); }
-  std::vector<Tensor> result() override { return received_.defined() ? Tensors{received_} : Work::result(); }
-  void abort() override { work_->abort(); }
-  bool wait(std::chrono::milliseconds timeout) override {
-    if (!work_->wait(timeout)) return false;
-    const Tensor values = std::exchange(on_cpu_, Tensor());
-    if (values.defined() && received_.defined()) {
-      at::NoGradGuard no_grad;
-      received_.copy_(values);
-    }
-    return true;
-  }
-
- private:
-  WorkPtr work_;
-  Tensor on_cpu_;    // until it is waited for
-  Tensor received_;  // on the device; undefined for a send
-};
-
-// All that was begun together.
-class Together : public Work {
- public:
-  explicit Together(std::vector<WorkPtr> works) : works_(std::move(works)) {}
-  bool isCompleted() override {
-    return std::ranges::all_of(works_, [](const WorkPtr& work) { return work->isCompleted(); });
-  }
-  bool isSuccess() const override {
-    return std::ranges::all_of(works_, [](const WorkPtr& work) { return work->isSuccess(); });
-  }
-  void abort() override {
-    for (const WorkPtr& work : works_) work->abort();
-  }
-  bool wait(std::chrono::milliseconds timeout) override {
-    return std::ranges::all_of(works_, [&](const WorkPtr& work) { return work->wait(timeout); });
-  }
-
- private:
-  const std::vector<WorkPtr> works_;
-};
 
 const char* name_of(const c10d::ReduceOp& op) {
   switch (op.op_) {
@@ -131,7 +81,7 @@ class ProcessGroupLtc : public c10d::Backend {
   // ---- reductions
 
   WorkPtr allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return record_all(tensors, [&](Tensor& tensor) { tensor.copy_(all_reduce(tensor, options.reduceOp)); });
+    return record_all(OpType::ALLREDUCE, tensors, [&](Tensor& tensor) { tensor.copy_(all_reduce(tensor, options.reduceOp)); });
   }
   // One collective of all values, as Gloo does it.
   WorkPtr allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
@@ -139,19 +89,17 @@ class ProcessGroupLtc : public c10d::Backend {
       if (tensor.scalar_type() != tensors[0].scalar_type()) return allreduce(tensors, options);
     }
     if (tensors.size() < 2) return allreduce(tensors, options);
-    at::NoGradGuard no_grad;
-    const std::lock_guard lock(mutex_);
-    unflatten(all_reduce(flatten(tensors), options.reduceOp), tensors);
-    return recorded(tensors);
+    return record(OpType::ALLREDUCE_COALESCED, tensors, tensors,
+                  [&] { unflatten(all_reduce(flatten(tensors), options.reduceOp), tensors); });
   }
   WorkPtr reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
-    return record_all(tensors, [&](Tensor& tensor) {
+    return record_all(OpType::REDUCE, tensors, [&](Tensor& tensor) {
       const Tensor sum = all_reduce(tensor, options.reduceOp);
       if (options.rootRank == getRank()) tensor.copy_(sum);
     });
   }
   WorkPtr reduce_scatter(Tensors& outputs, TensorLists& inputs, const c10d::ReduceScatterOptions& options) override {
-    return record_all(outputs, [&, next = size_t{0}](Tensor& output) mutable {
+    return record_all(OpType::REDUCE_SCATTER, outputs, [&, next = size_t{0}](Tensor& output) mutable {
       Tensors& parts = inputs.at(next++);
       TORCH_CHECK(parts.size() == static_cast<size_t>(getSize()), "reduce_scatter takes ", getSize(), " tensors, not ",
                   parts.size());
@@ -163,44 +111,48 @@ class ProcessGroupLtc : public c10d::Backend {
   }
   WorkPtr _reduce_scatter_base(Tensor& output, Tensor& input, const c10d::ReduceScatterOptions& options) override {
     Tensors outputs = {output};
-    return record_all(outputs, [&](Tensor& out) { out.copy_(scattered(input, out, options.reduceOp)); });
+    return record_all(OpType::_REDUCE_SCATTER_BASE, outputs,
+                      [&](Tensor& out) { out.copy_(scattered(input, out, options.reduceOp)); });
   }
   WorkPtr reduce_scatter_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::ReduceScatterOptions& options) override {
-    return record_all(
-        outputs, [&, next = size_t{0}](Tensor& out) mutable { out.copy_(scattered(inputs.at(next++), out, options.reduceOp)); });
+    return record_all(OpType::REDUCE_SCATTER_TENSOR_COALESCED, outputs, [&, next = size_t{0}](Tensor& out) mutable {
+      out.copy_(scattered(inputs.at(next++), out, options.reduceOp));
+    });
   }
 
   // ---- copies to others
 
   WorkPtr broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
-    return record_all(tensors, [&](Tensor& tensor) { tensor.copy_(caller_.broadcast(tensor, options.rootRank)); });
+    return record_all(OpType::BROADCAST, tensors,
+                      [&](Tensor& tensor) { tensor.copy_(caller_.broadcast(tensor, options.rootRank)); });
   }
   WorkPtr allgather(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) override {
-    return record_all(inputs, [&, next = size_t{0}](Tensor& input) mutable { give(gathered(input), outputs.at(next++)); });
+    return record_all(OpType::ALLGATHER, inputs,
+                      [&, next = size_t{0}](Tensor& input) mutable { give(gathered(input), outputs.at(next++)); });
   }
   WorkPtr _allgather_base(Tensor& output, Tensor& input, const c10d::AllgatherOptions&) override {
     Tensors outputs = {output};
-    return record_all(outputs, [&](Tensor& out) { out.copy_(gathered(input).view(out.sizes())); });
+    return record_all(OpType::_ALLGATHER_BASE, outputs, [&](Tensor& out) { out.copy_(gathered(input).view(out.sizes())); });
   }
   WorkPtr allgather_coalesced(TensorLists& outputs, Tensors& inputs, const c10d::AllgatherOptions&) override {
-    return record_all(inputs, [&, next = size_t{0}](Tensor& input) mutable {
+    return record_all(OpType::ALLGATHER_COALESCED, inputs, [&, next = size_t{0}](Tensor& input) mutable {
       const Tensor all = gathered(input);
       for (int rank = 0; rank < getSize(); ++rank) outputs.at(static_cast<size_t>(rank)).at(next).copy_(all[rank]);
       ++next;
     });
   }
   WorkPtr allgather_into_tensor_coalesced(Tensors& outputs, Tensors& inputs, const c10d::AllgatherOptions&) override {
-    return record_all(outputs,
+    return record_all(OpType::ALLGATHER_COALESCED, outputs,
                       [&, next = size_t{0}](Tensor& out) mutable { out.copy_(gathered(inputs.at(next++)).view(out.sizes())); });
   }
   WorkPtr gather(TensorLists& outputs, Tensors& inputs, const c10d::GatherOptions& options) override {
-    return record_all(inputs, [&](Tensor& input) {
+    return record_all(OpType::GATHER, inputs, [&](Tensor& input) {
       const Tensor all = gathered(input);
       if (options.rootRank == getRank()) give(all, outputs.at(0));
     });
   }
   WorkPtr scatter(Tensors& outputs, TensorLists& inputs, const c10d::ScatterOptions& options) override {
-    return record_all(outputs, [&](Tensor& output) {
+    return record_all(OpType::SCATTER, outputs, [&](Tensor& output) {
       const bool is_root = options.rootRank == getRank();
       const Tensor parts = is_root ? at::stack(inputs.at(0)) : at::zeros({getSize(), output.numel()}, output.options());
       output.copy_(
@@ -210,15 +162,13 @@ class ProcessGroupLtc : public c10d::Backend {
   WorkPtr alltoall_base(Tensor& output, Tensor& input, std::vector<int64_t>& from, std::vector<int64_t>& to,
                         const c10d::AllToAllOptions&) override {
     Tensors outputs = {output};
-    return record_all(outputs, [&](Tensor& out) {
+    return record_all(OpType::ALLTOALL_BASE, outputs, [&](Tensor& out) {
       out.copy_(caller_.all_to_all(input, to.empty() ? even_rows(input) : to, from.empty() ? even_rows(out) : from));
     });
   }
   WorkPtr alltoall(Tensors& outputs, Tensors& inputs, const c10d::AllToAllOptions&) override {
-    at::NoGradGuard no_grad;
-    const std::lock_guard lock(mutex_);
-    unflatten(caller_.all_to_all(flatten(inputs), counts(inputs), counts(outputs)), outputs);
-    return recorded(outputs);
+    return record(OpType::ALLTOALL, inputs, outputs,
+                  [&] { unflatten(caller_.all_to_all(flatten(inputs), counts(inputs), counts(outputs)), outputs); });
   }
 
   // ---- what acts at once
@@ -240,7 +190,7 @@ class ProcessGroupLtc : public c10d::Backend {
     on_cpu.device_ids.clear();
     on_cpu.device.reset();
     on_cpu_->barrier(on_cpu)->wait();
-    return recorded({});
+    return record(OpType::BARRIER, {}, {}, [] {});
   }
   void monitoredBarrier(const c10d::BarrierOptions& options, bool wait_all_ranks) override {
     run_recorded();
@@ -249,11 +199,19 @@ class ProcessGroupLtc : public c10d::Backend {
 
  private:
   template <typename Record>
-  WorkPtr record_all(Tensors& tensors, Record record) {
+  WorkPtr record(OpType type, const Tensors& inputs, const Tensors& results, Record record) {
     at::NoGradGuard no_grad;
     const std::lock_guard lock(mutex_);
-    for (Tensor& tensor : tensors) record(tensor);
-    return recorded(tensors);
+    auto work = c10::make_intrusive<RecordedWork>(type, inputs);
+    record();
+    work->recorded(results);
+    return work;
+  }
+  template <typename Record>
+  WorkPtr record_all(OpType type, Tensors& tensors, Record record_one) {
+    return record(type, tensors, tensors, [&] {
+      for (Tensor& tensor : tensors) record_one(tensor);
+    });
   }
 
   Tensor all_reduce(const Tensor& input, const c10d::ReduceOp& op) {

@@ -12,6 +12,7 @@
 #include "core/run/device/capture.h"
 #include "core/run/device/recorder.h"
 #include "core/torch/distributed/groups.h"
+#include "core/torch/distributed/idle_steps.h"
 #include "core/torch/tensor/tensor.h"
 
 namespace ltc::collectives {
@@ -165,6 +166,7 @@ Tensor call(Caller& caller, const char* name, const Tensor& input, const Args&..
   torch::jit::push(stack, input, caller.token, args..., caller.group);
   op.callBoxed(stack);
   caller.token = stack[1].toTensor();
+  IdleSteps::instance().note_collective(lazy_storage(caller.token->unsafeGetTensorImpl()).device());
   return stack[0].toTensor();
 }
 
