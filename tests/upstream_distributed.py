@@ -2,8 +2,7 @@
 
     python tests/upstream_distributed.py [--only NAME ...] [--backend ltc|gloo] [--jobs N] [--json FILE]
 
-Every test runs with two ranks, or with four where it asks for more. ``upstream_distributed_side.py`` says how a test comes onto the device. A test that
-fails on ``ltc`` runs again with steps that end where its ranks wait for each other by files: then a collective that a rank only recorded is started.
+Every test runs with two ranks, or with four where it asks for more. ``upstream_distributed_side.py`` says how a test comes onto the device.
 """
 
 import argparse
@@ -28,12 +27,9 @@ NOT_APPLICABLE = [
     (r"torchvision", "needs torchvision, which was not installed"),
     (r"https://github.com/pytorch|flakiness", "upstream skips it, with every backend"),
 ]
-# Why a test fails: its traceback, and what ends steps, say so.
-STARTS_LATE = "a rank that does not read the result of a collective does not start it, and then waits by other means than PyTorch"
+# Why a test fails: its traceback says so.
 FAILURES = [
-    (r"FutureWrappingWork::wait\(\) with finite timeout", "`work.wait(timeout)` of a recorded collective"),
-    (r"_test_ddp_logging_data", "DDP's logger has no timer for the device, so its times are 0"),
-    (r"_test_ddp_profiling", "the profiler has no event `ltc:all_reduce`"),
+    (r"'custom' != 'ltc'", "DDP's logger calls every backend `custom` that PyTorch does not bring along"),
     (r"_test_sparse_all_reduce_sum", "`all_reduce` of a sparse tensor needs a backend for the CPU beside"),
     (r"test_all_gather_v", "`all_gather` of unequal sizes, which upstream asks of NCCL alone"),
     (r"Pair is not connected", "a message to oneself, which upstream asks of NCCL alone"),
@@ -56,11 +52,11 @@ def names_of_tests():
     return of_class, {name: why for name, why in {**in_strings, **others}.items() if name not in of_class}
 
 
-def run_part(side, ranks, names, options=()):
+def run_part(side, ranks, names):
     """{name: row} of some tests, each by ``upstream_distributed_side.py``. A process that ends early has lost the test that it was at."""
     rows = {}
     while left := [name for name in names if name not in rows]:
-        command = [sys.executable, HERE / "upstream_distributed_side.py", "--backend", side, "--ranks", str(ranks), *options, *left]
+        command = [sys.executable, HERE / "upstream_distributed_side.py", "--backend", side, "--ranks", str(ranks), *left]
         process = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         new = {row["name"]: {**row, "ranks": ranks} for row in map(json.loads, process.stdout.splitlines())}
         if len(new) < len(left):
@@ -70,13 +66,13 @@ def run_part(side, ranks, names, options=()):
     return rows
 
 
-def run_side(side, names, jobs, options=()):
+def run_side(side, names, jobs):
     """{name: row} with two ranks, and with four for those that want more."""
     rows = {}
     for ranks in (2, 4):
         parts = [names[i::jobs] for i in range(min(jobs, len(names)))]
         with ThreadPoolExecutor(max(1, len(parts))) as pool:
-            for part in pool.map(lambda part: run_part(side, ranks, part, options), parts):
+            for part in pool.map(lambda part: run_part(side, ranks, part), parts):
                 rows.update(part)
         names = [name for name in names if rows[name]["result"] == "skipped" and re.search(WANTS_MORE_RANKS, rows[name]["reason"])]
     return rows
@@ -92,15 +88,14 @@ def last_error(text):
     return errors[-1][:200] if errors else text.strip()[-200:]
 
 
-def judged(row, on_gloo, with_ends):
-    """(verdict, cause) of a test on ``ltc``, given its rows on Gloo and with steps that end where ranks wait, if there are any."""
+def judged(row, on_gloo):
+    """(verdict, cause) of a test on ``ltc``, given its row on Gloo, if there is one."""
     why_not = first(NOT_APPLICABLE, row["name"], None) or row["result"] == "skipped" and first(NOT_APPLICABLE, row["reason"], row["reason"])
     if why_not:
         return "does not apply", why_not
     if row["result"] == "passed":
         return "passes", ""
-    starts_late = with_ends is not None and with_ends["result"] == "passed"
-    cause = STARTS_LATE if starts_late else first(FAILURES, row["reason"], last_error(row["reason"]))
+    cause = first(FAILURES, row["reason"], last_error(row["reason"]))
     if on_gloo is None:
         return "fails", cause
     if on_gloo["result"] == "passed":
@@ -112,11 +107,9 @@ def compare(names, sides, jobs):
     """A row for each test, with the results of both sides, the verdict and its cause."""
     rows = {side: run_side(side, names, jobs) for side in sides}
     ltc, gloo = rows.get("ltc", {}), rows.get("gloo", {})
-    failed = [name for name in ltc if ltc[name]["result"] == "failed"]
-    with_ends = run_side("ltc", failed, jobs, ["--end-steps"])
     table = []
     for name in names:
-        verdict = judged(ltc[name], gloo.get(name), with_ends.get(name)) if ltc else (gloo[name]["result"], last_error(gloo[name]["reason"]))
+        verdict = judged(ltc[name], gloo.get(name)) if ltc else (gloo[name]["result"], last_error(gloo[name]["reason"]))
         results = {side: {key: rows[side][name][key] for key in ("result", "ranks", "reason")} for side in sides}
         table.append({"name": name, "verdict": verdict[0], "cause": verdict[1], **results})
     return table

@@ -106,8 +106,8 @@ def upstream_module(side, folder):
     return importlib.import_module("upstream_on_side")
 
 
-def test_class(upstream, side, end_steps):
-    """The class that upstream's ``test_distributed_spawn.py`` makes, with ranks that are forked. ``end_steps``: where ranks wait for each other by files."""
+def test_class(upstream, side):
+    """The class that upstream's ``test_distributed_spawn.py`` makes, with ranks that are forked."""
     import torch
 
     class TestOnSide(upstream.TestDistBackend, upstream.DistributedTest._DistTestBase):
@@ -131,11 +131,6 @@ def test_class(upstream, side, end_steps):
                     torch.set_default_device(f"ltc:{rank}")
             super()._run(rank, test_name, *arguments, **options)
 
-        def _barrier(self, *arguments, **options):
-            if end_steps:
-                torch.ltc.synchronize()
-            super()._barrier(*arguments, **options)
-
     return TestOnSide
 
 
@@ -154,7 +149,6 @@ def main():
     parser.add_argument("--backend", choices=DEVICE_RULES, default="ltc")
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--limit", type=int, default=60, help="seconds that a test may take")
-    parser.add_argument("--end-steps", action="store_true", help="end the step where the ranks of a test wait for each other by files")
     parser.add_argument("names", nargs="*", help="all by default")
     arguments = parser.parse_args()
     os.environ.update(BACKEND=arguments.backend, WORLD_SIZE=str(arguments.ranks), DISTRIBUTED_TESTS_DEFAULT_TIMEOUT=str(arguments.limit))
@@ -169,7 +163,7 @@ def main():
 
         if arguments.backend == "ltc":
             import ltc  # noqa: F401
-        cls = test_class(upstream_module(arguments.backend, folder), arguments.backend, arguments.end_steps)
+        cls = test_class(upstream_module(arguments.backend, folder), arguments.backend)
         for name in arguments.names or unittest.TestLoader().getTestCaseNames(cls):
             begin = time.monotonic()
             log.seek(log.truncate(0))
