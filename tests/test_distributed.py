@@ -117,7 +117,6 @@ def test_collectives_are_recorded_and_keep_their_order():
         for i in range(6):
             y = x * (i + RANK)
             works.append((dist.all_reduce(y, async_op=True), y))
-        assert all(work.is_completed() for work, _ in works)
         value = None
         if RANK == 0:
             value = works[3][1].sum()  # rank 1 reads none of them
