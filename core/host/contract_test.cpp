@@ -219,12 +219,27 @@ TEST_F(ContractTest, an_extension_may_be_required_where_the_host_has_it) {
   EXPECT_FALSE(enter_with(&older)->understands(LTC_EXTENSION_PRECISION)) << "there is no version 0";
 }
 
+TEST_F(ContractTest, collectives_are_whole_or_refused) {
+  static const auto create = [](ltc_device*, const ltc_group_args*, ltc_group**) -> ltc_status* { return nullptr; };
+  static const auto end = [](ltc_group*) {};
+  static constexpr ltc_extension head{sizeof(ltc_collectives), LTC_EXTENSION_COLLECTIVE, 1, nullptr};
+  static const ltc_collectives whole{head, create, end, end};
+  EXPECT_TRUE(enter_with(&whole.head)->has_collectives());
+  static const ltc_collectives lacking{head, create, nullptr, end};
+  EXPECT_THAT([] { enter_with(&lacking.head); }, ::testing::ThrowsMessage<Error>(HasSubstr("lists collectives and lacks one")));
+  static constexpr ltc_extension bare{sizeof(ltc_extension), LTC_EXTENSION_COLLECTIVE, 1, nullptr};
+  EXPECT_THAT([] { enter_with(&bare); },
+              ::testing::ThrowsMessage<Error>(HasSubstr("with struct_size " + std::to_string(sizeof bare))));
+  EXPECT_FALSE(enter_with(nullptr)->has_collectives());
+}
+
 TEST_F(ContractTest, the_host_lists_what_it_reads) {
   const HostApi api("mine");
   EXPECT_TRUE(LTC_HAS(api.table(), ltc_host_api, is_awaited));
   std::vector<uint32_t> kinds;
   for (const ltc_extension* ext = api.table()->ext; ext; ext = ext->next) kinds.push_back(ext->kind);
-  EXPECT_THAT(kinds, ::testing::UnorderedElementsAre(LTC_EXTENSION_PRECISION, LTC_EXTENSION_SYMBOLIC, LTC_EXTENSION_PROFILE));
+  EXPECT_THAT(kinds, ::testing::UnorderedElementsAre(LTC_EXTENSION_PRECISION, LTC_EXTENSION_SYMBOLIC, LTC_EXTENSION_PROFILE,
+                                                     LTC_EXTENSION_COLLECTIVE));
 }
 
 // ---- sizes

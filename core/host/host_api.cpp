@@ -8,6 +8,7 @@
 #include "core/base/utf8.h"
 #include "core/host/sized.h"
 #include "core/host/status.h"
+#include "ltc/collective.h"
 #include "ltc/precision.h"
 #include "ltc/profile.h"
 #include "ltc/symbolic.h"
@@ -24,8 +25,9 @@ std::string_view view(const ltc_string* text) {
   return text && text->data ? std::string_view(text->data, text->size) : std::string_view();
 }
 
-// This host reads these, though no plugin has anything to send yet, and sends them to who lists them.
-constexpr ltc_extension kProfile{sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, nullptr};
+// This host reads these, though plugins send the last only, and sends the others to who lists them.
+constexpr ltc_extension kCollective{sizeof(ltc_extension), LTC_EXTENSION_COLLECTIVE, 1, nullptr};
+constexpr ltc_extension kProfile{sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, &kCollective};
 constexpr ltc_extension kSymbolic{sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, &kProfile};
 constexpr ltc_extension kExtensions{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, &kSymbolic};
 
@@ -74,7 +76,7 @@ HostApi* HostApi::of(void* host) {
   return api;
 }
 
-bool HostApi::sends(uint32_t kind) {
+bool HostApi::knows(uint32_t kind) {
   for (const ltc_extension* known = &kExtensions; known; known = known->next) {
     if (known->kind == kind) return true;
   }

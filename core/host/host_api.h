@@ -28,8 +28,8 @@ class HostApi {
   const ltc_host_api* table() const { return &table_; }
   const std::string& plugin_name() const { return plugin_name_; }
 
-  // Whether this host chains extensions of the kind, for a plugin that lists it.
-  static bool sends(uint32_t kind);
+  // Whether this host reads extensions of the kind, and sends those that a host sends to a plugin that lists it.
+  static bool knows(uint32_t kind);
 
   // A thread of the program begins or ends to wait for the plugin.
   void begin_wait() { waiting_.fetch_add(1, std::memory_order_relaxed); }

@@ -173,6 +173,7 @@ void Plugin::negotiate(ltc_plugin_entry_fn* entry, const Options& options) {
   instance_ = args.plugin;  // which the destructor closes if what follows refuses
   read_extensions();
   layer.install(args, kOldest, kNewest);  // behind the checks of what it reads
+  layer.install(collectives_);
   copy_table(args.api);
   instance_ = args.plugin;
   check_table();
@@ -200,11 +201,22 @@ void Plugin::read_extensions() {
       refuse(Code::kInternal, cat("its list of extensions has one with struct_size ", ext->struct_size));
     }
     const uint32_t kind = LTC_EXTENSION_KIND(ext);
-    const bool is_known = HostApi::sends(kind) && ext->version >= 1;  // version 1 of each is the only one so far
+    const bool is_known = HostApi::knows(kind) && ext->version >= 1;  // version 1 of each is the only one so far
     if (ext->kind & LTC_EXTENSION_REQUIRED && !is_known) {
       refuse(Code::kUnsupported, cat("it requires the extension ", kind, ", which this host does not know"));
     }
     extensions_.push_back(is_known ? kind : 0);
+    if (is_known && kind == LTC_EXTENSION_COLLECTIVE) read_collectives(ext);
+  }
+}
+
+void Plugin::read_collectives(const ltc_extension* ext) {
+  if (ext->struct_size < sizeof(ltc_collectives)) {
+    refuse(Code::kInternal, cat("it lists collectives with struct_size ", ext->struct_size, ", too small for their functions"));
+  }
+  std::memcpy(&collectives_, ext, sizeof collectives_);
+  if (!collectives_.group_create || !collectives_.group_abort || !collectives_.group_destroy) {
+    refuse(Code::kInternal, "it lists collectives and lacks one of their functions");
   }
 }
 

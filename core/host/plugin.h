@@ -27,6 +27,7 @@
 #include "core/base/spin_lock.h"
 #include "core/host/option_list.h"
 #include "core/host/status.h"
+#include "ltc/collective.h"
 #include "ltc/plugin.h"
 #include "ltc/symbolic.h"
 
@@ -97,7 +98,8 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   bool can_compute() const { return api_.execute; }         // else the host computes and the device holds memory
   bool is_asynchronous() const { return api_.event_wait; }  // else every event is null
   bool takes_one_call_at_a_time() const { return one_call_at_a_time_; }
-  bool understands(uint32_t extension) const;  // whether it lists that kind, in a version that this host sends
+  bool understands(uint32_t extension) const;  // whether it lists that kind, in a version that this host knows
+  bool has_collectives() const { return collectives_.group_create; }
 
   // Asks each time: devices may come and go between calls. Errors: UNSUPPORTED for more than kMostDevices; the plugin's own.
   PluginInfo describe() const;
@@ -123,6 +125,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   void tell(const char* slot, Call&& call) const noexcept;
   void copy_table(const ltc_plugin_api* table);
   void read_extensions();
+  void read_collectives(const ltc_extension* ext);
   void check_table() const;
   void check_describe();
   [[noreturn]] void refuse(Code code, const std::string& why) const;
@@ -132,6 +135,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   const std::string path_;
   ltc_version agreed_{};
   ltc_plugin_api api_{};              // a copy: slots past the plugin's struct_size read as null
+  ltc_collectives collectives_{};     // a copy; all null where the plugin has none
   std::vector<uint32_t> extensions_;  // the kinds of its list, copied: a list that changes later is not walked
   bool one_call_at_a_time_ = false;
   mutable std::mutex turn_;
@@ -229,6 +233,13 @@ class PluginDevice {
   // All empty where the plugin does not say.
   MemoryStats memory_stats();
 
+  // groups, of a plugin that has collectives
+
+  // Joins a group of processes: blocks until all ranks have. Throws the plugin's errors.
+  ltc_group* create_group(const ltc_group_args& args, uint32_t* generation = nullptr);
+  void abort_group(ltc_group* group, uint32_t generation) noexcept;
+  void destroy_group(ltc_group* group, uint32_t generation) noexcept;
+
  private:
   friend class Plugin;
   PluginDevice(std::shared_ptr<Plugin> plugin, uint32_t ordinal);
@@ -262,6 +273,7 @@ class PluginDevice {
   [[noreturn]] void refuse_lost(const char* slot) const;
   const std::string& name() const { return plugin_->name_; }
   const ltc_plugin_api& api() const { return plugin_->api_; }
+  const ltc_collectives& collectives() const { return plugin_->collectives_; }
   void require_computing(const char* slot) const {
     if (!can_compute()) [[unlikely]]
       refuse_computing(slot);
@@ -289,6 +301,7 @@ class PluginDevice {
   PointerSet<ltc_event> events_;  // that were handed out and not destroyed, as the next two
   PointerSet<ltc_program> programs_;
   PointerSet<ltc_executable> executables_;
+  PointerSet<ltc_group> groups_;
   PointerSet<ltc_buffer> seen_;  // by check_outputs
 };
 

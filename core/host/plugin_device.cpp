@@ -103,17 +103,20 @@ void PluginDevice::reopen(const TakeBuffers& take_buffers) {
     PointerSet<ltc_event> events;
     PointerSet<ltc_executable> executables;
     PointerSet<ltc_program> programs;
+    PointerSet<ltc_group> groups;
     {
       std::lock_guard lock(handles_lock_);
       events.swap(events_);
       executables.swap(executables_);
       programs.swap(programs_);
+      groups.swap(groups_);
     }
     for (ltc_buffer* buffer : take_buffers()) plugin_->tell("buffer_destroy", [&] { api().buffer_destroy(buffer); });
     events.for_each([&](ltc_event* one) { plugin_->tell("event_destroy", [&] { api().event_destroy(one); }); });
     executables.for_each(
         [&](ltc_executable* one) { plugin_->tell("executable_destroy", [&] { api().executable_destroy(one); }); });
     programs.for_each([&](ltc_program* one) { plugin_->tell("program_destroy", [&] { api().program_destroy(one); }); });
+    groups.for_each([&](ltc_group* one) { plugin_->tell("group_destroy", [&] { collectives().group_destroy(one); }); });
     plugin_->tell("device_close", [&] { api().device_close(std::exchange(device_, nullptr)); });
   }
   const DeviceInfo before = info_;
@@ -378,6 +381,29 @@ void PluginDevice::require_handle(const char* slot, const void* handle) const {
 
 void PluginDevice::refuse_event(const char* slot) const {
   throw BrokenContract(name(), cat(slot, " gave an event, but the plugin has no event_wait"));
+}
+
+// ---- groups
+
+ltc_group* PluginDevice::create_group(const ltc_group_args& args, uint32_t* generation) {
+  ltc_group* group = nullptr;
+  const Open alive = keep_open();
+  ask(generation_, "group_create", [&] { return collectives().group_create(device_, &args, &group); });
+  require_handle("group_create", group);
+  remember(alive, groups_, group, generation);
+  return group;
+}
+
+void PluginDevice::abort_group(ltc_group* group, uint32_t generation) noexcept {
+  const Open alive = keep_open();
+  if (generation == generation_) plugin_->tell("group_abort", [&] { collectives().group_abort(group); });
+}
+
+void PluginDevice::destroy_group(ltc_group* group, uint32_t generation) noexcept {
+  const Open alive = keep_open();
+  if (generation == generation_ && forget(groups_, group)) {
+    plugin_->tell("group_destroy", [&] { collectives().group_destroy(group); });
+  }
 }
 
 // The event is the caller's from here on. One that is somebody else's already would be destroyed twice.

@@ -1,6 +1,7 @@
 // Structs of the C ABI as the host fills them: zero-filled, with the size that this header knows.
 #pragma once
 
+#include "ltc/collective.h"
 #include "ltc/plugin.h"
 #include "ltc/precision.h"
 #include "ltc/profile.h"
@@ -39,6 +40,8 @@ LTC_HOST_SIZED(ltc_precision, allowed);
 LTC_HOST_SIZED(ltc_symbolic_sizes, numbers);
 LTC_HOST_SIZED(ltc_symbol_values, values);
 LTC_HOST_SIZED(ltc_run_profile, scratch);
+LTC_HOST_SIZED(ltc_store, erase);
+LTC_HOST_SIZED(ltc_group_args, store);
 #undef LTC_HOST_SIZED
 
 // auto args = sized<ltc_execute_args>();

@@ -25,6 +25,7 @@ FIRST_OF_ENUM = {"LTC_DEVICE_": "LTC_DEVICE_PEER_COPY"}
 CHECKS = """/* Written by sdk/manifest/minors.py: the headers of ABI {release} have the layout of each version up to it. */
 #include "ltc/plugin.h"
 #include "ltc/precision.h"
+#include "ltc/collective.h"
 #include "ltc/profile.h"
 #include "ltc/symbolic.h"
 

@@ -2,6 +2,7 @@
 #ifndef LTC_LAYOUT_H
 #define LTC_LAYOUT_H
 
+#include "ltc/collective.h"
 #include "ltc/plugin.h"
 #include "ltc/precision.h"
 #include "ltc/profile.h"

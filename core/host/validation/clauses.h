@@ -54,6 +54,7 @@ inline constexpr Clause kClauses[] = {
     {"device_open.flags", Side::kPlugin, "Neither side sends a flag that is newer than the agreed version."},
     {"device_close.objects_ended", Side::kHost, "Every object that came from a device is destroyed before device_close."},
     {"plugin_close.devices_ended", Side::kHost, "An instance ends after its last device was closed."},
+    {"group_create.rank", Side::kHost, "A group has 2 ranks or more, and the rank is below their number."},
     // Memory.
     {"type.dtype", Side::kHost, "A dtype is one of the agreed version or a vendor's."},
     {"type.sizes", Side::kHost, "Sizes are not NULL, for rank 0 neither, and none is negative."},

@@ -22,10 +22,11 @@ struct Instance : Object {
       : Object(kKind, *this, nullptr, nullptr), name(std::move(plugin_name)), host(*host_api) {}
 
   const std::string name;
-  const ltc_host_api host;      // the host's functions, for the layer
-  ltc_host_api host_table{};    // the layer's, for the plugin
-  ltc_plugin_api plugin_api{};  // the plugin's slots, for the layer
-  ltc_plugin_api table{};       // the layer's, for the host
+  const ltc_host_api host;                              // the host's functions, for the layer
+  ltc_host_api host_table{};                            // the layer's, for the plugin
+  ltc_plugin_api plugin_api{};                          // the plugin's slots, for the layer
+  ltc_plugin_api table{};                               // the layer's, for the host
+  ltc_collectives plugin_collectives{}, collectives{};  // likewise; null where the plugin has none
   ltc_plugin* plugin = nullptr;
   std::vector<std::pair<uint32_t, uint32_t>> extensions;  // kinds that the plugin lists, and their versions
 

@@ -92,8 +92,9 @@ void LTC_CALL device_close(ltc_device* handle) {
   Device* const device = call.end<Device>(handle);
   if (!device) return;
   Instance& instance = call.instance();
-  for (const auto& [kind, name] : {std::pair(Kind::kBuffer, "buffers"), std::pair(Kind::kProgram, "programs"),
-                                   std::pair(Kind::kExecutable, "executables"), std::pair(Kind::kEvent, "events")}) {
+  for (const auto& [kind, name] :
+       {std::pair(Kind::kBuffer, "buffers"), std::pair(Kind::kProgram, "programs"), std::pair(Kind::kExecutable, "executables"),
+        std::pair(Kind::kEvent, "events"), std::pair(Kind::kGroup, "groups")}) {
     const size_t count = instance.count(kind, device);
     call.require(count == 0, "device_close.objects_ended", count, " ", name);
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "core/host/validation/signature.h"
+#include "ltc/collective.h"
 #include "ltc/plugin.h"
 
 namespace ltc::host::validation {
@@ -20,8 +21,8 @@ namespace ltc::host::validation {
 struct Instance;
 struct Device;
 
-enum class Kind : uint8_t { kInstance, kDevice, kBuffer, kProgram, kExecutable, kEvent, kSink };
-inline constexpr size_t kKinds = 7;
+enum class Kind : uint8_t { kInstance, kDevice, kBuffer, kProgram, kExecutable, kEvent, kSink, kGroup };
+inline constexpr size_t kKinds = 8;
 
 struct Object {
   Object(Kind kind, Instance& instance, Device* device, void* real)
@@ -83,6 +84,12 @@ struct Event : Object {
   std::optional<size_t> outputs;               // of a run
   std::shared_ptr<const Signature> signature;  // of a run
   Answer answer = Answer::kPending;            // guarded by Device::lock
+};
+
+struct Group : Object {
+  static constexpr Kind kKind = Kind::kGroup;
+  using Handle = ltc_group;
+  using Object::Object;
 };
 
 // A sink of the host's, lent to one call.

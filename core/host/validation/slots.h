@@ -12,6 +12,9 @@ void set_memory_slots(Instance& instance);
 void set_program_slots(Instance& instance);
 void set_run_slots(Instance& instance);
 
+// Fills Instance::collectives, for a plugin that has them.
+void set_group_functions(Instance& instance);
+
 void set_host_functions(Instance& instance);
 
 }  // namespace ltc::host::validation

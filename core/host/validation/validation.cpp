@@ -57,4 +57,11 @@ void Layer::install(ltc_entry_args& args, ltc_version oldest, ltc_version newest
   args.plugin = reinterpret_cast<ltc_plugin*>(instance_);
 }
 
+void Layer::install(ltc_collectives& collectives) const {
+  if (!instance_ || !collectives.group_create) return;
+  instance_->plugin_collectives = collectives;
+  set_group_functions(*instance_);
+  collectives = instance_->collectives;
+}
+
 }  // namespace ltc::host::validation

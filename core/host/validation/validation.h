@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "ltc/collective.h"
 #include "ltc/plugin.h"
 
 namespace ltc::host::validation {
@@ -26,6 +27,9 @@ class Layer {
   // After an entry that accepted: checks its answer, and puts the layer's table and instance in the place of the plugin's. Where
   // the host's range is needed, it is that of the call: `oldest` and `newest`.
   void install(ltc_entry_args& args, ltc_version oldest, ltc_version newest) const;
+
+  // The same for its collectives, all null where it has none. After install().
+  void install(ltc_collectives& collectives) const;
 
  private:
   Layer(const ltc_host_api* host, Instance* instance) : host_(host), instance_(instance) {}

@@ -103,9 +103,9 @@ typedef struct ltc_version {
  * chain, for as long as the struct.
  *
  * Each side lists the kinds that it reads: the plugin in ltc_plugin_api::ext, the host in ltc_host_api::ext. A list is a chain of
- * bare heads; `version` is there the newest of the kind that its owner reads. A sender sends only kinds that the other side
- * lists, in at most that version, and `version` then says how much of the extension is filled. A reader skips kinds that it does
- * not know.
+ * bare heads, unless the extension brings functions (ltc/collective.h); `version` is there the newest of the kind that its owner
+ * reads. A sender sends only kinds that the other side lists, in at most that version, and `version` then says how much of the
+ * extension is filled. A reader skips kinds that it does not know.
  *
  * Bit 31 of a kind, LTC_EXTENSION_REQUIRED, counts in the plugin's list only: without the kind the plugin cannot work, and a host
  * that does not know the kind refuses the plugin. Everywhere a kind is compared without that bit (LTC_EXTENSION_KIND). */

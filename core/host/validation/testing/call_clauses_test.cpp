@@ -304,6 +304,23 @@ void an_ordinal_beyond_the_devices(Fake& fake) {
   ltc_device* device = nullptr;
   fake.took(fake.slots->device_open(fake.plugin, &args, &info, &device));
 }
+void a_rank_beyond_its_group(Fake& fake) {
+  ltc_device* device = fake.open();
+  ltc_collectives collectives{};
+  collectives.group_create = [](ltc_device*, const ltc_group_args*, ltc_group** group) -> ltc_status* {
+    *group = fresh<ltc_group>();
+    return nullptr;
+  };
+  collectives.group_abort = collectives.group_destroy = [](ltc_group*) {};
+  fake.layer.install(collectives);
+  const auto store = sized<ltc_store>();
+  auto args = sized<ltc_group_args>();
+  args.rank = args.size = 2;
+  args.store = &store;
+  ltc_group* group = nullptr;
+  fake.took(collectives.group_create(device, &args, &group));
+  collectives.group_destroy(group);
+}
 void no_dtype(Fake& fake) {
   fake.api.device_open = [](ltc_plugin*, const ltc_device_args*, ltc_device_info*, ltc_device** device) -> ltc_status* {
     *device = fresh<ltc_device>();
@@ -371,6 +388,7 @@ std::vector<Case> call_cases() {
       {"describe.flags", an_unknown_flag_of_a_plugin},
       {"describe.options", an_option_without_name},
       {"device_open.ordinal", an_ordinal_beyond_the_devices},
+      {"group_create.rank", a_rank_beyond_its_group},
       {"device_open.dtypes", no_dtype},
       {"device_open.flags", an_unknown_flag_of_a_device},
       {"device_close.objects_ended", a_device_closed_before_its_buffer},
