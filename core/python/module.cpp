@@ -1,4 +1,5 @@
 // The Python module ltc._C. Everything that may wait or compile releases the GIL.
+#include <pybind11/chrono.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 #include <torch/csrc/Generator.h>
@@ -189,7 +190,7 @@ PYBIND11_MODULE(_C, m) {
   });
   m.def("record_source_lines", &ltc::record_source_lines);
   m.def("log_info", [](const std::string& text) { ltc::log::info(text); });
-  m.def("make_process_group", &ltc::make_process_group, "on_cpu"_a, "store"_a, "name"_a);
+  m.def("make_process_group", &ltc::make_process_group, "on_cpu"_a, "store"_a, "name"_a, "timeout"_a);
   m.def("heed_signals", &ltc::heed_signals);
   m.def("sync", &sync_devices, py::arg("device") = py::none(), py::arg("wait") = false, ReleaseGil());
   m.def("ends_steps", [] { return ltc::env::is_set(ltc::env::kAutoStep); });

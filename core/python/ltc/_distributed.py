@@ -13,7 +13,7 @@ def _create(store, rank, size, timeout):
     name = os.urandom(8).hex()
     notes.set(f"name/{rank}", name)  # before Gloo connects: then each rank has the names of all
     gloo = dist.ProcessGroupGloo(store, rank, size, timeout)
-    return _C.make_process_group(gloo, notes, name)
+    return _C.make_process_group(gloo, notes, name, timeout)
 
 
 def install() -> None:

@@ -58,14 +58,19 @@ void run_recorded() {
 
 class ProcessGroupLtc : public c10d::Backend {
  public:
-  ProcessGroupLtc(c10::intrusive_ptr<c10d::Backend> on_cpu, c10::intrusive_ptr<c10d::Store> store, std::string name)
+  ProcessGroupLtc(c10::intrusive_ptr<c10d::Backend> on_cpu, c10::intrusive_ptr<c10d::Store> store, std::string name,
+                  std::chrono::milliseconds timeout)
       : Backend(on_cpu->getRank(), on_cpu->getSize()),
         on_cpu_(on_cpu),
-        caller_{
-            collectives::add_group(std::make_shared<collectives::Group>(std::move(on_cpu), std::move(store), std::move(name)))} {}
+        caller_{collectives::add_group(
+            std::make_shared<collectives::Group>(std::move(on_cpu), std::move(store), std::move(name), timeout))} {}
   ~ProcessGroupLtc() override { collectives::remove_group(caller_.group); }
 
   const std::string getBackendName() const override { return "ltc"; }
+  void abort() override {
+    collectives::group_of(caller_.group)->abort();
+    on_cpu_->abort();
+  }
   void setTimeout(std::chrono::milliseconds timeout) override { on_cpu_->setTimeout(timeout); }
   void shutdown() override { run_recorded(); }  // the others wait for what this rank has called
   void setSequenceNumberForGroup() override { on_cpu_->setSequenceNumberForGroup(); }
@@ -279,8 +284,9 @@ class ProcessGroupLtc : public c10d::Backend {
 }  // namespace
 
 c10::intrusive_ptr<c10d::Backend> make_process_group(c10::intrusive_ptr<c10d::Backend> on_cpu,
-                                                     c10::intrusive_ptr<c10d::Store> store, std::string name) {
-  return c10::make_intrusive<ProcessGroupLtc>(std::move(on_cpu), std::move(store), std::move(name));
+                                                     c10::intrusive_ptr<c10d::Store> store, std::string name,
+                                                     std::chrono::milliseconds timeout) {
+  return c10::make_intrusive<ProcessGroupLtc>(std::move(on_cpu), std::move(store), std::move(name), timeout);
 }
 
 }  // namespace ltc

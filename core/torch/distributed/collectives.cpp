@@ -159,14 +159,17 @@ template <typename... Args>
 Tensor call(Caller& caller, const char* name, const Tensor& input, const Args&... args) {
   if (t_capture) t_capture->refuse("a collective was called, whose order among the others would be lost");
   const LocationId where = current_location();  // before any lock: it may run Python
-  group_of(caller.group)->note_call(where);
+  const std::shared_ptr<Group> group = group_of(caller.group);
+  LazyDevice& device = lazy_storage(input.unsafeGetTensorImpl()).device();
+  const int64_t number = group->number_on(device.queue().device(), caller.group);
+  group->note_call(where);
   drop_token_of_earlier_step(caller.token);
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
   torch::jit::Stack stack;
-  torch::jit::push(stack, input, caller.token, args..., caller.group);
+  torch::jit::push(stack, input, caller.token, args..., number);
   op.callBoxed(stack);
   caller.token = stack[1].toTensor();
-  IdleSteps::instance().note_collective(lazy_storage(caller.token->unsafeGetTensorImpl()).device());
+  IdleSteps::instance().note_collective(device);
   return stack[0].toTensor();
 }
 

@@ -12,6 +12,9 @@ namespace ltc::collectives {
 namespace {
 
 constexpr auto kPatience = std::chrono::milliseconds(2000), kGlance = std::chrono::milliseconds(20);
+// Numbers of groups of plugins begin here. They are never those of groups of the host, though the next process has other groups:
+// a program on the disk names its groups by number.
+constexpr int64_t kOfPlugins = int64_t{1} << 32;
 constexpr char kBetween = '\n';  // the rank's name, what it is at, and the line
 
 struct Groups {
@@ -25,9 +28,39 @@ Groups& groups() {
   return *instance;
 }
 
+void add_number(int64_t number, std::shared_ptr<Group> group) {
+  const std::lock_guard lock(groups().mutex);
+  groups().all.emplace(number, std::move(group));
+}
+
 std::string at_line(const std::string& what, const std::string& line) { return line.empty() ? what : cat(what, " at ", line); }
 
 }  // namespace
+
+int64_t Group::number_on(host::PluginDevice& device, int64_t number) {
+  if (on_cpu_->getSize() < 2) return number;
+  const std::lock_guard lock(joining_);
+  auto known = std::ranges::find_if(on_devices_, [&](const OnDevice& one) { return one.device == &device; });
+  if (known == on_devices_.end()) {
+    const Ranks ranks{store_, static_cast<uint32_t>(on_cpu_->getRank()), static_cast<uint32_t>(on_cpu_->getSize()), timeout_};
+    const std::string key = cat("ltc_group/", read("name/0"), '/', on_devices_.size());  // a store may have older groups
+    const int64_t own = kOfPlugins + static_cast<int64_t>(host::kMostDevices) * number + static_cast<int64_t>(on_devices_.size());
+    auto joined = DeviceGroup::join(ranks, device, own, key);
+    const bool is_plugins = joined != nullptr;
+    known = on_devices_.insert(on_devices_.end(), {&device, is_plugins ? own : number, std::move(joined)});
+    if (is_plugins) add_number(own, shared_from_this());
+  }
+  TORCH_CHECK(!known->group || known->group->is_of_present_opening(),
+              "the device was lost, and its process group with it: all ranks must begin anew");
+  return known->number;
+}
+
+void Group::abort() {
+  const std::lock_guard lock(joining_);
+  for (const OnDevice& one : on_devices_) {
+    if (one.group) one.group->abort();
+  }
+}
 
 void Group::note_call(LocationId where) {
   const std::lock_guard lock(mutex_);
@@ -118,8 +151,12 @@ int64_t add_group(std::shared_ptr<Group> group) {
 }
 
 void remove_group(int64_t number) {
+  std::shared_ptr<Group> group;  // ends behind the lock
   const std::lock_guard lock(groups().mutex);
-  groups().all.erase(number);
+  const auto found = groups().all.find(number);
+  if (found == groups().all.end()) return;
+  group = found->second;
+  std::erase_if(groups().all, [&](const auto& one) { return one.second == group; });
 }
 
 std::shared_ptr<Group> group_of(int64_t number) {

@@ -15,7 +15,7 @@
 namespace ltc::collectives {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{250};
+constexpr std::chrono::milliseconds kIdleLook{250};
 constexpr int kQuietLooks = 2;   // that find the trace as it was, before its step ends
 constexpr int kLooksAwake = 20;  // that find no collective, before the thread sleeps until there is one
 
@@ -72,7 +72,7 @@ void IdleSteps::watch() {
     if (is_asleep_)
       changed_.wait(lock, [&] { return stopping_ || !pending_.empty(); });
     else
-      changed_.wait_for(lock, kBetweenLooks, [&] { return stopping_; });
+      changed_.wait_for(lock, kIdleLook, [&] { return stopping_; });
     is_asleep_ = false;
     if (stopping_ || process_is_ending()) return;
     if (!pending_.empty()) {

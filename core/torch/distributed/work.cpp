@@ -13,7 +13,7 @@
 namespace ltc::collectives {
 namespace {
 
-constexpr std::chrono::milliseconds kGlance{1};
+constexpr std::chrono::milliseconds kPoll{1};
 
 // Names of events in the profiler, as those of PyTorch's own groups: backend and function.
 const char* title_of(c10d::OpType type) {
@@ -60,7 +60,7 @@ bool RecordedWork::wait(std::chrono::milliseconds timeout) {
                      "ltc caught collective operation timeout: ", c10d::opTypeToString(retrieveOpType()),
                      " has not ended within ", timeout.count(), " ms");
     check_interrupt();
-    std::this_thread::sleep_for(kGlance);
+    std::this_thread::sleep_for(kPoll);
   }
   for (const at::Tensor& result : results_) {
     const BufferRef buffer = device_holding(result).computed(lazy_storage(result.unsafeGetTensorImpl()), metrics::kReadBarrier);
