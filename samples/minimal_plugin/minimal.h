@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ltc/collective.h"
 #include "ltc/plugin.h"
 
 #define MAX_RANK 16
@@ -30,7 +31,7 @@ struct array {
   void* data;
 };
 
-/* An attribute; kind 0 where the node has none. */
+/* An attribute; kind 0 where the node has none. Of a text there are the first 8 bytes, as a number. */
 struct attr {
   ltc_attr_kind kind;
   size_t count;
@@ -54,19 +55,21 @@ typedef bool kernel(struct call* call);
  *
  * types  operands, a colon, results. T: all the same, and their dtype picks the kernel. N: a T that may be a number passed by
  * value. b: BOOL. i: I64. A: any that we compute with. B: any that we hold. s: a number by value, absent where it is an
- * attribute. -: absent.
+ * attribute. -: absent. t: a token of a collective, or absent.
  *        +: as many Ts as there are.
- * attrs  their names. With "=1" behind it one must have that value. */
+ * attrs  their names. With "=1" behind it one must have that value.
+ * takes  whether the node has the operands of the op, and this plugin may compute it; NULL: the operands are those of opset.h. */
 struct op {
   const char* name;
   const char* types;
   const char* attrs[MAX_ATTRS];
   kernel* kernels[DTYPES];
+  bool (*takes)(const ltc_node* node);
 };
 
 /* Tables of further ops, each ended by a row without name. */
 extern const struct op unary_ops[], elementwise_ops[], cast_ops[], movement_ops[], creation_ops[], reduction_ops[], index_ops[],
-    matrix_ops[];
+    matrix_ops[], collective_ops[];
 
 /* X(type, suffix, ...) for each type of a kind, and the kernels of that name as entries of a row. */
 #define FOR_FLOATS(X, ...) X(float, f32, __VA_ARGS__) X(double, f64, __VA_ARGS__)
@@ -79,6 +82,11 @@ extern const struct op unary_ops[], elementwise_ops[], cast_ops[], movement_ops[
 #define ALL(op)                                                                                                  \
   [LTC_BOOL] = op, [LTC_U8] = op, [LTC_I8] = op, [LTC_I16] = op, [LTC_I32] = op, [LTC_I64] = op, [LTC_F16] = op, \
   [LTC_BF16] = op, [LTC_F32] = op, [LTC_F64] = op
+
+/* The functions that this plugin has for groups of processes: collectives.c. */
+extern const ltc_collectives collectives;
+extern const ltc_extension profile_and_more; /* the extensions behind it in the plugin's list */
+const ltc_host_api* host_of(const ltc_device* device);
 
 size_t array_bytes(const struct array* array);
 size_t element_bytes(ltc_dtype dtype); /* 0 for what is no dtype of ours */

@@ -5,8 +5,8 @@
 
 #include <stdatomic.h>
 
-static const struct op* const tables[] = {unary_ops,    elementwise_ops, cast_ops,  movement_ops,
-                                          creation_ops, reduction_ops,   index_ops, matrix_ops};
+static const struct op* const tables[] = {unary_ops,     elementwise_ops, cast_ops,   movement_ops,  creation_ops,
+                                          reduction_ops, index_ops,       matrix_ops, collective_ops};
 
 struct step {
   const struct op* op;
@@ -79,6 +79,7 @@ static bool fits(char kind, const ltc_type* type, bool is_number, ltc_dtype* sha
   if (type->rank > MAX_RANK || (is_number && kind != 'N') || kind == '-') return false;
   if (kind == 'B') return element_bytes(type->dtype) > 0;
   if (type->dtype >= DTYPES) return false;
+  if (kind == 't') return type->dtype == LTC_U8;
   if (kind == 'b') return type->dtype == LTC_BOOL;
   if (kind == 'i') return type->dtype == LTC_I64;
   if (kind == 'A') return true;
@@ -88,6 +89,7 @@ static bool fits(char kind, const ltc_type* type, bool is_number, ltc_dtype* sha
 
 /* The kernel of the row that computes the node, or NULL. */
 static kernel* match(const struct op* op, const ltc_graph* graph, const bool* is_number, const ltc_node* node) {
+  if (op->takes ? !op->takes(node) : !ltc_node_matches(node, ltc_op_operands(node->op))) return NULL;
   ltc_dtype shared = 0;
   size_t operand = 0, result = 0;
   const char* kind = op->types;
@@ -96,8 +98,8 @@ static kernel* match(const struct op* op, const ltc_graph* graph, const bool* is
     const uint32_t value = given ? node->inputs[operand] : LTC_NONE;
     if (*kind == '+' && !given) {
       ++kind;
-    } else if (*kind == 's' || (*kind == '-' && value == LTC_NONE)) {
-      operand += *kind == '-' || (value != LTC_NONE && is_number[value]);
+    } else if (*kind == 's' || ((*kind == '-' || *kind == 't') && value == LTC_NONE)) {
+      operand += *kind != 's' || (value != LTC_NONE && is_number[value]);
       ++kind;
     } else {
       if (value == LTC_NONE || !fits(*kind, graph->types[value], is_number[value], &shared)) return NULL;
@@ -142,7 +144,7 @@ bool plan_claims(const ltc_graph* graph, uint32_t* claimed) {
   for (size_t i = 0; is_number && i < graph->node_count; ++i) {
     kernel* run;
     const ltc_node* node = graph->nodes[i];
-    claimed[i] = known && ltc_node_matches(node, ltc_op_operands(node->op)) && find_op(graph, is_number, node, &run) != NULL;
+    claimed[i] = known && find_op(graph, is_number, node, &run) != NULL;
   }
   const bool enough = is_number != NULL;
   free(is_number);
@@ -187,6 +189,11 @@ static struct step read_step(char** memory, const ltc_node* node, const struct o
     const ltc_attr* attr = find_attr(node, op->attrs[i]);
     if (!attr || attr->count == 0) continue;
     step.attrs[i] = (struct attr){attr->kind, attr->count, take(memory, attr->count * sizeof(union number))};
+    if (attr->kind == LTC_ATTR_STRING) {
+      const ltc_string text = attr->value.strings[0];
+      if (text.size) memcpy(step.attrs[i].values, text.data, text.size < sizeof(union number) ? text.size : sizeof(union number));
+      continue;
+    }
     memcpy(step.attrs[i].values, attr->value.ints, attr->count * sizeof(union number));
   }
   return step;

@@ -34,6 +34,8 @@ struct ltc_executable {
   struct plan* plan;
 };
 
+const ltc_host_api* host_of(const ltc_device* device) { return device->plugin->host; }
+
 static ltc_status* error(ltc_plugin* plugin, ltc_code code, size_t node, const char* text) {
   return plugin->host->status_create(plugin->host->host, code, (uint32_t)node, text, strlen(text));
 }
@@ -321,11 +323,11 @@ static ltc_status* execute(ltc_device* device, const ltc_execute_args* args, ltc
 static void plugin_close(ltc_plugin* plugin) { free(plugin); }
 
 static const ltc_extension symbolic = {sizeof(ltc_extension), LTC_EXTENSION_SYMBOLIC, 1, NULL};
-static const ltc_extension profile = {sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, &symbolic};
+const ltc_extension profile_and_more = {sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, &symbolic};
 
 static const ltc_plugin_api api = {
     .struct_size = LTC_SIZE_TO(ltc_plugin_api, event_good_outputs),
-    .ext = &profile,
+    .ext = &collectives.head,
     .describe = describe,
     .device_open = device_open,
     .device_close = device_close,
