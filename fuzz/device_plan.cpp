@@ -8,7 +8,7 @@ namespace {
 using namespace device;
 constexpr const char* kFingerprint = "device";
 
-// Shows each field: a kernel with a check, a product with its epilogue, a convolution.
+// Shows each field: a kernel with a check, a product with its epilogue, a convolution, a collective.
 CompiledPlan plan() {
   const uint32_t none = LTC_NONE;
   const TensorType matrix{LTC_F32, {2, 2}};
@@ -23,13 +23,14 @@ CompiledPlan plan() {
   kernels::Product product{
       .dtype = LTC_F32, .batch = 1, .rows = 2, .columns = 2, .length = 2, .a = {}, .b = {}, .result = LTC_F32};
   product.epilogue.bias = true;
-  plan.library = {product, kernels::LibraryConvolution{}};
+  plan.library = {product, kernels::LibraryConvolution{}, kernels::Collective{.to = {1}, .from = {1}}};
   using Kind = Binding::Kind;
   const Binding a{Kind::kInput, 0}, b{Kind::kInput, 1}, between{Kind::kSlot, 0}, out{Kind::kOutput, 0}, faults{Kind::kFaults, 0};
   const std::vector<ScalarBinding> scalars = {{0, LTC_F32}, {ScalarBinding::kFaultCode, LTC_I32}};
   plan.launches = {{0, none, {a, between, faults}, scalars, {4}, true, 64, 7, "kernel"},
                    {none, 0, {a, b, between, b}, {}, {}, false, 1, 8, "product"},
-                   {none, 1, {a, between, out}, {}, {}, false, 1, 9, "convolution"}};
+                   {none, 1, {a, between, out}, {}, {}, false, 1, 9, "convolution"},
+                   {none, 2, {out, between, between}, {}, {}, false, 1, 10, "all_to_all"}};
   plan.checks = {{0, 2}};
   plan.good_outputs = {1};
   return plan;

@@ -88,7 +88,8 @@ Driver::Driver(const Libraries& libraries, const DeviceFacts& facts)
       facts_(facts),
       lowering_(lowering_for(features_of(libraries.features, facts.capability))),
       blocks_launches_(is_set("CUDA_LAUNCH_BLOCKING")),
-      queue_(libraries.api, facts.id) {
+      queue_(libraries.api, facts.id),
+      communicators_(libraries.nccl.get()) {
   if (!libraries_.blas) return;
   const Current current(api(), queue_.context);
   blas_workspace_ = address(allocate(Blas::kWorkspaceBytes));
@@ -261,11 +262,17 @@ ModuleRef Driver::module(const device::KernelSource& source, const std::string& 
 
 std::shared_ptr<const LibraryCall> Driver::library_call(const device::LibraryWork& work) {
   if (const auto* product = std::get_if<kernels::Product>(&work)) return blas_->product(blas_call(*product));
+  if (const auto* collective = std::get_if<kernels::Collective>(&work)) return communicators_.call(*collective);
   std::call_once(convolves_, [&] {
     dnn_workspace_ = address(allocate(Dnn::kWorkspaceBytes));
     dnn_ = std::make_unique<Dnn>(*libraries_.dnn, dnn_workspace_);
   });
   return dnn_->convolution(std::get<kernels::LibraryConvolution>(work));
+}
+
+std::unique_ptr<device::Group> Driver::join(const ltc_group_args& args) {
+  const Current current(api(), queue_.context);
+  return communicators_.join(args);
 }
 
 void Driver::retire(CUgraphExec graph) noexcept {

@@ -84,6 +84,8 @@ class Driver : public device::Driver {
   device::EventRef mark() override;
   std::unique_ptr<device::LoadedPlan> load_plan(std::shared_ptr<const device::CompiledPlan> compiled_plan,
                                                 std::span<const std::string> binaries) override;
+  std::unique_ptr<device::Group> join(const ltc_group_args& args) override;
+  bool is_member(int64_t group) const override { return communicators_.has(group); }
   void finish() noexcept override;
 
   // ---- for LoadedPlan
@@ -96,6 +98,7 @@ class Driver : public device::Driver {
   device::EventRef record(std::string what);
   ModuleRef module(const device::KernelSource& source, const std::string& binary);
   std::shared_ptr<const LibraryCall> library_call(const device::LibraryWork& work);
+  const Communicators& communicators() const { return communicators_; }
   // Destroys the graph once what was submitted is over.
   void retire(CUgraphExec graph) noexcept;
   // Whether each launch ends before the next begins, so that its error is known to be its own.
@@ -120,6 +123,7 @@ class Driver : public device::Driver {
   std::unique_ptr<Blas> blas_;  // null: no cuBLASLt
   std::once_flag convolves_;
   std::unique_ptr<Dnn> dnn_;  // once there was a convolution for it
+  Communicators communicators_;
   device::CompiledSources<Module> modules_;
   std::mutex lock_;
   std::vector<CUevent> events_;  // to be used again

@@ -9,6 +9,7 @@
 #include "cuda/dnn.h"
 #include "cuda/driver_api.h"
 #include "cuda/lowering.h"
+#include "cuda/nccl.h"
 #include "device/driver.h"
 
 namespace ltc::cuda {
@@ -21,6 +22,7 @@ struct Libraries {
   std::unique_ptr<const Compiler> compiler;
   std::unique_ptr<const BlasApi> blas;  // null: no cuBLASLt, the generated kernels compute products
   std::unique_ptr<const DnnApi> dnn;    // null: no cuDNN, convolutions are products
+  std::unique_ptr<const NcclApi> nccl;  // null: no NCCL, the host carries out collectives
   Features features = {};               // of those that were chosen, what the libraries allow
 };
 

@@ -63,7 +63,12 @@ LoadedPlan::LoadedPlan(Driver& driver, std::shared_ptr<const device::CompiledPla
   for (size_t i = 0; i < compiled_plan_->sources.size(); ++i) {
     modules_.push_back(driver_.module(compiled_plan_->sources[i], binaries.empty() ? "" : binaries[i]));
   }
-  for (const device::LibraryWork& work : compiled_plan_->library) calls_.push_back(driver_.library_call(work));
+  for (const device::LibraryWork& work : compiled_plan_->library) {
+    calls_.push_back(driver_.library_call(work));
+    const auto* collective = std::get_if<kernels::Collective>(&work);
+    if (collective && std::ranges::find(members_of_, collective->group) == members_of_.end())
+      members_of_.push_back(collective->group);
+  }
   for (const Launch& launch : compiled_plan_->launches) arguments_.emplace_back(launch);
 }
 
@@ -87,8 +92,18 @@ device::EventRef LoadedPlan::submit(const device::Run& run) {
   }
   if (run.fault_word) driver_.copy_to_host(run.fault_word, run.faults, 0, sizeof *run.fault_word);
   const size_t end = end_of(run), count = end - std::min(run.begin, end);
-  return driver_.record("run " + std::to_string(run.id) + " (" + std::to_string(count) + " launches" +
-                        (count == 0 ? "" : ", the last " + compiled_plan_->launches[end - 1].label) + ")");
+  return recorded("run " + std::to_string(run.id) + " (" + std::to_string(count) + " launches" +
+                  (count == 0 ? "" : ", the last " + compiled_plan_->launches[end - 1].label) + ")");
+}
+
+// An event of the whole run, with the errors of its collectives.
+device::EventRef LoadedPlan::recorded(std::string what) {
+  device::EventRef event = driver_.record(std::move(what));
+  std::vector<std::shared_ptr<Communicator>> groups;
+  for (const int64_t number : members_of_) {
+    if (auto group = driver_.communicators().find(number)) groups.push_back(std::move(group));
+  }
+  return groups.empty() ? event : std::make_shared<CollectiveEvent>(std::move(event), std::move(groups));
 }
 
 // ---- one by one
@@ -149,7 +164,7 @@ void LoadedPlan::launch_library(size_t i, const device::Run& run, CUstream strea
 
 LoadedPlan::ExecGraph* LoadedPlan::graph_for(const device::Run& run) {
   Part part{run.begin, end_of(run), {}};
-  if (part.begin + kFewestLaunches > part.end || driver_.blocks_launches()) return nullptr;
+  if (part.begin + kFewestLaunches > part.end || driver_.blocks_launches() || !members_of_.empty()) return nullptr;
   part.memory.reserve(run.inputs.size() + run.outputs.size() + run.slots.size());
   for (const auto& memory : {run.inputs, run.outputs, run.slots}) {
     part.memory.insert(part.memory.end(), memory.begin(), memory.end());

@@ -49,6 +49,7 @@ class LoadedPlan : public device::LoadedPlan {
     std::vector<Arguments> arguments;  // likewise, as the nodes have them
   };
 
+  device::EventRef recorded(std::string what);
   size_t end_of(const device::Run& run) const { return std::min(run.end, compiled_plan_->launches.size()); }
   void launch_each(const device::Run& run);
   void launch(size_t i, const device::Run& run);
@@ -67,6 +68,7 @@ class LoadedPlan : public device::LoadedPlan {
   const std::shared_ptr<const device::CompiledPlan> compiled_plan_;
   std::vector<ModuleRef> modules_;                         // by source
   std::vector<std::shared_ptr<const LibraryCall>> calls_;  // of the compiled plan
+  std::vector<int64_t> members_of_;                        // groups of its collectives: such runs become no graphs
   std::vector<Arguments> arguments_;                       // by launch
   const size_t most_graphs_;
   std::list<ExecGraph> graphs_;  // the one used last first

@@ -21,6 +21,7 @@ constexpr std::pair<std::string_view, bool Features::*> kNames[] = {
     {"cudnn", &Features::cudnn},
     {"epilogues", &Features::epilogues},
     {"fp8", &Features::fp8},
+    {"nccl", &Features::nccl},
 };
 
 const kernels::Dialect& dialect_for(const Features& features) {
@@ -42,10 +43,9 @@ Features features_without(const std::string& names) {
   for (std::string word; std::getline(words, word, '+');) {
     const auto found = std::ranges::find(kNames, word, [](const auto& row) { return row.first; });
     if (found == std::end(kNames)) {
-      throw Failure(
-          LTC_INVALID_ARGUMENT,
-          "the option without names '" + word +
-              "'; it may name coop_reduce, split_reduce, block_sort, attention, attention_mma, cublas, cudnn, epilogues and fp8");
+      throw Failure(LTC_INVALID_ARGUMENT, "the option without names '" + word +
+                                              "'; it may name coop_reduce, split_reduce, block_sort, attention, attention_mma, "
+                                              "cublas, cudnn, epilogues, fp8 and nccl");
     }
     features.*(found->second) = false;
   }
@@ -81,7 +81,8 @@ device::Lowering lowering_for(const Features& features) {
                            .extras = {.attention = features.attention,
                                       .attention_mma = features.attention_mma,
                                       .convolution = features.cudnn,
-                                      .scaled_product = features.cublas && features.fp8},
+                                      .scaled_product = features.cublas && features.fp8,
+                                      .collectives = features.nccl},
                            .epilogues = {.bias = features.epilogues, .activations = features.epilogues && features.activations}};
   if (features.cublas) options.library_product = wants_blas;
   return {.dialect = dialect,

@@ -11,6 +11,7 @@ struct Features {
   bool coop_reduce = true, split_reduce = true, block_sort = true, cublas = true, cudnn = true, epilogues = true;
   bool attention = true, attention_mma = true;  // in one pass; on tensor cores where they take it
   bool fp8 = true;                              // products of floats of 8 bits, by cuBLASLt
+  bool nccl = true;                             // collectives between processes
   // Functions after products by cuBLASLt: its relu is not known to keep NaN, nor how exact its gelu is.
   // LTC_CUDA_WITH=activations.
   bool activations = false;

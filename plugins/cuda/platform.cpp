@@ -41,7 +41,7 @@ DeviceFacts facts_of(const Libraries& libraries, int ordinal) {
 
 Platform::Platform(SearchPath path, const Features& wanted) : path_(std::move(path)), wanted_(wanted) {
   try {
-    auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path_), 0, nullptr, nullptr, nullptr, {}});
+    auto libraries = std::make_unique<Libraries>(Libraries{DriverApi::load(path_), 0, nullptr, nullptr, nullptr, nullptr, {}});
     const DriverApi& api = libraries->api;
     api.check(api.cuInit(0), "cuInit");
     api.check(api.cuDriverGetVersion(&libraries->driver_version), "cuDriverGetVersion");
@@ -67,9 +67,11 @@ std::unique_ptr<device::Driver> Platform::open(size_t ordinal) {
     Features features = wanted_;
     if (features.cublas) libraries_->blas = BlasApi::load(path_, libraries_->driver_version / 1000);
     if (features.cudnn) libraries_->dnn = DnnApi::load(path_);
+    if (features.nccl) libraries_->nccl = NcclApi::load(path_);
     features.cublas = libraries_->blas != nullptr;
     features.fp8 = features.fp8 && features.cublas && libraries_->blas->takes_f8();
     features.cudnn = libraries_->dnn != nullptr;
+    features.nccl = libraries_->nccl != nullptr;
     libraries_->features = features;
     for (DeviceFacts& facts : devices_) facts.fingerprint += ", without: " + disabled(features);
   });

@@ -9,7 +9,7 @@ constexpr plugin::OptionRow kOptions[] = {
     {"without", "", "",
      "mechanisms that are left out, joined by '+': coop_reduce, split_reduce, block_sort, attention, attention_mma, cublas, "
      "cudnn, "
-     "epilogues, fp8"},
+     "epilogues, fp8, nccl"},
     {"with", "", "|activations", "activations: cuBLASLt computes relu and gelu behind a product too"},
 };
 
@@ -21,6 +21,7 @@ constexpr device::Plugin kPlugin{.name = "cuda",
                                                                      chosen_features(options["without"], options["with"]));
                                  },
                                  .rounds = true,
+                                 .has_collectives = true,
                                  .options = kOptions};
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "cuda/blas_api.h"
 #include "cuda/dnn_api.h"
+#include "cuda/nccl_api.h"
 #include "cuda/signatures.h"
 
 namespace ltc::cuda {
@@ -14,6 +15,10 @@ Interface as_declared() {
   {
     using namespace dnn;
     LTC_DNN_FUNCTIONS(LTC_ADD)
+  }
+  {
+    using namespace nccl;
+    LTC_NCCL_FUNCTIONS(LTC_ADD)
   }
 #undef LTC_ADD
   all.values = {
@@ -62,6 +67,21 @@ Interface as_declared() {
       {"sizeof cublasLtMatmulHeuristicResult_t", sizeof(lt::Heuristic)},
       {"cublasLtMatmulHeuristicResult_t.workspaceSize", offsetof(lt::Heuristic, workspace_bytes)},
       {"cublasLtMatmulHeuristicResult_t.state", offsetof(lt::Heuristic, state)},
+      {"sizeof ncclUniqueId", sizeof(nccl::UniqueId)},
+      {"ncclSuccess", nccl::kSuccess},
+      {"ncclInProgress", nccl::kInProgress},
+      {"ncclInt8", nccl::kInt8},
+      {"ncclUint8", nccl::kUint8},
+      {"ncclInt32", nccl::kInt32},
+      {"ncclInt64", nccl::kInt64},
+      {"ncclFloat16", nccl::kFloat16},
+      {"ncclFloat32", nccl::kFloat32},
+      {"ncclFloat64", nccl::kFloat64},
+      {"ncclBfloat16", nccl::kBfloat16},
+      {"ncclSum", nccl::kSum},
+      {"ncclProd", nccl::kProd},
+      {"ncclMax", nccl::kMax},
+      {"ncclMin", nccl::kMin},
       {"CUDNN_STATUS_SUCCESS", dnn::kSuccess},
       {"CUDNN_DATA_FLOAT", dnn::kFloat},
       {"CUDNN_DATA_DOUBLE", dnn::kDouble},

@@ -1,5 +1,6 @@
 #include <cublasLt.h>
 #include <cudnn.h>
+#include <nccl.h>
 
 #include <cstddef>
 
@@ -9,6 +10,7 @@
 #define LTC_ONLY_NAMES
 #include "cuda/blas_api.h"
 #include "cuda/dnn_api.h"
+#include "cuda/nccl_api.h"
 
 namespace ltc::cuda {
 
@@ -17,10 +19,26 @@ Interface as_in_headers() {
 #define LTC_ADD(name) all.functions[#name] = Signature<decltype(::name)>::text();
   LTC_BLAS_FUNCTIONS(LTC_ADD)
   LTC_DNN_FUNCTIONS(LTC_ADD)
+  LTC_NCCL_FUNCTIONS(LTC_ADD)
 #undef LTC_ADD
 #define LTC_VALUE(name) all.values[#name] = name;
 #define LTC_SIZE(type) all.values["sizeof " #type] = sizeof(type);
 #define LTC_PLACE(type, field) all.values[#type "." #field] = offsetof(type, field);
+  LTC_SIZE(ncclUniqueId)
+  LTC_VALUE(ncclSuccess)
+  LTC_VALUE(ncclInProgress)
+  LTC_VALUE(ncclInt8)
+  LTC_VALUE(ncclUint8)
+  LTC_VALUE(ncclInt32)
+  LTC_VALUE(ncclInt64)
+  LTC_VALUE(ncclFloat16)
+  LTC_VALUE(ncclFloat32)
+  LTC_VALUE(ncclFloat64)
+  LTC_VALUE(ncclBfloat16)
+  LTC_VALUE(ncclSum)
+  LTC_VALUE(ncclProd)
+  LTC_VALUE(ncclMax)
+  LTC_VALUE(ncclMin)
   LTC_VALUE(CUBLAS_STATUS_SUCCESS)
   LTC_VALUE(CUDA_R_32F)
   LTC_VALUE(CUDA_R_64F)

@@ -113,7 +113,9 @@ class Maker {
   void add_launch(const kernels::Step& step) {
     const auto* product = std::get_if<kernels::Product>(&step.work);
     const auto* convolution = std::get_if<kernels::LibraryConvolution>(&step.work);
+    const auto* collective = std::get_if<kernels::Collective>(&step.work);
     Launch launch = convolution                     ? library_launch(*convolution)
+                    : collective                    ? library_launch(*collective)
                     : product && !lowering_.product ? library_launch(*product)
                                                     : kernel_launch(step, product);
     launch.node = step.source;
@@ -213,6 +215,9 @@ std::string work_text(const LibraryWork& work) {
   const auto sizes = [](std::vector<int64_t> all) { return TensorType{0, std::move(all)}.text().substr(1); };
   if (const auto* c = std::get_if<kernels::LibraryConvolution>(&work)) {
     return sizes(c->x) + " with " + sizes(c->w) + " to " + sizes(c->y) + (c->rounds ? ", in TF32" : "");
+  }
+  if (const auto* c = std::get_if<kernels::Collective>(&work)) {
+    return std::to_string(c->count) + " elements in group " + std::to_string(c->group);
   }
   const auto& product = std::get<kernels::Product>(work);
   const char* rounding = !product.rounds            ? ""

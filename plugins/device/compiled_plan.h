@@ -40,10 +40,10 @@ struct ScalarBinding {
 };
 
 // Work for a library.
-using LibraryWork = std::variant<kernels::Product, kernels::LibraryConvolution>;
+using LibraryWork = std::variant<kernels::Product, kernels::LibraryConvolution, kernels::Collective>;
 
 // One kernel to be enqueued, its arguments in the order of kernels/print/render.h; or what a library computes, from two buffers
-// into a third.
+// into a third, or as kernels::Collective says.
 struct Launch {
   uint32_t source;   // LTC_NONE: a library's
   uint32_t library;  // LTC_NONE: a kernel

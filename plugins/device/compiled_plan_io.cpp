@@ -16,11 +16,17 @@ static void archive(plugin::Archive& io, Product& product) {
 static void archive(plugin::Archive& io, LibraryConvolution& c) {
   io(c.pass, c.dtype, c.x, c.w, c.y, c.stride, c.padding, c.dilation, c.groups, c.rounds);
 }
+static void archive(plugin::Archive& io, Collective& c) {
+  io(c.kind, c.dtype, c.group, c.count, c.reduction, c.root, c.to, c.from);
+}
 static void archive(plugin::Archive& io, device::LibraryWork& work) {
   size_t kind = work.index();
   io(kind);
   if (kind >= std::variant_size_v<device::LibraryWork>) plugin::Archive::refuse();
-  if (kind != work.index()) work = LibraryConvolution{};
+  if (kind != work.index()) {  // it is read
+    if (kind == 1) work = LibraryConvolution{};
+    if (kind == 2) work = Collective{};
+  }
   std::visit([&](auto& one) { io(one); }, work);
 }
 static void archive(plugin::Archive& io, Check& check) { io(check.source, check.size); }
@@ -45,7 +51,7 @@ static void archive(plugin::Archive& io, CompiledPlan& plan) {
 
 namespace {
 
-constexpr std::string_view kFormat = "compiled plan 11";  // changes with the fields
+constexpr std::string_view kFormat = "compiled plan 12";  // changes with the fields
 
 // Two operands and a result, and what scales and an epilogue need.
 size_t buffer_count(const LibraryWork& work) {

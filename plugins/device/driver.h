@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/compiled_plan.h"
+#include "ltc/collective.h"
 #include "ltc/options.hpp"
 #include "ltc/plugin.hpp"
 
@@ -63,6 +64,14 @@ struct Run {
   }
 };
 
+// A group of processes that a device has joined (ltc/collective.h). It ends once its collectives are over or aborted.
+class Group {
+ public:
+  virtual ~Group() = default;
+  // Any thread.
+  virtual void abort() noexcept = 0;
+};
+
 // A compiled plan made ready to run. It may end while its runs are under way.
 class LoadedPlan {
  public:
@@ -107,6 +116,12 @@ class Driver {
   virtual std::unique_ptr<LoadedPlan> load_plan(std::shared_ptr<const CompiledPlan> compiled_plan,
                                                 std::span<const std::string> binaries) = 0;
 
+  // Groups, of a plugin with Plugin::has_collectives; from any thread. Throws UNSUPPORTED where the device has no links.
+  virtual std::unique_ptr<Group> join(const ltc_group_args& /*args*/) {
+    throw Failure(LTC_UNSUPPORTED, "this device has no links to others");
+  }
+  virtual bool is_member(int64_t /*group*/) const { return false; }
+
   // Waits until the queue is empty; a lost device has none.
   virtual void finish() noexcept = 0;
 };
@@ -127,7 +142,8 @@ struct Plugin {
   const char* version;
   const char* build_id;
   std::unique_ptr<Platform> (*find)(const plugin::Options& options);
-  bool rounds = false;  // it asks for ltc/precision.h
+  bool rounds = false;           // it asks for ltc/precision.h
+  bool has_collectives = false;  // its devices join groups; then it rounds, too
   std::span<const plugin::OptionRow> options = {};
 };
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept;

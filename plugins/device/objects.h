@@ -83,6 +83,10 @@ struct ltc_executable {
   std::vector<size_t> first_writers;                        // see compiled_plan.h
 };
 
+struct ltc_group {
+  std::unique_ptr<ltc::device::Group> group;
+};
+
 namespace ltc::device {
 
 // A bit per dtype that buffers may have: those of whole bytes. Without fp64 no F64, nor C128, and the host sends F32 and C64 for

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "device/objects.h"
+#include "kernels/fuse/collective.h"
 #include "kernels/fuse/import.h"
 #include "kernels/plan/planner.h"
 #include "ltc/entry.h"
@@ -68,10 +69,14 @@ void transfer_bytes(ltc_device* device, const ltc_transfer_args& args, ltc_event
   on_device(device, [&] { transfer(device, args, done); });
 }
 
+bool can_compute(const Driver& driver, const plugin::Node& node) {
+  return kernels::can_compute(node, driver.lowering().options.extras) &&
+         (!kernels::is_collective(node) || driver.is_member(kernels::group_of(node)));
+}
+
 void claims(ltc_device* device, const ltc_claims_args& args, uint32_t* cluster) {
   const plugin::Graph graph(*args.graph);
-  const kernels::Extras& extras = device->driver->lowering().options.extras;
-  for (size_t i = 0; i < graph.size(); ++i) cluster[i] = kernels::can_compute(graph.node(i), extras);
+  for (size_t i = 0; i < graph.size(); ++i) cluster[i] = can_compute(*device->driver, graph.node(i));
 }
 
 // How products may round; nothing where the host does not say.
@@ -92,7 +97,7 @@ void lower(ltc_device* device, const ltc_lower_args& args, ltc_program*& program
   const Lowering& lowering = device->driver->lowering();
   for (size_t i = 0; i < graph.size(); ++i) {
     const plugin::Node node = graph.node(i);
-    if (!kernels::can_compute(node, lowering.options.extras)) throw node.failure("is not in the table of ops in this form");
+    if (!can_compute(*device->driver, node)) throw node.failure("is not in the table of ops in this form");
   }
   kernels::Options options = lowering.options;
   const uint32_t allowed = allowed_by(args.ext);
@@ -190,19 +195,32 @@ const ltc_plugin_api kApi = {
     .event_good_outputs = slot<event_good_outputs>,
 };
 
+void group_create(ltc_device* device, const ltc_group_args& args, ltc_group*& group) {
+  on_device(device, [&] { group = new ltc_group{device->driver->join(args)}; });
+}
+
+void group_abort(ltc_group* group) { group->group->abort(); }
+
 const ltc_extension kProfile{sizeof(ltc_extension), LTC_EXTENSION_PROFILE, 1, nullptr};
 const ltc_extension kPrecision{sizeof(ltc_extension), LTC_EXTENSION_PRECISION, 1, &kProfile};
+const ltc_collectives kCollectives{
+    {sizeof(ltc_collectives), LTC_EXTENSION_COLLECTIVE, 1, &kPrecision}, slot<group_create>, group_abort, destroy<ltc_group>};
 ltc_plugin_api api_with(const ltc_extension& list) {
   ltc_plugin_api api = kApi;
   api.ext = &list;
   return api;
 }
-const ltc_plugin_api kPlainApi = api_with(kProfile), kRoundingApi = api_with(kPrecision);
+const ltc_plugin_api kPlainApi = api_with(kProfile), kRoundingApi = api_with(kPrecision),
+                     kCollectiveApi = api_with(kCollectives.head);
+
+const ltc_plugin_api& api_of(const Plugin& plugin) {
+  return plugin.has_collectives ? kCollectiveApi : plugin.rounds ? kRoundingApi : kPlainApi;
+}
 
 }  // namespace
 
 bool enter(ltc_entry_args* args, const Plugin& plugin) noexcept {
-  return plugin::enter(args, {1, 0}, {1, 0}, plugin.rounds ? kRoundingApi : kPlainApi, [&] {
+  return plugin::enter(args, {1, 0}, {1, 0}, api_of(plugin), [&] {
     return new ltc_plugin{.host = args->host, .what = plugin, .options{plugin.options, *args}};
   });
 }

@@ -20,7 +20,8 @@ bool computes(Kind kind) { return kind == Kind::kMap || kind == Kind::kCast || k
 
 // Whether the node's operands lie in buffers of their own.
 bool reads_buffers(const Node& node) {
-  return node.kind == Kind::kSort || node.kind == Kind::kLibraryConvolution || node.kind == Kind::kScaledProduct;
+  return node.kind == Kind::kSort || node.kind == Kind::kLibraryConvolution || node.kind == Kind::kScaledProduct ||
+         node.kind == Kind::kCollective;
 }
 
 class Finder {
@@ -145,6 +146,7 @@ bool is_unfusable(const Graph& graph, const Node& node, const Options& options) 
     case Kind::kSort:
     case Kind::kAttention:
     case Kind::kLibraryConvolution:
+    case Kind::kCollective:
     case Kind::kScaledProduct: return true;
     case Kind::kProduct: {
       const Sizes& x = graph.values[node.in[0]].sizes;

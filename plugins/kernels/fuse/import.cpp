@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/fuse/attention.h"
+#include "kernels/fuse/collective.h"
 #include "kernels/fuse/convolution.h"
 #include "kernels/fuse/library_convolution.h"
 #include "kernels/fuse/scaled_product.h"
@@ -61,6 +62,7 @@ bool can_compute(const plugin::Node& node, const Extras& extras) {
   if (!row || !node.graph.knows_flags()) return false;
   if (!ltc_node_matches(&node.abi, node.abi.op == 0 ? row->operands : ltc_op_operands(node.abi.op))) return false;
   if (row->kind == Kind::kAttention) return extras.attention && is_attention(node);
+  if (row->kind == Kind::kCollective) return extras.collectives && is_library_collective(node);
   if (row->kind == Kind::kScaledProduct) return extras.scaled_product && is_scaled_product(node);
   const auto computes = [&](ltc_dtype dtype) { return in_set(row->dtypes, dtype); };
   return plugin::matches_types(node, row->types, computes) && plugin::has_usual_form(node) &&
@@ -85,6 +87,7 @@ Graph import_graph(const ltc_graph& graph, const Extras& extras, int64_t points_
                                                   : expand_convolution(copy, node, points_by_image);
       continue;
     }
+    if (node.kind == Kind::kCollective) import_reduction(*graph.nodes[i], node);
     if (node.kind == Kind::kScaledProduct) {
       add_scaled_product(copy, node);
       continue;

@@ -9,6 +9,8 @@ namespace {
 
 using enum Kind;
 
+constexpr char kReductionOperands[] = "T:input T?:after Z:op I:group";
+
 constexpr OpRow kOps[] = {
     // one operand
     {"aten::neg", kMap, "T:T", "fi", "-$0", "(T)(0 - (U)$0)"},
@@ -91,6 +93,24 @@ constexpr OpRow kOps[] = {
      .types = {},
      .dtypes = {},
      .operands = "T:self T:mat2 T:scale_a T:scale_b T?:bias T?:scale_result D?:out_dtype B:use_fast_accum"},
+    // likewise, see collective.h
+    {.name = "ltc_c10d::all_reduce", .kind = kCollective, .types = {}, .dtypes = {}, .operands = kReductionOperands},
+    {.name = "ltc_c10d::reduce_scatter", .kind = kCollective, .types = {}, .dtypes = {}, .operands = kReductionOperands},
+    {.name = "ltc_c10d::broadcast",
+     .kind = kCollective,
+     .types = {},
+     .dtypes = {},
+     .operands = "T:input T?:after I:root I:group"},
+    {.name = "ltc_c10d::all_gather",
+     .kind = kCollective,
+     .types = {},
+     .dtypes = {},
+     .operands = "T:input T?:after I:ranks I:group"},
+    {.name = "ltc_c10d::all_to_all",
+     .kind = kCollective,
+     .types = {},
+     .dtypes = {},
+     .operands = "T:input T?:after I*:to I*:from_ I:group"},
 };
 
 }  // namespace

@@ -39,6 +39,7 @@ enum class Kind : uint8_t {
   kConvolutionBackward,
   kLibraryConvolution,
   kScaledProduct,  // of floats of 8 bits, a library's
+  kCollective,     // between processes, likewise
 };
 
 // Types: operands, a colon, results, as in struct OpRow.

@@ -17,6 +17,7 @@ struct Extras {
   bool attention_mma = false;   // on tensor cores where they take it
   bool convolution = false;     // a library's
   bool scaled_product = false;  // likewise
+  bool collectives = false;     // likewise, in groups that the device has joined
 };
 
 struct Options {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/fuse/attention.h"
+#include "kernels/fuse/collective.h"
 #include "kernels/fuse/epilogues.h"
 #include "kernels/fuse/fuse.h"
 #include "kernels/fuse/library_convolution.h"
@@ -62,7 +63,7 @@ struct Im2colKernel {
 };
 
 struct Step {
-  std::variant<Kernel, SortKernel, SortPass, Im2colKernel, Product, AttentionKernel, LibraryConvolution> work;
+  std::variant<Kernel, SortKernel, SortPass, Im2colKernel, Product, AttentionKernel, LibraryConvolution, Collective> work;
   std::vector<KernelBuffer> buffers;
   std::vector<KernelScalar> scalars;
   uint32_t source;    // a node of the graph of the ABI that it computes

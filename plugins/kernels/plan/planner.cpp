@@ -106,6 +106,7 @@ class Planner {
       case Kind::kAttention: return plan_attention(node);
       case Kind::kLibraryConvolution: return plan_convolution(node);
       case Kind::kScaledProduct: return plan_scaled_product(node);
+      case Kind::kCollective: return plan_collective(node);
       default: return plan_product(node);
     }
   }
@@ -211,6 +212,16 @@ class Planner {
     for (const ValueId value : {node.in[0], node.in[1], node.out[0]}) {
       step.buffers.push_back({value, graph_.values[value].dtype, value == node.out[0]});
     }
+    plan_.steps.push_back(std::move(step));
+  }
+
+  // Without elements too, where the other ranks may have some.
+  void plan_collective(const Node& node) {
+    const Collective work = collective(graph_, node);
+    if (work.count == 0 && work.kind != CollectiveKind::kAllToAll) return;
+    const ValueId made = result(node, 0, work.dtype, {result_count(work, node)}), token = result(node, 1, LTC_U8, {1});
+    Step step{work, {}, {}, node.source, std::string(node.op->name.substr(node.op->name.find(':') + 2))};
+    step.buffers = {{node.in[0], work.dtype, false}, {made, work.dtype, true}, {token, LTC_U8, true}};
     plan_.steps.push_back(std::move(step));
   }
 
