@@ -286,3 +286,52 @@ def test_ranks_that_differ_fail_with_both_lines(calls):
         results = [json.loads(out.splitlines()[-1]) for out, _, _ in ended(start_ranks(program, 2, folder))]
     assert time.monotonic() - begin < 30
     assert any("the ranks call different collectives" in text and "<string>:13" in text and "<string>:15" in text for text in results), results
+
+
+def test_a_group_is_split():
+    """Without the ranks that are in no part of it."""
+    results = run_ranks("""
+        dist.group.WORLD.bound_device_id = torch.device("ltc:0")  # as init_process_group(device_id=...) does
+        pair = dist.split_group(split_ranks=[[0, 2]])
+        x = torch.ones(2).to("ltc") * (RANK + 1)
+        if pair is not None:
+            dist.all_reduce(x, group=pair)
+        y = torch.ones(1).to("ltc")
+        dist.all_reduce(y)
+        print(json.dumps([pair is not None, pair and dist.get_world_size(pair), x.tolist(), y.item()]))
+    """, 3, backend="ltc")  # fmt: skip
+    assert results == [[True, 2, [4.0] * 2, 3.0], [False, None, [2.0] * 2, 3.0], [True, 2, [4.0] * 2, 3.0]]
+
+
+def test_a_full_socket_is_given_up_in_time():
+    """A rank that is stopped reads nothing, so what the other sends it stays in the socket."""
+    program = """
+        import datetime, signal, time
+
+        pids = [None] * RANKS
+        dist.all_gather_object(pids, os.getpid())
+        group = dist.new_group([0, 1], timeout=datetime.timedelta(seconds=4))
+        x = torch.ones(1 << 22).to("ltc")  # 16 MB, far more than a socket holds
+        dist.all_reduce(x, group=group)
+        first = x[0].item()
+        if RANK == 1:
+            os.kill(os.getpid(), signal.SIGSTOP)
+            print(json.dumps([first]))
+            os._exit(0)
+        time.sleep(0.5)
+        begin, error = time.monotonic(), ""
+        try:
+            dist.all_reduce(x, group=group)
+            x[0].item()
+        except RuntimeError as one:
+            error = str(one)
+        took = time.monotonic() - begin
+        os.kill(pids[1], signal.SIGCONT)
+        print(json.dumps([first, error, took]), flush=True)
+        os._exit(0)
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        results = [json.loads(out.splitlines()[-1]) for out, _, _ in ended(start_ranks(program, 2, folder))]
+    assert results[1] == [2.0]
+    first, error, took = results[0]
+    assert first == 2.0 and took < 20 and "all_reduce sum of Float[4194304]: " in error, error

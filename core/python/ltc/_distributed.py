@@ -16,7 +16,16 @@ def _create(store, rank, size, timeout):
     return _C.make_process_group(gloo, notes, name, timeout)
 
 
+def _show_options(backend):
+    """split_group copies the options of a backend. PyTorch's own backends show them, and theirs can be copied."""
+    if hasattr(backend, "options"):
+        return
+    backend.options = property(lambda group: backend.Options(group.name()))
+    backend.Options.__deepcopy__ = lambda options, _: backend.Options(options.backend, options._timeout)
+
+
 def install() -> None:
     """Make the backend known to torch.distributed, where that was built."""
     if dist.is_available():
         dist.Backend.register_backend("ltc", _create, devices=["ltc"])
+        _show_options(dist._Backend)

@@ -6,9 +6,12 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
+#include <tuple>
 
 #include "core/report/metrics.h"
 #include "core/run/device/device_table.h"
@@ -62,6 +65,7 @@ class ProcessGroupLtc : public c10d::Backend {
                   std::chrono::milliseconds timeout)
       : Backend(on_cpu->getRank(), on_cpu->getSize()),
         on_cpu_(on_cpu),
+        name_(name),
         caller_{collectives::add_group(
             std::make_shared<collectives::Group>(std::move(on_cpu), std::move(store), std::move(name), timeout))} {}
   ~ProcessGroupLtc() override { collectives::remove_group(caller_.group); }
@@ -75,6 +79,21 @@ class ProcessGroupLtc : public c10d::Backend {
   void shutdown() override { run_recorded(); }  // the others wait for what this rank has called
   void setSequenceNumberForGroup() override { on_cpu_->setSequenceNumberForGroup(); }
   uint64_t getSequenceNumberForGroup() override { return on_cpu_->getSequenceNumberForGroup(); }
+
+  // A group of some of its ranks, made by these alone; null for the others.
+  bool supportsSplitting() const override { return true; }
+  c10::intrusive_ptr<Options> getBackendOptions() override {
+    return c10::make_intrusive<Options>("ltc", on_cpu_->getBackendOptions()->timeout);
+  }
+  c10::intrusive_ptr<Backend> split(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+                                    const c10::intrusive_ptr<Options>& options) override {
+    const auto place = std::ranges::find(ranks, getRank());
+    if (place == ranks.end()) return nullptr;
+    auto notes = c10::make_intrusive<c10d::PrefixStore>("ltc", store);
+    collectives::leave_name(*notes, static_cast<int>(place - ranks.begin()), name_);
+    auto on_cpu = split_on_cpu(store, ranks, options->timeout);
+    return c10::make_intrusive<ProcessGroupLtc>(std::move(on_cpu), std::move(notes), name_, options->timeout);
+  }
 
   // Each collective is recorded by itself. Sends and receives are waited for together.
   bool supportsCoalescing() const override { return true; }
@@ -203,6 +222,21 @@ class ProcessGroupLtc : public c10d::Backend {
   }
 
  private:
+  // Gloo takes its own kind of options, reads the ranks of the whole from it, and keeps what it is given.
+  c10::intrusive_ptr<c10d::Backend> split_on_cpu(const c10::intrusive_ptr<c10d::Store>& store, const std::vector<int>& ranks,
+                                                 std::chrono::milliseconds timeout) {
+    const auto options = on_cpu_->getBackendOptions();
+    const auto before = std::pair(options->global_ranks_in_group, options->timeout);
+    if (options->global_ranks_in_group.empty()) {
+      options->global_ranks_in_group.resize(static_cast<size_t>(getSize()));
+      std::iota(options->global_ranks_in_group.begin(), options->global_ranks_in_group.end(), uint64_t{0});
+    }
+    auto part = on_cpu_->split(store, ranks, options);
+    part->setTimeout(timeout);
+    std::tie(options->global_ranks_in_group, options->timeout) = before;
+    return part;
+  }
+
   template <typename Record>
   WorkPtr record(OpType type, const Tensors& inputs, const Tensors& results, Record record) {
     at::NoGradGuard no_grad;
@@ -276,6 +310,7 @@ class ProcessGroupLtc : public c10d::Backend {
   }
 
   const c10::intrusive_ptr<c10d::Backend> on_cpu_;
+  const std::string name_;
   std::mutex mutex_;  // guards the token; c10d calls without the GIL, which recording may take
   collectives::Caller caller_;
   std::optional<std::vector<WorkPtr>> together_;  // what was begun since startCoalescing()

@@ -144,6 +144,10 @@ void Group::compare_with_others(const UnderWay& collective, std::chrono::millise
   }
 }
 
+void leave_name(c10d::Store& store, int rank, const std::string& name) {
+  store.set(cat("name/", rank), std::vector<uint8_t>(name.begin(), name.end()));
+}
+
 int64_t add_group(std::shared_ptr<Group> group) {
   const std::lock_guard lock(groups().mutex);
   groups().all.emplace(++groups().last, std::move(group));

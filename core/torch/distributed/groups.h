@@ -82,6 +82,9 @@ class Group : public std::enable_shared_from_this<Group> {
   std::vector<OnDevice> on_devices_;
 };
 
+// Before the ranks connect, so that each finds the names of all.
+void leave_name(c10d::Store& store, int rank, const std::string& name);
+
 // Returns the number of the new group, by which ops name it. It is kept until remove_group(), as are the group's numbers on
 // devices.
 int64_t add_group(std::shared_ptr<Group> group);
