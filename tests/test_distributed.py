@@ -134,6 +134,17 @@ def test_a_rank_that_leaves_the_group_has_taken_part():
     assert run_ranks(program) == [0, [1.0] * 3]
 
 
+@pytest.mark.parametrize("backend", ["ltc", "cpu:gloo,ltc:ltc"])
+def test_a_group_ends_without_a_warning(backend):
+    program = """
+        dist.all_reduce(torch.ones(3).to("ltc"))
+        dist.destroy_process_group()
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        results = ended(start_ranks(program, 2, folder, backend=backend))
+    assert [(status, errors) for _, errors, status in results] == [(0, "")] * 2
+
+
 def test_a_captured_function_has_no_collectives():
     program = """
         @ltc.jit

@@ -1,7 +1,5 @@
 """Plugins that carry out collectives themselves (ltc/collective.h): the sample plugins do, over the store of the ranks."""
 
-import time
-
 import pytest
 from collective_forms import COLLECTIVES
 from ranks import run_ranks
@@ -120,3 +118,35 @@ def test_the_next_process_finds_the_programs(tmp_path):
     within = [["env", f"LTC_CACHE_DIR={tmp_path}/{rank}"] for rank in range(2)]
     assert [one[0] for one in run_ranks(program, within=within, **folder)] == [[3.0] * 3] * 2
     assert run_ranks(program, within=within, **folder) == [[[3.0] * 3, 0, 1]] * 2
+
+
+@pytest.mark.parametrize("plugin", ["minimal", "minimal_async"])
+def test_ranks_that_differ_are_told_apart(plugin):
+    """The plugin would let both wait for half an hour."""
+    program = """
+        import time
+
+        x = torch.ones(2).to("ltc")
+        for _ in range(100):
+            dist.all_reduce(x)
+            x = x / RANKS
+        x.tolist()
+        begin, errors = time.monotonic(), []
+        for attempt in range(2):
+            try:
+                if RANK == 0:
+                    dist.all_reduce(x)
+                else:
+                    dist.all_to_all_single(torch.zeros(2).to("ltc"), x)
+                ltc.sync()
+                x.tolist()
+                torch.ltc.synchronize()
+            except RuntimeError as error:
+                errors.append(str(error))
+        print(json.dumps([errors, time.monotonic() - begin]), flush=True)
+        os._exit(0)
+    """
+    for errors, took in run_ranks(program, LTC_BACKEND=plugin):
+        assert took < 15
+        assert "the ranks call different collectives: rank " in errors[-1] and "all_reduce sum of Float[2] at <string>:" in errors[-1]
+        assert "all_to_all of Float at <string>:" in errors[-1]

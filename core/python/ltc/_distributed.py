@@ -28,4 +28,6 @@ def install() -> None:
     """Make the backend known to torch.distributed, where that was built."""
     if dist.is_available():
         dist.Backend.register_backend("ltc", _create, devices=["ltc"])
+        # PyTorch looks for the group's main backend in lower case, which else is unknown: it warns at the end of each group.
+        dist.Backend._plugins = {"ltc": dist.Backend._plugins["LTC"], **dist.Backend._plugins}
         _show_options(dist._Backend)

@@ -154,35 +154,47 @@ void drop_token_of_earlier_step(Token& token) {
   if (!Recorder(storage.device()).is_traced(storage)) token.reset();
 }
 
-// `args`: those between the token and the group.
-template <typename... Args>
-Tensor call(Caller& caller, const char* name, const Tensor& input, const Args&... args) {
+// `what`: the collective as describe() has it, for a group of a plugin. `args`: those between the token and the group.
+template <typename What, typename... Args>
+Tensor call(Caller& caller, const char* name, const Tensor& input, What what, const Args&... args) {
   if (t_capture) t_capture->refuse("a collective was called, whose order among the others would be lost");
   const LocationId where = current_location();  // before any lock: it may run Python
   const std::shared_ptr<Group> group = group_of(caller.group);
   LazyDevice& device = lazy_storage(input.unsafeGetTensorImpl()).device();
   const int64_t number = group->number_on(device.queue().device(), caller.group);
-  group->note_call(where);
+  if (!is_of_plugin(number)) group->note_call(where);
   drop_token_of_earlier_step(caller.token);
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name, "");
   torch::jit::Stack stack;
   torch::jit::push(stack, input, caller.token, args..., number);
   op.callBoxed(stack);
   caller.token = stack[1].toTensor();
+  if (is_of_plugin(number)) group->note_plugin_call(device, number, what(), where);
   IdleSteps::instance().note_collective(device);
   return stack[0].toTensor();
 }
 
 }  // namespace
 
-Tensor Caller::all_reduce(const Tensor& input, const std::string& op) { return call(*this, "ltc_c10d::all_reduce", input, op); }
-Tensor Caller::broadcast(const Tensor& input, int64_t root) { return call(*this, "ltc_c10d::broadcast", input, root); }
-Tensor Caller::all_gather(const Tensor& input, int64_t ranks) { return call(*this, "ltc_c10d::all_gather", input, ranks); }
+Tensor Caller::all_reduce(const Tensor& input, const std::string& op) {
+  return call(
+      *this, "ltc_c10d::all_reduce", input, [&] { return describe("all_reduce", op, input); }, op);
+}
+Tensor Caller::broadcast(const Tensor& input, int64_t root) {
+  return call(
+      *this, "ltc_c10d::broadcast", input, [&] { return describe("broadcast", c10::str("from ", root), input); }, root);
+}
+Tensor Caller::all_gather(const Tensor& input, int64_t ranks) {
+  return call(
+      *this, "ltc_c10d::all_gather", input, [&] { return describe("all_gather", "", input); }, ranks);
+}
 Tensor Caller::reduce_scatter(const Tensor& input, const std::string& op) {
-  return call(*this, "ltc_c10d::reduce_scatter", input, op);
+  return call(
+      *this, "ltc_c10d::reduce_scatter", input, [&] { return describe("reduce_scatter", op, input); }, op);
 }
 Tensor Caller::all_to_all(const Tensor& input, std::vector<int64_t> to, std::vector<int64_t> from) {
-  return call(*this, "ltc_c10d::all_to_all", input, to, from);
+  return call(
+      *this, "ltc_c10d::all_to_all", input, [&] { return c10::str("all_to_all of ", input.scalar_type()); }, to, from);
 }
 
 }  // namespace ltc::collectives

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
+#include <sstream>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -16,7 +18,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenLooks = std::chrono::microseconds(500);
+constexpr auto kPatienceBeforeAsking = std::chrono::seconds(2);
 constexpr char kJoined[] = "joined";
+
+std::string calls_key(const std::string& group, uint32_t rank) { return cat(group, "/calls/", rank); }
 
 std::string text(const ltc_string* string) { return {string->data ? string->data : "", string->data ? string->size : 0}; }
 
@@ -38,9 +43,12 @@ Clock::time_point end_of(std::chrono::nanoseconds time) {
   return time < std::chrono::hours(24 * 365) ? Clock::now() + time : Clock::time_point::max();
 }
 
-// "" where the plugin has no collectives. Ranks of other plugins do not understand each other.
+// "" where the plugin has no collectives, or while it waits for the others could do nothing else. Ranks of other plugins do not
+// understand each other.
 std::string kind_of(const host::Plugin& plugin) {
-  return plugin.has_collectives() ? cat(plugin.describe().name, ' ', plugin.describe().version) : std::string();
+  return plugin.has_collectives() && !plugin.takes_one_call_at_a_time()
+             ? cat(plugin.describe().name, ' ', plugin.describe().version)
+             : std::string();
 }
 
 }  // namespace
@@ -112,6 +120,93 @@ std::string DeviceGroup::create(int64_t number) {
   } catch (const Error& error) {
     return error.what();
   }
+}
+
+// ---- whether the ranks mean the same
+
+void DeviceGroup::note(LazyDevice& device, std::string what, LocationId where) {
+  const TraceExtent recorded = device.trace_extent();
+  auto event = device.record_event(/*timed=*/false);
+  const std::lock_guard lock(mutex_);
+  calls_.push_back({++sequence_, std::move(what), where});
+  if (calls_.size() > kMostCalls) calls_.pop_front();
+  waiting_ = {&device, recorded, std::move(event), Clock::now()};
+}
+
+bool DeviceGroup::look() {
+  Waiting waiting;
+  {
+    const std::lock_guard lock(mutex_);
+    waiting = waiting_;
+  }
+  if (!waiting.device) return false;
+  if (waiting.device->trace_extent().epoch == waiting.recorded.epoch) return true;  // to ask the event would end the step
+  const bool is_over = waiting.event->reached();
+  if (!is_over && Clock::now() - waiting.since < kPatienceBeforeAsking) return true;
+  if (!is_over) compare_calls();
+  const std::lock_guard lock(mutex_);
+  if (waiting_.event != waiting.event) return true;
+  if (is_over && waiting_.is_told) ranks_.store->deleteKey(calls_key(key_, ranks_.rank));
+  if (is_over || !difference_.empty()) waiting_ = {};
+  return waiting_.device;
+}
+
+std::string DeviceGroup::list_of_calls() const {
+  std::string list;
+  for (const Call& call : calls_) list += cat(call.sequence, '\t', call.what, '\t', location_text(call.where), '\n');
+  return list;
+}
+
+void DeviceGroup::compare_calls() {
+  std::string own;
+  bool is_told = false;
+  {
+    const std::lock_guard lock(mutex_);
+    own = list_of_calls();
+    is_told = std::exchange(waiting_.is_told, true);
+  }
+  if (!is_told) set_text(*ranks_.store, calls_key(key_, ranks_.rank), own);
+  for (uint32_t rank = 0; rank < ranks_.size; ++rank) {
+    const std::string key = calls_key(key_, rank);
+    if (rank == ranks_.rank || !ranks_.store->check({key})) continue;
+    const std::vector<uint8_t> bytes = ranks_.store->get(key);
+    std::string found = difference(static_cast<int>(rank), own, {bytes.begin(), bytes.end()});
+    if (found.empty()) continue;
+    log::error(found);
+    {
+      const std::lock_guard lock(mutex_);
+      difference_ = std::move(found);
+    }
+    return abort();
+  }
+}
+
+std::string DeviceGroup::difference(int rank, const std::string& own, const std::string& other) const {
+  const auto calls_of = [](const std::string& list) {
+    std::map<std::string, std::pair<std::string, std::string>> calls;  // by number: what and where
+    std::istringstream lines(list);
+    for (std::string number, what, where; std::getline(lines, number, '\t') && std::getline(lines, what, '\t');) {
+      std::getline(lines, where);
+      calls[number] = {what, where};
+    }
+    return calls;
+  };
+  const auto at = [](const std::pair<std::string, std::string>& call) {
+    return call.second.empty() ? call.first : cat(call.first, " at ", call.second);
+  };
+  const auto others = calls_of(other);
+  for (const auto& [number, call] : calls_of(own)) {
+    const auto theirs = others.find(number);
+    if (theirs == others.end() || theirs->second.first == call.first) continue;
+    return cat("the ranks call different collectives: rank ", ranks_.rank, " ", at(call), ", rank ", rank, " ",
+               at(theirs->second));
+  }
+  return {};
+}
+
+void DeviceGroup::require_agreement() const {
+  const std::lock_guard lock(mutex_);
+  TORCH_CHECK(difference_.empty(), difference_);
 }
 
 // ---- the store, as the plugin sees it: any thread, and no exception leaves it

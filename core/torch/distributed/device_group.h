@@ -4,11 +4,15 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <chrono>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "core/host/plugin.h"
+#include "core/ir/location.h"
+#include "core/run/device/lazy_device.h"
 
 namespace ltc::collectives {
 
@@ -19,6 +23,8 @@ struct Ranks {
   std::chrono::milliseconds timeout;  // to wait for the others
 };
 
+// The plugin does not see which collectives the ranks mean. So a rank that has waited for two seconds leaves the last ones that
+// it has recorded in the store. Where the ranks' lists differ the group is aborted, with the lines of both in the log.
 class DeviceGroup {
  public:
   // Blocks until all ranks have called it. Null where not all of them have one and the same plugin that carries out collectives,
@@ -33,7 +39,31 @@ class DeviceGroup {
   bool is_of_present_opening() const { return generation_ == device_.generation(); }  // else the device was lost
   void abort() noexcept { device_.abort_group(group_, generation_); }
 
+  // A collective was just recorded. `what` it is: "all_reduce sum of Float[3, 4]".
+  void note(LazyDevice& device, std::string what, LocationId where);
+  // To be called now and then. Returns whether a collective may be under way.
+  bool look();
+  void require_agreement() const;  // throws where the ranks' lists have differed
+
  private:
+  struct Call {
+    uint64_t sequence;
+    std::string what;
+    LocationId where;
+  };
+  struct Waiting {
+    LazyDevice* device = nullptr;  // null: for nothing
+    TraceExtent recorded;
+    std::shared_ptr<Event> event;  // behind the newest collective
+    std::chrono::steady_clock::time_point since;
+    bool is_told = false;  // the others
+  };
+
+  static constexpr size_t kMostCalls = 64;  // in a list: more than ranks are apart
+
+  void compare_calls();
+  std::string list_of_calls() const;  // a line for each: number, what, where
+  std::string difference(int rank, const std::string& own, const std::string& other) const;  // empty: none
   DeviceGroup(const Ranks& ranks, host::PluginDevice& device, std::string key);
   std::vector<std::string> exchange(const std::string& about, const std::string& own) const;
   std::string create(int64_t number);
@@ -48,6 +78,12 @@ class DeviceGroup {
   ltc_store store_;
   ltc_group* group_ = nullptr;
   uint32_t generation_ = 0;
+
+  mutable std::mutex mutex_;  // guards what follows
+  uint64_t sequence_ = 0;
+  std::deque<Call> calls_;
+  Waiting waiting_;
+  std::string difference_;
 };
 
 }  // namespace ltc::collectives

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -50,9 +51,26 @@ int64_t Group::number_on(host::PluginDevice& device, int64_t number) {
     known = on_devices_.insert(on_devices_.end(), {&device, is_plugins ? own : number, std::move(joined)});
     if (is_plugins) add_number(own, shared_from_this());
   }
-  TORCH_CHECK(!known->group || known->group->is_of_present_opening(),
-              "the device was lost, and its process group with it: all ranks must begin anew");
+  if (known->group) {
+    known->group->require_agreement();
+    TORCH_CHECK(known->group->is_of_present_opening(),
+                "the device was lost, and its process group with it: all ranks must begin anew");
+  }
   return known->number;
+}
+
+void Group::note_plugin_call(LazyDevice& device, int64_t number, std::string what, LocationId where) {
+  const std::lock_guard lock(joining_);
+  const auto found = std::ranges::find(on_devices_, number, &OnDevice::number);
+  if (found != on_devices_.end() && found->group) found->group->note(device, std::move(what), where);
+}
+
+bool Group::look() {
+  const std::unique_lock lock(joining_, std::try_to_lock);  // ranks may be waiting for each other there
+  if (!lock) return true;
+  bool may_work = false;
+  for (const OnDevice& one : on_devices_) may_work |= one.group && one.group->look();
+  return may_work;
 }
 
 void Group::abort() {
@@ -168,6 +186,21 @@ std::shared_ptr<Group> group_of(int64_t number) {
   const auto found = groups().all.find(number);
   TORCH_CHECK(found != groups().all.end(), "the process group ", number, " was destroyed, or is not of this process");
   return found->second;
+}
+
+bool is_of_plugin(int64_t number) { return number >= kOfPlugins; }
+
+bool look_at_groups() {
+  std::set<std::shared_ptr<Group>> all;
+  {
+    const std::lock_guard lock(groups().mutex);
+    for (const auto& [number, group] : groups().all) {
+      if (is_of_plugin(number)) all.insert(group);
+    }
+  }
+  bool may_work = false;
+  for (const auto& group : all) may_work |= group->look();
+  return may_work;
 }
 
 }  // namespace ltc::collectives

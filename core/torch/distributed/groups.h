@@ -38,8 +38,12 @@ class Group : public std::enable_shared_from_this<Group> {
   // Makes what a plugin carries out fail, now and later.
   void abort();
 
-  // When a collective is recorded: its line, for messages. Any thread.
+  // When a collective is to be recorded that the host carries out: its line, for messages. Any thread.
   void note_call(LocationId where);
+  // When one was recorded, with that number, that a plugin carries out.
+  void note_plugin_call(LazyDevice& device, int64_t number, std::string what, LocationId where);
+  // Whether those of plugins may be under way; to be called now and then, and sees whether the ranks mean the same.
+  bool look();
 
   // Takes note of a collective that was started: `result` is complete behind finish(). `what` it is: "all_reduce sum of
   // Float[3, 4]". `staged`: of what Gloo works on, the part that is the result; else that is the result itself. Returns the
@@ -90,5 +94,9 @@ void leave_name(c10d::Store& store, int rank, const std::string& name);
 int64_t add_group(std::shared_ptr<Group> group);
 void remove_group(int64_t number);
 std::shared_ptr<Group> group_of(int64_t number);  // throws if there is none
+bool is_of_plugin(int64_t number);
+
+// Group::look() of all. Returns whether any may be at work.
+bool look_at_groups();
 
 }  // namespace ltc::collectives

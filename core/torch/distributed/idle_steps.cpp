@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/report/metrics.h"
 #include "core/run/process/process_end.h"
+#include "core/torch/distributed/groups.h"
 
 namespace ltc::collectives {
 namespace {
@@ -24,6 +25,16 @@ void end_step(LazyDevice& device) {
     device.sync(metrics::kIdle);
   } catch (const std::exception& error) {
     log::info("a step with a collective failed: ", error.what());
+  }
+}
+
+// Whether collectives of plugins may be under way, of ranks that mean the same as far as is known.
+bool has_agreed_groups() {
+  try {
+    return look_at_groups();
+  } catch (const std::exception& error) {
+    log::info("the ranks of a process group were not compared: ", error.what());
+    return true;
   }
 }
 
@@ -75,12 +86,11 @@ void IdleSteps::watch() {
       changed_.wait_for(lock, kIdleLook, [&] { return stopping_; });
     is_asleep_ = false;
     if (stopping_ || process_is_ending()) return;
-    if (!pending_.empty()) {
-      empty_looks_ = 0;
-      lock.unlock();
-      look();
-      lock.lock();
-    }
+    lock.unlock();
+    look();
+    const bool may_work = has_agreed_groups();
+    lock.lock();
+    if (may_work || !pending_.empty()) empty_looks_ = 0;
   }
 }
 

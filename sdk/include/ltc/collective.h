@@ -72,8 +72,8 @@ typedef struct ltc_collectives {
 
   /* Joins a group. Returns when all ranks have, or with an error.
    * group  out: the caller's, until group_destroy.
-   * Codes: UNSUPPORTED it cannot, for want of a library or of a link between the devices; TIMEOUT not all ranks came;
-   * RESOURCE_EXHAUSTED; DEVICE_LOST. Blocks while it waits for the others; other calls of the device go on meanwhile. */
+   * Codes: UNSUPPORTED it cannot, for want of a library or a link; TIMEOUT not all ranks came; RESOURCE_EXHAUSTED; DEVICE_LOST.
+   * Blocks, while other calls of the device go on: not called with LTC_PLUGIN_ONE_CALL_AT_A_TIME, where the host does it all. */
   ltc_status*(LTC_CALL* group_create)(ltc_device* device, const ltc_group_args* args, ltc_group** group);
 
   /* Makes the collectives of a group fail that are queued or running, and all later ones. From any thread; it does not wait. */
