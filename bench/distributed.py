@@ -3,7 +3,8 @@
     python bench/distributed.py [--ranks N] [--steps N] [--delay MS] [--bandwidth MB] [MODEL ...]
 
 Each rank has one thread. A row is the median step of rank 0 behind the first ten, which may compile; both sides train the same model, in turns, in the
-same processes. The first row is the time that a call of `all_reduce` takes in the program, for 1,000 floats, where the result is not read.
+same processes. Exposed communication is what the step takes longer than one in `no_sync()`, as a share of it. The first row is the time that a call of
+`all_reduce` takes in the program, for 1,000 floats, where the result is not read; the last line says how many ops such a call records.
 
 With --delay or --bandwidth the two ranks talk over a link of that latency, and of so many MB/s (tests/slow_link.py).
 """
@@ -63,15 +64,36 @@ def workload(name, device, wrap):
 
 
 def median_step(name, device, steps):
+    """ms of a step, and the part of it that is communication which nothing hides."""
     from torch.nn.parallel import DistributedDataParallel
 
-    _, _, step = workload(name, device, DistributedDataParallel)
-    times = []
-    for _ in range(WARM_UP + steps):
-        begin = time.perf_counter()
-        step()
-        times.append(time.perf_counter() - begin)
-    return 1e3 * statistics.median(times[WARM_UP:])
+    model, _, step = workload(name, device, DistributedDataParallel)
+    medians = []
+    for context in (contextlib.nullcontext, model.no_sync):
+        times = []
+        with context():
+            for _ in range(WARM_UP + steps):
+                begin = time.perf_counter()
+                step()
+                times.append(time.perf_counter() - begin)
+        medians.append(1e3 * statistics.median(times[WARM_UP:]))
+    return medians[0], 1 - medians[1] / medians[0]
+
+
+def recorded_ops(count=100):
+    """By a call of all_reduce."""
+    import torch
+    import torch.distributed as dist
+
+    import ltc
+
+    x = torch.ones(1000).to("ltc")
+    ltc.sync()
+    ltc.metrics.reset()
+    for _ in range(count):
+        dist.all_reduce(x)
+    ltc.sync()
+    return ltc.metrics.counter_value("OpsRecorded") / count
 
 
 def call_time(device, count=200):
@@ -103,11 +125,14 @@ def measure(init, rank, ranks, steps, names):
     sys.path.insert(0, str(TESTS))
     torch.set_num_threads(1)
     dist.init_process_group("cpu:gloo,ltc:ltc", init_method=init, rank=rank, world_size=ranks)
-    rows = [("call of all_reduce, us", call_time("cpu"), call_time("ltc"))]
+    rows = [("call of all_reduce, us", (call_time("cpu"), None), (call_time("ltc"), None))]
     rows += [(f"{name}, ms", median_step(name, "cpu", steps), median_step(name, "ltc", steps)) for name in names]
+    ops = recorded_ops()
     if rank == 0:
-        for name, eager, ours in rows:
-            print(f"| {name} | {eager:.2f} | {ours:.2f} | {ours / eager:.2f} |")
+        for name, (eager, eager_exposed), (ours, ours_exposed) in rows:
+            exposed = " | " if eager_exposed is None else f"{eager_exposed:.0%} | {ours_exposed:.0%}"
+            print(f"| {name} | {eager:.2f} | {ours:.2f} | {ours / eager:.2f} | {exposed} |")
+        print(f"\n{ops:g} ops are recorded by a call of all_reduce.")
     dist.destroy_process_group()
 
 
@@ -129,7 +154,7 @@ def main():
     is_slow = arguments.delay > 0 or arguments.bandwidth < float("inf")
     if is_slow and arguments.ranks != 2:
         parser.error(f"a slow link is for 2 ranks, not {arguments.ranks}")
-    print("| step | eager, Gloo | ltc | ratio |\n|---|---|---|---|", flush=True)
+    print("| step | eager, Gloo | ltc | ratio | exposed, eager | exposed, ltc |\n|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder, slow_link(arguments.delay, arguments.bandwidth) if is_slow else contextlib.nullcontext() as link:
         command = [sys.executable, __file__, "--ranks", str(arguments.ranks), "--steps", str(arguments.steps)]
         environment = {"GLOO_SOCKET_IFNAME": DEVICE if link else "lo", **os.environ}

@@ -13,7 +13,7 @@ import tomllib
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SAMPLE = ROOT / "samples/minimal_plugin"
 SUITE = ROOT / "build/release/python/ltc/bin/ltc-conformance"
-SOURCES = "plugin plan profile support unary elementwise cast movement creation reduction index matrix queue".split()
+SOURCES = "plugin plan collectives profile support unary elementwise cast movement creation reduction index matrix queue".split()
 FLAGS = {"minimal": [], "minimal_async": ["-DMINIMAL_ASYNC"]}
 FIRST = ["--tier", "loader,abi,memory,execute,async,errors,threads,cache"]
 REST = ["--tier", "ops,programs,stress"]
@@ -25,7 +25,7 @@ def faults():
 
 def sentences():
     """The headers' text without line breaks, in which each quoted sentence must stand."""
-    headers = "".join((ROOT / f"sdk/include/ltc/{name}.h").read_text() for name in ("plugin", "precision", "profile", "symbolic"))
+    headers = "".join((ROOT / f"sdk/include/ltc/{name}.h").read_text() for name in ("plugin", "precision", "profile", "symbolic", "collective"))
     return re.sub(r"\s*\n\s*(\*(?!/)\s*)?(/\*\s*)?", " ", headers)
 
 
