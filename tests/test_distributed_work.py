@@ -81,7 +81,7 @@ def test_a_step_that_goes_on_is_not_cut():
             x = torch.ones(3).to("ltc")
             for _ in range(4):
                 dist.all_reduce(x)
-                time.sleep(0.1)
+                time.sleep(0.02)
                 x = x / RANKS + 1
             return x.tolist()
 
@@ -97,7 +97,7 @@ def test_work_is_completed_when_its_values_are_there():
         x = torch.full((3,), RANK + 1.0).to("ltc")
         work = dist.all_reduce(x, async_op=True)
         if RANK == 1:
-            time.sleep(0.2)
+            time.sleep(0.5)
         before = work.is_completed()
         until = time.monotonic() + 20
         while not work.is_completed() and time.monotonic() < until:
