@@ -26,18 +26,11 @@ dnn::DataType data_type(ltc_dtype dtype) {
 }  // namespace
 
 std::unique_ptr<const DnnApi> DnnApi::load(const SearchPath& path) {
-  const std::string names[] = {"libcudnn.so.9"};
-  const Library library = Library::open(names, path);
-  if (!library) return nullptr;
-  auto api = std::make_unique<DnnApi>();
-  try {
-#define LTC_RESOLVE(name) library.resolve(#name, api->name);
+  return load_functions<DnnApi>("libcudnn.so.9", path, [](const Library& library, DnnApi& api) {
+#define LTC_RESOLVE(name) library.resolve(#name, api.name);
     LTC_DNN_FUNCTIONS(LTC_RESOLVE)
 #undef LTC_RESOLVE
-  } catch (const Failure&) {
-    return nullptr;
-  }
-  return api;
+  });
 }
 
 void DnnApi::check(dnn::Status status, const char* what) const {

@@ -1,6 +1,7 @@
 // Shared libraries that are opened while the program runs, so that this plugin builds and loads where they are not.
 #pragma once
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -45,6 +46,21 @@ class Library {
   void* handle_ = nullptr;
   std::string name_;
 };
+
+// The functions of the first library of that name, each resolved by `resolve(library, table)`; null where there is none that has
+// them all.
+template <typename Table, typename Resolve>
+std::unique_ptr<const Table> load_functions(const std::string& name, const SearchPath& path, Resolve resolve) {
+  const Library library = Library::open(std::span(&name, 1), path);
+  if (!library) return nullptr;
+  auto table = std::make_unique<Table>();
+  try {
+    resolve(library, *table);
+  } catch (const Failure&) {
+    return nullptr;
+  }
+  return table;
+}
 
 // "libnvrtc.so.13", "libnvrtc.so.12": of a driver's CUDA version and older ones, since code of a newer one it may not load.
 std::vector<std::string> versions_of(const std::string& library, int newest_major);

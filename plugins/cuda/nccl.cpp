@@ -66,18 +66,11 @@ nccl::UniqueId shared_id(const NcclApi& api, const ltc_group_args& args) {
 }  // namespace
 
 std::unique_ptr<const NcclApi> NcclApi::load(const SearchPath& path) {
-  const std::string names[] = {"libnccl.so.2"};
-  const Library library = Library::open(names, path);
-  if (!library) return nullptr;
-  auto api = std::make_unique<NcclApi>();
-  try {
-#define LTC_RESOLVE(name) library.resolve(#name, api->name);
+  return load_functions<NcclApi>("libnccl.so.2", path, [](const Library& library, NcclApi& api) {
+#define LTC_RESOLVE(name) library.resolve(#name, api.name);
     LTC_NCCL_FUNCTIONS(LTC_RESOLVE)
 #undef LTC_RESOLVE
-  } catch (const Failure&) {
-    return nullptr;
-  }
-  return api;
+  });
 }
 
 void NcclApi::check(nccl::Result result, const char* what) const {

@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// What the host would have for the ranks of a process each.
+// As the host has it for ranks of a process each.
 class Store {
  public:
   Store() {
@@ -81,7 +81,7 @@ class CudaCollectives : public testing::Test {
     for (std::thread& rank : ranks) rank.join();
   }
 
-  // What each rank gets for what it gives.
+  // The results of the ranks, for what each gives.
   using Values = std::vector<float>;
   std::vector<Values> results_of(const kernels::Collective& what, const std::vector<Values>& given, size_t count) {
     std::vector<Values> results(given.size(), Values(count, -1));
