@@ -11,6 +11,7 @@
 #include "core/base/log.h"
 #include "core/host/sized.h"
 #include "core/run/process/interrupt.h"
+#include "core/torch/distributed/store_text.h"
 
 namespace ltc::collectives {
 namespace {
@@ -24,10 +25,6 @@ constexpr char kJoined[] = "joined";
 std::string calls_key(const std::string& group, uint32_t rank) { return cat(group, "/calls/", rank); }
 
 std::string text(const ltc_string* string) { return {string->data ? string->data : "", string->data ? string->size : 0}; }
-
-void set_text(c10d::Store& store, const std::string& key, const std::string& value) {
-  store.set(key, std::vector<uint8_t>(value.begin(), value.end()));
-}
 
 // Whether somebody has set the key in time. It asks again and again: to wait in the store would keep out other threads.
 bool await_key(c10d::Store& store, const std::string& key, Clock::time_point until, bool can_be_interrupted) {
@@ -91,7 +88,7 @@ std::unique_ptr<DeviceGroup> DeviceGroup::join(const Ranks& ranks, host::PluginD
   return made;
 }
 
-// What each rank says.
+// Returns the words of each rank.
 std::vector<std::string> DeviceGroup::exchange(const std::string& about, const std::string& own) const {
   const auto key_of = [&](uint32_t rank) { return cat(key_, '/', about, '/', rank); };
   set_text(*ranks_.store, key_of(ranks_.rank), own);
@@ -100,13 +97,12 @@ std::vector<std::string> DeviceGroup::exchange(const std::string& about, const s
   for (uint32_t rank = 0; rank < ranks_.size; ++rank) {
     TORCH_CHECK(await_key(*ranks_.store, key_of(rank), until, /*can_be_interrupted=*/true), "rank ", ranks_.rank, " waited ",
                 ranks_.timeout.count(), " ms for rank ", rank, " to call the first collective of the group");
-    const std::vector<uint8_t> bytes = ranks_.store->get(key_of(rank));
-    said.emplace_back(bytes.begin(), bytes.end());
+    said.push_back(get_text(*ranks_.store, key_of(rank)));
   }
   return said;
 }
 
-// What to tell the others.
+// Returns the words for the others.
 std::string DeviceGroup::create(int64_t number) {
   auto args = host::sized<ltc_group_args>();
   args.number = number;
@@ -169,8 +165,7 @@ void DeviceGroup::compare_calls() {
   for (uint32_t rank = 0; rank < ranks_.size; ++rank) {
     const std::string key = calls_key(key_, rank);
     if (rank == ranks_.rank || !ranks_.store->check({key})) continue;
-    const std::vector<uint8_t> bytes = ranks_.store->get(key);
-    std::string found = difference(static_cast<int>(rank), own, {bytes.begin(), bytes.end()});
+    std::string found = difference(static_cast<int>(rank), own, get_text(*ranks_.store, key));
     if (found.empty()) continue;
     log::error(found);
     {
@@ -183,7 +178,7 @@ void DeviceGroup::compare_calls() {
 
 std::string DeviceGroup::difference(int rank, const std::string& own, const std::string& other) const {
   const auto calls_of = [](const std::string& list) {
-    std::map<std::string, std::pair<std::string, std::string>> calls;  // by number: what and where
+    std::map<std::string, CallText> calls;  // by number
     std::istringstream lines(list);
     for (std::string number, what, where; std::getline(lines, number, '\t') && std::getline(lines, what, '\t');) {
       std::getline(lines, where);
@@ -191,15 +186,11 @@ std::string DeviceGroup::difference(int rank, const std::string& own, const std:
     }
     return calls;
   };
-  const auto at = [](const std::pair<std::string, std::string>& call) {
-    return call.second.empty() ? call.first : cat(call.first, " at ", call.second);
-  };
   const auto others = calls_of(other);
   for (const auto& [number, call] : calls_of(own)) {
     const auto theirs = others.find(number);
-    if (theirs == others.end() || theirs->second.first == call.first) continue;
-    return cat("the ranks call different collectives: rank ", ranks_.rank, " ", at(call), ", rank ", rank, " ",
-               at(theirs->second));
+    if (theirs == others.end() || theirs->second.what == call.what) continue;
+    return difference_text(static_cast<int>(ranks_.rank), call, rank, theirs->second);
   }
   return {};
 }
@@ -228,8 +219,8 @@ bool DeviceGroup::get(void* self, const ltc_string* key, uint64_t timeout_ns, co
     const std::string name = cat(group.key_, "/of_plugin/", text(key));
     const auto time = std::chrono::nanoseconds(static_cast<int64_t>(std::min<uint64_t>(timeout_ns, INT64_MAX)));
     if (!await_key(*group.ranks_.store, name, end_of(time), /*can_be_interrupted=*/false)) return false;
-    const std::vector<uint8_t> bytes = group.ranks_.store->get(name);
-    return value->write(value->context, bytes.data(), bytes.size());
+    const std::string found = get_text(*group.ranks_.store, name);
+    return value->write(value->context, found.data(), found.size());
   } catch (const std::exception& error) {
     log::info("the store of a process group: ", error.what());
     return false;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/log.h"
+#include "core/torch/distributed/store_text.h"
 
 namespace ltc::collectives {
 namespace {
@@ -34,8 +35,6 @@ void add_number(int64_t number, std::shared_ptr<Group> group) {
   groups().all.emplace(number, std::move(group));
 }
 
-std::string at_line(const std::string& what, const std::string& line) { return line.empty() ? what : cat(what, " at ", line); }
-
 }  // namespace
 
 int64_t Group::number_on(host::PluginDevice& device, int64_t number) {
@@ -44,7 +43,8 @@ int64_t Group::number_on(host::PluginDevice& device, int64_t number) {
   auto known = std::ranges::find_if(on_devices_, [&](const OnDevice& one) { return one.device == &device; });
   if (known == on_devices_.end()) {
     const Ranks ranks{store_, static_cast<uint32_t>(on_cpu_->getRank()), static_cast<uint32_t>(on_cpu_->getSize()), timeout_};
-    const std::string key = cat("ltc_group/", read("name/0"), '/', on_devices_.size());  // a store may have older groups
+    const std::string key =
+        cat("ltc_group/", get_text(*store_, "name/0"), '/', on_devices_.size());  // a store may have older groups
     const int64_t own = kOfPlugins + static_cast<int64_t>(host::kMostDevices) * number + static_cast<int64_t>(on_devices_.size());
     auto joined = DeviceGroup::join(ranks, device, own, key);
     const bool is_plugins = joined != nullptr;
@@ -127,15 +127,10 @@ void Group::await(const UnderWay& collective) {
       compare_with_others(collective, has_failed ? kPatience : std::chrono::milliseconds(0));
       TORCH_CHECK(!has_failed, what, ": ", error.what());
       if (!std::exchange(has_waited, true))
-        log::info("rank ", on_cpu_->getRank(), " waits for the others: ", at_line(what, where));
+        log::info("rank ", on_cpu_->getRank(), " waits for the others: ", at_line({what, where}));
     }
   }
   if (has_waited) store_->deleteKey(key(sequence, on_cpu_->getRank()));
-}
-
-std::string Group::read(const std::string& key) const {
-  const std::vector<uint8_t> bytes = store_->get(key);
-  return {bytes.begin(), bytes.end()};
 }
 
 std::string Group::key(uint64_t sequence, int rank) const { return cat("ltc_at/", sequence, '/', rank); }
@@ -145,26 +140,23 @@ void Group::compare_with_others(const UnderWay& collective, std::chrono::millise
   const auto until = std::chrono::steady_clock::now() + time;
   const std::string own = name_ + kBetween + collective.what + kBetween + collective.where;
   const auto key_of = [&](int rank) { return key(collective.sequence, rank); };
-  store_->set(key_of(on_cpu_->getRank()), std::vector<uint8_t>(own.begin(), own.end()));
+  set_text(*store_, key_of(on_cpu_->getRank()), own);
   for (int rank = 0; rank < on_cpu_->getSize(); ++rank) {
     if (rank == on_cpu_->getRank()) continue;
     while (!store_->check({key_of(rank)}) && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(kGlance);
     if (!store_->check({key_of(rank)})) continue;
-    std::string other = read(key_of(rank));
-    const std::string named = read(cat("name/", rank)) + kBetween;
+    std::string other = get_text(*store_, key_of(rank));
+    const std::string named = get_text(*store_, cat("name/", rank)) + kBetween;
     if (!other.starts_with(named)) continue;
     other.erase(0, named.size());
     const size_t end = other.find(kBetween);
     if (other.substr(0, end) == collective.what) continue;
-    TORCH_CHECK(false, "the ranks call different collectives: rank ", on_cpu_->getRank(), " ",
-                at_line(collective.what, collective.where), ", rank ", rank, " ",
-                at_line(other.substr(0, end), other.substr(end + 1)));
+    TORCH_CHECK(false, difference_text(on_cpu_->getRank(), {collective.what, collective.where}, rank,
+                                       {other.substr(0, end), other.substr(end + 1)}));
   }
 }
 
-void leave_name(c10d::Store& store, int rank, const std::string& name) {
-  store.set(cat("name/", rank), std::vector<uint8_t>(name.begin(), name.end()));
-}
+void leave_name(c10d::Store& store, int rank, const std::string& name) { set_text(store, cat("name/", rank), name); }
 
 int64_t add_group(std::shared_ptr<Group> group) {
   const std::lock_guard lock(groups().mutex);

@@ -66,7 +66,6 @@ class Group : public std::enable_shared_from_this<Group> {
   void await(const UnderWay& collective);
   void compare_with_others(const UnderWay& collective, std::chrono::milliseconds time);
   std::string key(uint64_t sequence, int rank) const;
-  std::string read(const std::string& key) const;
 
   const c10::intrusive_ptr<c10d::Backend> on_cpu_;
   const c10::intrusive_ptr<c10d::Store> store_;

@@ -1,4 +1,4 @@
-// What the process group returns for its collectives and messages.
+// The Work objects that the process group returns for its collectives and messages.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
