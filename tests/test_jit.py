@@ -115,6 +115,13 @@ def test_arguments_are_written_and_numbers_drawn():
     assert x.tolist() == [2] * 16
 
 
+def test_bytes_of_the_cpu_as_other_sizes():
+    images = torch.arange(12, dtype=torch.uint8).reshape(3, 4)
+    scale = ltc.jit(lambda images: images.unsqueeze(1).float() / 2)
+    for _ in range(2):
+        assert torch.equal(scale(images).cpu(), images.unsqueeze(1).float() / 2)
+
+
 def test_a_module_and_its_buffers():
     torch.manual_seed(0)
     reference = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Dropout(0.0))

@@ -93,13 +93,16 @@ ValueId apply_lazy_bits(Recorder& recorder, const c10::TensorImpl* tensor, Value
   return tensor->is_neg() ? emit(recorder, "aten::neg", type, {}, {value}) : value;
 }
 
-// What torch.load and UntypedStorage.copy_ leave. The first tensor that covers such a storage gives it its type, so that later
-// steps convert nothing.
-bool holds_bytes(const Recorder& recorder, const LazyStorage& storage) { return recorder.declared(storage).dtype == DType::kU8; }
-
 bool covers_storage(const c10::TensorImpl* tensor, TypeId geometry) {
   const Type& type = type_of(geometry);
   return type.dense && tensor->storage_offset() == 0 && type.size_bytes() == tensor->unsafe_storage().nbytes();
+}
+
+// Of bytes that torch.load and UntypedStorage.copy_ leave: the first tensor of another dtype that covers such a storage gives it
+// its type, so that later steps convert nothing. A captured function leaves its arguments as they are.
+bool gives_bytes_a_type(const Recorder& recorder, const LazyStorage& storage, const c10::TensorImpl* tensor, TypeId geometry) {
+  return recorder.declared(storage).dtype == DType::kU8 && type_of(geometry).dtype != DType::kU8 && !t_capture &&
+         covers_storage(tensor, geometry);
 }
 
 ValueId read_bits(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geometry) {
@@ -113,7 +116,7 @@ ValueId read_bits(Recorder& recorder, const c10::TensorImpl* tensor, TypeId geom
   if (view == kNone) {
     view = emit_strided_read(recorder, read_memory(recorder, storage, type_of(geometry).dtype), geometry, offset);
     recorder.remember_view(key, view);
-    if (holds_bytes(recorder, storage) && covers_storage(tensor, geometry)) recorder.bind(storage, view, geometry);
+    if (gives_bytes_a_type(recorder, storage, tensor, geometry)) recorder.bind(storage, view, geometry);
   }
   return view;
 }
