@@ -20,15 +20,16 @@ usage() { sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; }
 
 # ---- what is taken along
 
-# The headers of Highway and OpenCL, and those of Boost, spdlog, fmt and GoogleTest that are included, and packages that make CMake find them.
+# The headers of Highway, OpenCL and nlohmann/json, those of Boost, spdlog, fmt and GoogleTest that are included, and packages that
+# make CMake find them.
 carry() {
   rm -rf "$carry"
-  mkdir -p "$carry"/{include,lib/cmake/{Boost,spdlog,GTest}}
+  mkdir -p "$carry"/{include,lib/cmake/{Boost,spdlog,nlohmann_json,GTest}}
   printf '#include <%s>\n' boost/crc.hpp boost/dll/shared_library.hpp spdlog/spdlog.h spdlog/sinks/stdout_color_sinks.h \
     gtest/gtest.h gmock/gmock.h \
     | g++ -std=c++20 -DSPDLOG_FMT_EXTERNAL -DFMT_HEADER_ONLY -M -x c++ - | tr ' \\' '\n\n' \
     | sed -nE 's#^/usr/include/((boost|spdlog|fmt|gtest|gmock)/.*)#\1#p' | sort -u \
-    | tar -C /usr/include -cf - hwy CL -T - | tar -C "$carry/include" -xf -
+    | tar -C /usr/include -cf - hwy CL nlohmann -T - | tar -C "$carry/include" -xf -
   cp "$(g++ -print-file-name=libgtest.a)" "$(g++ -print-file-name=libgmock.a)" "$(g++ -print-file-name=libgmock_main.a)" "$carry/lib/"
   cat > "$carry/lib/cmake/Boost/BoostConfig.cmake" <<'CMAKE'
 add_library(Boost::headers INTERFACE IMPORTED)
@@ -37,6 +38,10 @@ CMAKE
   cat > "$carry/lib/cmake/spdlog/spdlogConfig.cmake" <<'CMAKE'
 add_library(spdlog::spdlog_header_only INTERFACE IMPORTED)
 target_include_directories(spdlog::spdlog_header_only INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../../include)
+CMAKE
+  cat > "$carry/lib/cmake/nlohmann_json/nlohmann_jsonConfig.cmake" <<'CMAKE'
+add_library(nlohmann_json::nlohmann_json INTERFACE IMPORTED)
+target_include_directories(nlohmann_json::nlohmann_json INTERFACE ${CMAKE_CURRENT_LIST_DIR}/../../../include)
 CMAKE
   cat > "$carry/lib/cmake/GTest/GTestConfig.cmake" <<'CMAKE'
 find_package(Threads REQUIRED)

@@ -22,6 +22,7 @@ ORIGINS = {
     "spdlog": r"/spdlog/",
     "fmt": r"/include/fmt/|/libfmt\.a$",
     "Boost": r"/boost/|/libboost\w*\.a$",
+    "nlohmann/json": r"/include/nlohmann/",
     "pybind11": r"/pybind11/",
     "PyTorch": r"/torch/include/(ATen|c10|torch|caffe2)/",
     "Kineto": r"/torch/include/kineto/",

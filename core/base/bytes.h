@@ -25,6 +25,7 @@ class ByteWriter {
     number<uint64_t>(text.size());
     bytes_.append(text);
   }
+  void bytes(std::string_view bytes) { bytes_.append(bytes); }  // as they are, with no count
 
   std::string take() { return std::move(bytes_); }
 
@@ -52,14 +53,13 @@ class ByteReader {
     return values;
   }
   std::string_view text() { return take(length(1)); }
+  std::string_view take(size_t size);  // the next bytes
   // A count of things that take at least `least` bytes each.
   size_t length(size_t least);
   bool at_end() const { return rest_.empty(); }
   size_t left() const { return rest_.size(); }  // bytes
 
  private:
-  std::string_view take(size_t size);
-
   std::string_view rest_;
 };
 

@@ -38,6 +38,7 @@ class Command:
     arguments: tuple[Argument, ...] = ()
     commands: tuple["Command", ...] = ()
     program: str = ""  # of the package; it reads the words that name none of `commands`, and has a help of its own
+    subcommand: str = ""  # the first word that the program gets
     reads_words: bool = False  # `run` takes the words as they are
 
     def options(self) -> dict[str, str]:
@@ -206,6 +207,8 @@ COMMANDS = (
         Command("report", "write one HTML page that needs no network", _report,
                 (Argument("--html", metavar="PAGE", required=True, help="file of the page"), RESULTS)),
     )),
+    Command("show", "list the functions of an archive of ltc.export: what they take, give and change", program="ltc-archive", subcommand="show"),
+    Command("check", "compile an archive's functions for a plugin and run its samples", program="ltc-archive", subcommand="check"),
     Command("new-backend", "make the project of a plugin that builds, holds memory, and has tests", _new_backend,
             (Argument("name", metavar="NAME", help="name of the plugin and of the new folder"),
              Argument("--cpp", action="store_true", help="in C++ instead of C")), reads_words=True),
@@ -278,7 +281,7 @@ def _become(row: Command, words: list[str], path: str) -> None:
         if word.startswith("--") and word not in known:
             _wrong_use(f"{path}: {_unknown('option', word, known)}")
     program = _package_path("bin", row.program)
-    os.execv(program, [program, *words])
+    os.execv(program, [program, *filter(None, [row.subcommand]), *words])
 
 
 def main() -> None:

@@ -11,6 +11,7 @@
 #include "core/ops/op_table.h"
 #include "core/python/captures.h"
 #include "core/python/compile_listener.h"
+#include "core/python/exports.h"
 #include "core/python/patches/native.h"
 #include "core/python/patches/run_backward.h"
 #include "core/python/signals.h"
@@ -238,4 +239,5 @@ PYBIND11_MODULE(_C, m) {
   m.def("op_rows", &op_rows);
   m.def("set_dry_run_limit", &ltc::set_dry_run_limit);
   ltc::bind_captures(m);
+  ltc::bind_exports(m);
 }

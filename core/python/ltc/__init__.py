@@ -16,12 +16,14 @@ if str(torch.__version__).split(".")[:2] != _BUILT_WITH.split(".")[:2]:
 from . import _C, metrics, timeline
 from ._buckets import BucketedFunction
 from ._explain import explain
+from ._export import Exported, export
 from ._index import index_of as _index
 from ._jit import JitFunction
 from ._register import register as _register
 from .checkpoint import load, save
 
-__all__ = ["explain", "graph", "jit", "lazy_device", "load", "mark_step", "metrics", "replay", "save", "save_graph", "sync", "timeline", "wait_device_ops"]
+__all__ = ["Exported", "explain", "export", "graph", "jit", "lazy_device", "load", "mark_step", "metrics", "replay", "save", "save_graph", "sync", "timeline",
+           "wait_device_ops"]
 
 
 def mark_step() -> None:

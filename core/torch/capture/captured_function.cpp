@@ -159,8 +159,7 @@ uint32_t FunctionCapture::own_storage(const at::Tensor& result) {
   return static_cast<uint32_t>(result_storages_.size() - 1);
 }
 
-std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> FunctionCapture::finish(
-    const std::vector<at::Tensor>& results) {
+std::shared_ptr<const CapturedFunction> FunctionCapture::function(const std::vector<at::Tensor>& results) {
   check_placeholders();
   for (const at::Tensor& result : results) {
     if (!is_lazy(result)) capture_.refuse(cat("a result is on ", result.device().str()));
@@ -187,8 +186,14 @@ std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> Func
       if (arguments_.held[i].first == argument) function_->written_.push_back(i);
     }
   }
-  auto first = function_->run(arguments_, function_->captured_.scalars);
-  return {std::move(function_), std::move(first)};
+  return std::move(function_);
+}
+
+std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> FunctionCapture::finish(
+    const std::vector<at::Tensor>& results) {
+  auto captured = function(results);
+  auto first = captured->run(arguments_, captured->captured_.scalars);
+  return {std::move(captured), std::move(first)};
 }
 
 }  // namespace ltc

@@ -25,17 +25,6 @@ struct LTC_API TensorArguments {
 // Immutable; any thread may call it.
 class LTC_API CapturedFunction {
  public:
-  bool fits(const TensorArguments& arguments) const;
-  // With these scalars, as many as `captured()` has, in place of those that were captured.
-  std::vector<at::Tensor> call(const TensorArguments& arguments, std::vector<Scalar> scalars) const;
-
-  const Captured& captured() const { return captured_; }
-  // Whether they are one function but for the values of their scalars.
-  bool computes_like(const CapturedFunction& other) const;
-
- private:
-  friend class FunctionCapture;
-
   struct Argument {
     TensorGeometry geometry;
     LazyDevice::StorageSnapshot held;
@@ -47,11 +36,26 @@ class LTC_API CapturedFunction {
     TensorGeometry geometry;
     bool operator==(const Result&) const = default;
   };
+
+  bool fits(const TensorArguments& arguments) const;
+  // With these scalars, as many as `captured()` has, in place of those that were captured.
+  std::vector<at::Tensor> call(const TensorArguments& arguments, std::vector<Scalar> scalars) const;
+
+  const Captured& captured() const { return captured_; }
+  const std::vector<Argument>& arguments() const { return arguments_; }
+  const std::vector<uint32_t>& distinct() const { return distinct_; }  // arguments with a storage that none before has
+  const std::vector<Result>& results() const { return results_; }
+  // Whether they are one function but for the values of their scalars.
+  bool computes_like(const CapturedFunction& other) const;
+
+ private:
+  friend class FunctionCapture;
+
   std::vector<at::Tensor> run(const TensorArguments& arguments, std::span<const Scalar> scalars) const;
 
   Captured captured_;
   std::vector<Argument> arguments_;
-  std::vector<uint32_t> distinct_;    // arguments with a storage that none before has
+  std::vector<uint32_t> distinct_;
   std::vector<uint32_t> written_;     // arguments whose storage is written
   std::vector<size_t> new_storages_;  // their sizes in bytes
   std::vector<Result> results_;
@@ -66,7 +70,9 @@ class LTC_API FunctionCapture {
   const std::vector<at::Tensor>& placeholders() const { return placeholders_; }
   const std::string& refusal() const { return capture_.refusal(); }
 
-  // The function, and what its first call gives. Throws if a result cannot be given again.
+  // The function. Throws if a result cannot be given again.
+  std::shared_ptr<const CapturedFunction> function(const std::vector<at::Tensor>& results);
+  // The function, and what its first call gives.
   std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> finish(const std::vector<at::Tensor>& results);
 
  private:

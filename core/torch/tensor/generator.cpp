@@ -75,10 +75,14 @@ LazyGenerator* LazyGenerator::clone_impl() const {
   return copy;
 }
 
-uint64_t LazyGenerator::reserve(const Type& type) {
+uint64_t LazyGenerator::advance(const Type& type) {
   const uint64_t per_block = is_wide(type.dtype) ? 2 : 4;
+  return (static_cast<uint64_t>(type.element_count) + per_block - 1) / per_block;
+}
+
+uint64_t LazyGenerator::reserve(const Type& type) {
   const uint64_t begin = offset_;
-  offset_ += (static_cast<uint64_t>(type.element_count) + per_block - 1) / per_block;
+  offset_ += advance(type);
   return begin;
 }
 

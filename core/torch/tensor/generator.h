@@ -25,6 +25,8 @@ class LazyGenerator final : public c10::GeneratorImpl {
 
   // Reserves numbers for a draw of so many elements: the offset at which it begins. Caller holds the generator's mutex.
   uint64_t reserve(const Type& type);
+  // By how much a draw of so many elements moves the offset.
+  static uint64_t advance(const Type& type);
 
  private:
   LazyGenerator* clone_impl() const override;

@@ -1,0 +1,118 @@
+#include "core/deploy/archive.h"
+
+#include <algorithm>
+
+#include "core/base/bytes.h"
+#include "core/base/error.h"
+#include "core/ir/binary.h"
+#include "core/ir/text.h"
+
+namespace ltc::deploy {
+
+std::shared_ptr<const Archive> Archive::open(const std::string& path) {
+  return std::shared_ptr<const Archive>(new Archive(path));
+}
+
+Archive::Archive(const std::string& path) : path_(path), file_(MappedFile::open(path)), entries_(read_zip(file_->bytes(), path)) {
+  manifest_ = read_manifest(entry(kManifestEntry), cat(path, ": ", kManifestEntry));
+  std::vector<NamedTensor> values = read_safetensors(entry(kValuesEntry), cat(path, ": ", kValuesEntry));
+  state_ = take_values(manifest_.state, values);
+  constants_ = take_values(manifest_.constants, values);
+  for (const NamedTensor& value : values) {
+    if (!value.name.empty()) fail(Code::kDataCorrupt, path_, ": nothing uses the value ", value.name);
+  }
+  for (FunctionManifest& function : manifest_.functions) functions_.push_back(check(std::move(function)));
+  manifest_.functions.clear();
+}
+
+std::string_view Archive::entry(std::string_view name) const {
+  const auto found = std::ranges::find(entries_, name, &ZipEntry::name);
+  if (found == entries_.end()) fail(Code::kDataCorrupt, path_, " is no archive: it has no entry ", name);
+  return found->data;
+}
+
+// Moves those of the names out of `values`.
+std::vector<NamedTensor> Archive::take_values(const std::vector<std::string>& names, std::vector<NamedTensor>& values) const {
+  std::vector<NamedTensor> taken;
+  for (const std::string& name : names) {
+    const auto found = std::ranges::find(values, name, &NamedTensor::name);
+    if (found == values.end()) fail(Code::kDataCorrupt, path_, ": ", kValuesEntry, " has no tensor ", name);
+    taken.push_back(*found);
+    found->name.clear();
+  }
+  return taken;
+}
+
+TypeId Archive::type_of_source(const Function& function, const ValueSource& source) const {
+  switch (source.kind) {
+    case ValueSource::kInput: return function.inputs[source.index].type;
+    case ValueSource::kState: return state_[source.index].type;
+    case ValueSource::kConstant: return constants_[source.index].type;
+    case ValueSource::kOutput: break;
+  }
+  if (source.index >= function.code.outputs.size())
+    fail(Code::kDataCorrupt, path_, ": function ", function.name, ": its graph has no output ", source.index);
+  return function.code.types[function.code.outputs[source.index]];
+}
+
+// That the graph takes and gives what the manifest says.
+Function Archive::check(FunctionManifest manifest) const {
+  const std::string where = cat(path_, ": function ", manifest.name);
+  Function function{std::move(manifest)};
+  ByteReader in(entry(function.graph));
+  function.code = read_graph(in);
+  if (!in.at_end()) fail(Code::kDataCorrupt, where, ": its graph has bytes behind its end");
+  const auto require_like = [&](TypeId a, TypeId b, const auto&... what) {
+    if (!same_shape(type_of(a), type_of(b)))
+      fail(Code::kDataCorrupt, where, ": ", what..., " is ", type_text(a), " in the manifest and ", type_text(b),
+           " in its graph");
+  };
+  size_t buffers = 0, numbers = 0;
+  for (const Param& param : function.code.params) {
+    const TypeId type = function.code.types[param.value];
+    if (param.scalar) {
+      if (numbers == function.numbers.size() || function.numbers[numbers].dtype != type_of(type).dtype)
+        fail(Code::kDataCorrupt, where, ": number ", numbers, " is not that of its graph");
+      ++numbers;
+      continue;
+    }
+    if (buffers == function.params.size()) fail(Code::kDataCorrupt, where, ": its graph takes more than ", buffers, " params");
+    require_like(type_of_source(function, function.params[buffers]), type, "param ", buffers);
+    ++buffers;
+  }
+  if (buffers != function.params.size() || numbers != function.numbers.size())
+    fail(Code::kDataCorrupt, where, ": its graph takes ", buffers, " params and ", numbers, " numbers");
+  for (size_t i = 0; i < function.results.size(); ++i)
+    require_like(function.results[i].type, type_of_source(function, function.result_sources[i]), "result ", i);
+  for (const Update& update : function.updates)
+    require_like(state_[update.state].type, type_of_source(function, update.from), "state ", state_[update.state].name);
+  return function;
+}
+
+size_t Archive::find_function(std::string_view name) const {
+  const auto found = std::ranges::find(functions_, name, &Function::name);
+  if (found != functions_.end()) return static_cast<size_t>(found - functions_.begin());
+  std::string names;
+  for (const Function& function : functions_) names += cat(names.empty() ? "" : ", ", function.name);
+  fail(Code::kNotFound, path_, " has no function ", name, "; it has ", names);
+}
+
+size_t Archive::find_state(std::string_view name) const {
+  const auto found = std::ranges::find(state_, name, &NamedTensor::name);
+  if (found != state_.end()) return static_cast<size_t>(found - state_.begin());
+  fail(Code::kNotFound, path_, " has no state ", name, "; it has ", state_.size(),
+       state_.empty() ? "" : cat(", the first is ", state_.front().name));
+}
+
+std::vector<NamedTensor> Archive::sample(const std::string& name) const {
+  return read_safetensors(entry(name), cat(path_, ": ", name));
+}
+
+void Archive::verify() const {
+  for (const ZipEntry& entry : entries_) {
+    if (crc32_of(entry.data) != entry.crc32)
+      fail(Code::kDataCorrupt, path_, ": entry ", entry.name, " is damaged: its CRC differs");
+  }
+}
+
+}  // namespace ltc::deploy

@@ -1,0 +1,60 @@
+// An archive: functions as graphs, with the values that they begin with, in one file that is read in place. docs/archive.md
+// describes it.
+//
+// Nothing in it is run when it is read, and all of it is checked: graphs, types, names, places of bytes. Not their CRC, which
+// verify() compares. Immutable; any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/deploy/manifest.h"
+#include "core/deploy/safetensors.h"
+#include "core/deploy/zip.h"
+#include "core/ir/graph.h"
+
+namespace ltc::deploy {
+
+inline constexpr const char* kManifestEntry = "manifest.json";
+inline constexpr const char* kValuesEntry = "values.safetensors";
+
+struct Function : FunctionManifest {
+  Graph code;
+};
+
+class Archive {
+ public:
+  // Throws NOT_FOUND, DATA_CORRUPT or UNSUPPORTED, with the path and the part.
+  static std::shared_ptr<const Archive> open(const std::string& path);
+
+  const std::string& path() const { return path_; }
+  const Manifest& manifest() const { return manifest_; }  // but for its functions
+  const std::vector<Function>& functions() const { return functions_; }
+  const std::vector<NamedTensor>& state() const { return state_; }          // what it begins with, in the manifest's order
+  const std::vector<NamedTensor>& constants() const { return constants_; }  // the same
+  const std::vector<ZipEntry>& entries() const { return entries_; }
+  // Each throws NOT_FOUND.
+  size_t find_function(std::string_view name) const;
+  size_t find_state(std::string_view name) const;
+  std::vector<NamedTensor> sample(const std::string& entry) const;
+
+  void verify() const;  // reads all of it; throws DATA_CORRUPT for an entry whose CRC differs
+
+ private:
+  explicit Archive(const std::string& path);
+  std::string_view entry(std::string_view name) const;
+  std::vector<NamedTensor> take_values(const std::vector<std::string>& names, std::vector<NamedTensor>& values) const;
+  Function check(FunctionManifest manifest) const;
+  TypeId type_of_source(const Function& function, const ValueSource& source) const;
+
+  const std::string path_;
+  const std::shared_ptr<const MappedFile> file_;
+  std::vector<ZipEntry> entries_;
+  Manifest manifest_;
+  std::vector<NamedTensor> state_, constants_;
+  std::vector<Function> functions_;
+};
+
+}  // namespace ltc::deploy

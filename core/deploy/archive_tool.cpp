@@ -1,0 +1,220 @@
+// ltc-archive: what is in an archive, and whether a plugin computes what its samples say. It needs no Python.
+
+#include <chrono>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "core/base/bytes.h"
+#include "core/deploy/model.h"
+#include "core/host/library.h"
+#include "core/host/search.h"
+#include "core/ir/text.h"
+#include "core/run/queue/compare_values.h"
+
+namespace ltc::deploy {
+namespace {
+
+constexpr int kNo = 1, kWrongUse = 2;
+
+constexpr const char* kUsage = R"(usage: ltc show ARCHIVE [--graph FUNCTION] [--json]
+       ltc check ARCHIVE [--backend PLUGIN] [--tolerance X]
+
+'show' lists the functions of an archive with what they take, give and change. It loads no plugin.
+'check' compares the file with its checksums, compiles each function, runs the samples, and says how the results differ from those that were
+kept when the archive was written.
+
+  --graph FUNCTION  print the graph of a function
+  --json            write JSON
+  --backend PLUGIN  plugin, as in LTC_BACKEND; default: that variable, else torchscript
+  --tolerance X     relative difference that a result may have; default: by dtype, 1e-4 of f32
+
+Exit code: 0 all is well, 1 the archive is damaged, cannot be run or gives other results, 2 wrong use.
+)";
+
+struct Options {
+  std::string command, path, backend, graph;
+  std::optional<double> tolerance;
+  bool json = false;
+};
+
+class WrongUse : public std::runtime_error {
+  using runtime_error::runtime_error;
+};
+
+Options read_options(const std::vector<std::string>& words) {
+  Options options;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const auto value = [&]() -> const std::string& {
+      if (i + 1 == words.size()) throw WrongUse(words[i] + " needs a value");
+      return words[++i];
+    };
+    if (words[i] == "--json") {
+      options.json = true;
+    } else if (words[i] == "--graph") {
+      options.graph = value();
+    } else if (words[i] == "--backend") {
+      options.backend = value();
+    } else if (words[i] == "--tolerance") {
+      size_t end = 0;
+      const std::string& text = value();
+      try {
+        options.tolerance = std::stod(text, &end);
+      } catch (const std::exception&) {
+      }
+      if (end != text.size() || !(options.tolerance >= 0))
+        throw WrongUse("--tolerance " + text + ": this is to be a number from 0");
+    } else if (words[i].starts_with("-")) {
+      throw WrongUse("there is no option " + words[i]);
+    } else if (options.command.empty()) {
+      options.command = words[i];
+    } else if (options.path.empty()) {
+      options.path = words[i];
+    } else {
+      throw WrongUse("there is an argument too many: " + words[i]);
+    }
+  }
+  if (options.command != "show" && options.command != "check") throw WrongUse("a command is missing: show or check");
+  if (options.path.empty()) throw WrongUse("the archive is missing");
+  return options;
+}
+
+size_t bytes_of(const std::vector<NamedTensor>& tensors) {
+  size_t bytes = 0;
+  for (const NamedTensor& tensor : tensors) bytes += tensor.data.size();
+  return bytes;
+}
+
+std::string signature(const std::vector<NamedType>& types) {
+  std::string text;
+  for (const NamedType& type : types) text += cat(text.empty() ? "" : ", ", type.name, ": ", type_text(type.type));
+  return text;
+}
+
+nlohmann::ordered_json json_of(const std::vector<NamedType>& types) {
+  auto list = nlohmann::ordered_json::array();
+  for (const NamedType& type : types) list.push_back({{"name", type.name}, {"type", type_text(type.type)}});
+  return list;
+}
+
+int show(const Options& options) {
+  const auto archive = Archive::open(options.path);
+  const Manifest& manifest = archive->manifest();
+  if (!options.graph.empty()) {
+    std::cout << print(archive->functions()[archive->find_function(options.graph)].code);
+    return 0;
+  }
+  if (options.json) {
+    nlohmann::ordered_json json = {{"format", kFormat},
+                                   {"producer", manifest.producer},
+                                   {"state", {{"tensors", manifest.state.size()}, {"bytes", bytes_of(archive->state())}}},
+                                   {"functions", nlohmann::ordered_json::array()}};
+    for (const Function& function : archive->functions())
+      json["functions"].push_back({{"name", function.name},
+                                   {"inputs", json_of(function.inputs)},
+                                   {"results", json_of(function.results)},
+                                   {"ops", function.code.nodes.size()},
+                                   {"updates", function.updates.size()},
+                                   {"samples", function.samples.size()}});
+    std::cout << json.dump(2) << "\n";
+    return 0;
+  }
+  std::cout << options.path << ": format " << kFormat << ", written by " << manifest.producer << "\n"
+            << "state: " << manifest.state.size() << " tensors, " << size_text(static_cast<int64_t>(bytes_of(archive->state())))
+            << (manifest.generators.empty() ? "" : cat("; random generators: ", manifest.generators.size())) << "\n";
+  for (const Function& function : archive->functions())
+    std::cout << function.name << "(" << signature(function.inputs) << ") -> (" << signature(function.results) << ")\n    "
+              << function.code.nodes.size() << " ops; changes " << function.updates.size()
+              << " tensors of the state; samples: " << function.samples.size() << "\n";
+  return 0;
+}
+
+const NamedTensor& find(const std::vector<NamedTensor>& tensors, const std::string& name, const std::string& entry) {
+  for (const NamedTensor& tensor : tensors) {
+    if (tensor.name == name) return tensor;
+  }
+  fail(Code::kDataCorrupt, entry, " has no tensor ", name);
+}
+
+TensorView view_of(TypeId type, const void* data) {
+  return {type_of(type).dtype, type_of(type).sizes, const_cast<void*>(data), type_of(type).size_bytes()};
+}
+
+// Whether the function gives what the sample says.
+bool check_sample(const std::shared_ptr<Model>& model, size_t index, const std::string& entry, const Options& options) {
+  const Function& function = model->functions()[index];
+  const std::vector<NamedTensor> sample = model->archive().sample(entry);
+  std::vector<TensorView> inputs, results;
+  std::vector<HostValue> found;
+  for (const NamedType& input : function.inputs) {
+    const NamedTensor& value = find(sample, "input." + input.name, entry);
+    inputs.push_back(view_of(value.type, value.data.data()));
+  }
+  for (const NamedType& result : function.results) {
+    found.push_back(allocate_host_value(result.type));
+    results.push_back(view_of(result.type, found.back().data.get()));
+  }
+  Session(model).run(index, inputs, results);
+  bool is_good = true;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const NamedTensor& expected = find(sample, "result." + function.results[i].name, entry);
+    if (expected.type != found[i].type)
+      fail(Code::kDataCorrupt, entry, ": result ", function.results[i].name, " has another type");
+    const HostValue value{expected.type, std::shared_ptr<void>(std::shared_ptr<void>(), const_cast<char*>(expected.data.data()))};
+    const double tolerance = options.tolerance.value_or(tolerance_of(type_of(expected.type).dtype));
+    const auto difference = compare_values(found[i], value, tolerance, magnitude_of(value));
+    const bool is_same = std::memcmp(found[i].data.get(), expected.data.data(), expected.data.size()) == 0;
+    std::cout << function.name << ": " << function.results[i].name << ": "
+              << (difference ? "WRONG: " + difference_text(*difference, expected.type)
+                  : is_same  ? "the same bits"
+                             : "near enough")
+              << "\n";
+    is_good &= !difference;
+  }
+  return is_good;
+}
+
+int check(const Options& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  Archive::open(options.path)->verify();
+  const auto model = Model::load(options.path, options.backend,
+                                 host::plugin_folders(host::own_folder() + "/../plugins", host::running_elevated()));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  std::cout << "the file is whole; " << model->functions().size() << " functions are compiled for " << model->plugin_name()
+            << ", in " << seconds.count() << " s\n";
+  bool is_good = true;
+  size_t samples = 0;
+  for (size_t i = 0; i < model->functions().size(); ++i) {
+    for (const std::string& entry : model->functions()[i].samples) {
+      is_good &= check_sample(model, i, entry, options);
+      ++samples;
+    }
+  }
+  if (samples == 0) std::cout << "the archive has no samples: nothing was run\n";
+  return is_good ? 0 : kNo;
+}
+
+int main(const std::vector<std::string>& words) {
+  try {
+    for (const std::string& word : words) {
+      if (word != "--help" && word != "-h") continue;
+      std::cout << kUsage;
+      return 0;
+    }
+    const Options options = read_options(words);
+    return options.command == "show" ? show(options) : check(options);
+  } catch (const WrongUse& error) {
+    std::cerr << "ltc: " << error.what() << "\n" << kUsage;
+    return kWrongUse;
+  } catch (const std::exception& error) {
+    std::cout.flush();
+    std::cerr << "ltc: " << error.what() << "\n";
+    return kNo;
+  }
+}
+
+}  // namespace
+}  // namespace ltc::deploy
+
+int main(int argc, char** argv) { return ltc::deploy::main({argv + 1, argv + argc}); }

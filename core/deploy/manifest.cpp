@@ -1,0 +1,155 @@
+#include "core/deploy/manifest.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "core/deploy/json.h"
+
+namespace ltc::deploy {
+namespace {
+
+std::vector<std::string> distinct_names(const JsonObject& object, std::string_view member) {
+  std::vector<std::string> names = object.texts(member);
+  std::set<std::string_view> known;
+  for (const std::string& name : names) {
+    if (!known.insert(name).second) object.corrupt(member, " has ", name, " twice");
+  }
+  return names;
+}
+
+uint64_t unsigned_number(const JsonObject& object, std::string_view name) {
+  const Json& value = object.member(name);
+  if (!value.is_number_unsigned()) object.corrupt(name, " is to be a number that is not below 0");
+  return value.get<uint64_t>();
+}
+
+NamedType read_type(const JsonObject& object) {
+  const std::string name = object.text("dtype");
+  const DType dtype = dtype_from_name(name);
+  if (dtype == DType::kNone) fail(Code::kUnsupported, object.where(), ": dtype ", name, " is not known here");
+  const std::vector<int64_t> sizes = object.integers("shape");
+  if (!is_valid({dtype, sizes, std::vector<int64_t>(sizes.size(), 0)})) object.corrupt("no tensor has that shape");
+  return {object.text("name"), intern_contiguous(dtype, sizes)};
+}
+
+double read_double(const JsonObject& object, const Json& value) {
+  using Limits = std::numeric_limits<double>;
+  if (value.is_number()) return value.get<double>();
+  if (value == "nan") return Limits::quiet_NaN();
+  if (value == "inf") return Limits::infinity();
+  if (value == "-inf") return -Limits::infinity();
+  object.corrupt("value is ", value.dump(), ", and is to be a number");
+}
+
+Scalar read_scalar(const JsonObject& object, DType dtype) {
+  const Json& value = object.member("value");
+  Scalar scalar{};
+  if (is_complex(dtype)) {
+    if (!value.is_array() || value.size() != 2) object.corrupt("value is to be a list of two numbers");
+    scalar.c[0] = read_double(object, value[0]), scalar.c[1] = read_double(object, value[1]);
+  } else if (is_floating(dtype)) {
+    scalar.f = read_double(object, value);
+  } else {
+    if (!value.is_number_integer()) object.corrupt("value is to be an integer");
+    scalar.i = value.get<int64_t>();
+  }
+  return scalar;
+}
+
+class Reader {
+ public:
+  explicit Reader(const JsonObject& root) : root_(root) {}
+
+  Manifest run() {
+    const int64_t format = root_.integer("format");
+    if (format != kFormat)
+      fail(Code::kUnsupported, root_.where(), ": the archive has format ", format, ", and format ", kFormat, " is read here");
+    root_.only({"format", "producer", "state", "constants", "generators", "functions"});
+    manifest_.producer = root_.text("producer");
+    manifest_.state = distinct_names(root_, "state");
+    manifest_.constants = distinct_names(root_, "constants");
+    for (const JsonObject& generator : root_.objects("generators")) {
+      generator.only({"seed", "offset"});
+      manifest_.generators.push_back({unsigned_number(generator, "seed"), unsigned_number(generator, "offset")});
+    }
+    std::set<std::string> names;
+    for (const JsonObject& function : root_.objects("functions")) {
+      manifest_.functions.push_back(read_function(function));
+      if (!names.insert(manifest_.functions.back().name).second) function.corrupt("another function has that name");
+    }
+    return std::move(manifest_);
+  }
+
+ private:
+  FunctionManifest read_function(const JsonObject& json) {
+    json.only({"name", "graph", "text", "inputs", "results", "params", "numbers", "draws", "updates", "samples"});
+    FunctionManifest function{.name = json.text("name"), .graph = json.text("graph")};
+    for (const JsonObject& input : json.objects("inputs")) {
+      input.only({"name", "dtype", "shape"});
+      function.inputs.push_back(read_type(input));
+    }
+    for (const JsonObject& draw : json.objects("draws")) {
+      draw.only({"generator", "advance"});
+      function.draws.push_back({draw.index("generator", manifest_.generators.size()), unsigned_number(draw, "advance")});
+    }
+    for (const JsonObject& param : json.objects("params")) function.params.push_back(read_source(param, function, false));
+    for (const JsonObject& number : json.objects("numbers")) function.numbers.push_back(read_number(number, function));
+    for (const JsonObject& result : json.objects("results")) {
+      result.only({"name", "dtype", "shape", "from"});
+      function.results.push_back(read_type(result));
+      function.result_sources.push_back(read_source(result.object("from"), function, true));
+    }
+    for (const JsonObject& update : json.objects("updates")) {
+      update.only({"state", "from"});
+      const uint32_t state = named(update, "state", manifest_.state);
+      function.updates.push_back({state, read_source(update.object("from"), function, true)});
+    }
+    function.samples = json.texts("samples");
+    return function;
+  }
+
+  // Of {"input": 0}, {"state": "weight"}, {"constant": "mask"} or {"output": 1}.
+  ValueSource read_source(const JsonObject& json, const FunctionManifest& function, bool may_be_output) const {
+    if (json.json().size() != 1) json.corrupt("this is to have one member");
+    if (json.has("input")) return {ValueSource::kInput, json.index("input", function.inputs.size())};
+    if (json.has("state")) return {ValueSource::kState, named(json, "state", manifest_.state)};
+    if (json.has("constant")) return {ValueSource::kConstant, named(json, "constant", manifest_.constants)};
+    if (may_be_output && json.has("output")) return {ValueSource::kOutput, json.index("output", UINT32_MAX)};
+    json.only({});
+    json.corrupt("this says no value");
+  }
+
+  static uint32_t named(const JsonObject& json, std::string_view member, const std::vector<std::string>& names) {
+    const std::string name = json.text(member);
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) json.corrupt("there is no ", member, " ", name);
+    return static_cast<uint32_t>(found - names.begin());
+  }
+
+  Number read_number(const JsonObject& json, const FunctionManifest& function) const {
+    const std::string name = json.text("dtype");
+    const DType dtype = dtype_from_name(name);
+    if (dtype == DType::kNone) json.corrupt("there is no dtype ", name);
+    for (const auto& [member, kind] : {std::pair("seed_of", Number::kSeed), {"offset_of", Number::kOffset}}) {
+      if (!json.has(member)) continue;
+      json.only({"dtype", member});
+      if (dtype != DType::kI64) json.corrupt("a seed or an offset is to be i64");
+      return {kind, dtype, {}, json.index(member, function.draws.size())};
+    }
+    json.only({"dtype", "value"});
+    return {Number::kValue, dtype, read_scalar(json, dtype)};
+  }
+
+  const JsonObject& root_;
+  Manifest manifest_;
+};
+
+}  // namespace
+
+Manifest read_manifest(std::string_view text, const std::string& where) {
+  const Json json = parse_json(text, where);
+  return Reader(JsonObject(json, where)).run();
+}
+
+}  // namespace ltc::deploy

@@ -1,0 +1,107 @@
+// An archive's functions, compiled for a device of a plugin, and sessions that run them.
+//
+// Threads: a Model's members from any thread; a Session's from one at a time. Sessions of one model take turns on its device.
+// Errors: thrown as Error; each says which function, and a bad argument with the values that were given and expected.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/compile/lowering/program.h"
+#include "core/deploy/archive.h"
+#include "core/run/queue/executor.h"
+
+namespace ltc::deploy {
+
+// A tensor of the caller's: contiguous, row-major.
+struct TensorView {
+  DType dtype = DType::kNone;
+  std::span<const int64_t> sizes;
+  void* data = nullptr;
+  size_t size_bytes = 0;
+};
+
+// A device with what runs work on it, one call at a time.
+class Device : public DeviceMemory {
+ public:
+  explicit Device(std::unique_ptr<host::PluginDevice> device) : DeviceMemory(std::move(device)), executor(*this, kPendingRuns) {}
+  ~Device() { executor.finish(); }
+
+  BufferRef upload(TypeId type, std::shared_ptr<const void> data);  // with `mutex` held; throws
+
+  std::mutex mutex;  // held for each use of what follows
+  DeviceExecutor executor;
+
+ private:
+  static constexpr size_t kPendingRuns = 2;
+};
+
+// A function as it is run.
+struct LoadedFunction {
+  std::shared_ptr<const Program> program;  // null if there is nothing to compute
+  std::vector<bool> gives_up;              // by state: whether a call may use its memory for the new value
+};
+
+class Model {
+ public:
+  // `backend`: one entry as in LTC_BACKEND; empty: what that says, else the default. Refuses a function of which the plugin does
+  // not run every op: there is nothing else here that could.
+  // `folders`: of plugins, in the order in which they are searched.
+  static std::shared_ptr<Model> load(const std::string& path, const std::string& backend,
+                                     const std::vector<std::string>& folders);
+  ~Model();
+
+  const Archive& archive() const { return *archive_; }
+  const std::vector<Function>& functions() const { return archive_->functions(); }
+  std::string plugin_name() { return device_.device().plugin().name(); }
+
+ private:
+  friend class Session;
+  Model(std::shared_ptr<const Archive> archive, std::unique_ptr<host::PluginDevice> device);
+  LoadedFunction compile(const Function& function);
+  std::vector<BufferRef> upload(const std::vector<NamedTensor>& values);
+
+  const std::shared_ptr<const Archive> archive_;
+  Device device_;
+  std::vector<LoadedFunction> loaded_;
+  std::vector<BufferRef> state_, constants_;
+};
+
+// A state of its own, which begins as the archive says.
+class Session {
+ public:
+  explicit Session(std::shared_ptr<Model> model);
+
+  const Model& model() const { return *model_; }
+
+  // Runs a function; returns when its results are in their memory. `results` has a view per result, whose data may be null where
+  // the caller does not want it. A call that fails changes no state, but for a value that the plugin had taken over already: the
+  // error names it, and each later use fails until it is set again.
+  void run(size_t function, std::span<const TensorView> inputs, std::span<const TensorView> results);
+
+  void get_state(size_t state, const TensorView& to);
+  void set_state(size_t state, const TensorView& from);
+  void reset();  // to what the archive has
+
+  // All of the state as a safetensors file; a generator is a tensor of two numbers, seed and offset.
+  void save(const std::string& path);
+  void load(const std::string& path);  // sets all of it, or throws and changes nothing
+
+ private:
+  std::vector<BufferRef> take_inputs(const Function& function, const LoadedFunction& loaded, std::span<const BufferRef> given);
+  std::vector<Scalar> scalars(const Function& function) const;
+  BufferRef value_of(const ValueSource& source, std::span<const BufferRef> given, std::span<const BufferRef> outputs) const;
+  std::string put_back(const Function& function, std::vector<BufferRef>& inputs);
+  const BufferRef& held(size_t state) const;
+  void copy_out(const BufferRef& buffer, void* to);
+
+  const std::shared_ptr<Model> model_;
+  std::vector<BufferRef> state_;  // null: lost
+  std::vector<Generator> generators_;
+};
+
+}  // namespace ltc::deploy

@@ -1,0 +1,215 @@
+#include <algorithm>
+#include <cstring>
+
+#include "core/deploy/model.h"
+#include "core/ir/text.h"
+#include "core/run/queue/copy_out.h"
+
+namespace ltc::deploy {
+namespace {
+
+std::string text_of(const TensorView& view) {
+  std::string text(dtype_name(view.dtype));
+  for (size_t i = 0; i < view.sizes.size(); ++i) text += cat(i == 0 ? "[" : ",", view.sizes[i]);
+  return text + (view.sizes.empty() ? "[]" : "]");
+}
+
+void require_fits(const TensorView& view, TypeId expected, const std::string& what) {
+  const Type& type = type_of(expected);
+  if (view.dtype != type.dtype || !std::ranges::equal(view.sizes, type.sizes))
+    fail(Code::kInvalidArgument, what, " is ", text_of(view), ", and is to be ", type_text(expected));
+  if (view.size_bytes != type.size_bytes())
+    fail(Code::kInvalidArgument, what, " has ", view.size_bytes, " bytes, and ", type_text(expected), " is ", type.size_bytes());
+  if (!view.data && type.size_bytes() > 0) fail(Code::kInvalidArgument, what, " has no data");
+}
+
+constexpr std::string_view kGenerator = "generator.";
+
+std::shared_ptr<const void> borrow(const void* data) { return {std::shared_ptr<const void>(), data}; }
+
+}  // namespace
+
+Session::Session(std::shared_ptr<Model> model)
+    : model_(std::move(model)), state_(model_->state_), generators_(model_->archive().manifest().generators) {}
+
+const BufferRef& Session::held(size_t state) const {
+  if (!state_[state])
+    fail(Code::kCancelled, "the value of state ", model_->archive().state()[state].name,
+         " was lost with a call that failed: set it, load the state, or reset the session");
+  return state_[state];
+}
+
+BufferRef Session::value_of(const ValueSource& source, std::span<const BufferRef> given,
+                            std::span<const BufferRef> outputs) const {
+  switch (source.kind) {
+    case ValueSource::kInput: return given[source.index];
+    case ValueSource::kState: return held(source.index);
+    case ValueSource::kConstant: return model_->constants_[source.index];
+    case ValueSource::kOutput: break;
+  }
+  return outputs[source.index];
+}
+
+// A value that the call may take over is the call's alone from here on.
+std::vector<BufferRef> Session::take_inputs(const Function& function, const LoadedFunction& loaded,
+                                            std::span<const BufferRef> given) {
+  for (const ValueSource& source : function.params) {
+    if (source.kind == ValueSource::kState) held(source.index);
+  }
+  std::vector<BufferRef> inputs;
+  for (const ValueSource& source : function.params) {
+    const bool is_given_up = source.kind == ValueSource::kState && loaded.gives_up[source.index];
+    inputs.push_back(is_given_up ? std::move(state_[source.index]) : value_of(source, given, {}));
+  }
+  return inputs;
+}
+
+// The state that a failed call has not consumed. Returns a text about the rest; empty if that is none.
+std::string Session::put_back(const Function& function, std::vector<BufferRef>& inputs) {
+  std::string lost;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ValueSource& source = function.params[i];
+    if (source.kind != ValueSource::kState) continue;
+    if (inputs[i]->handle) {
+      state_[source.index] = inputs[i];
+    } else {
+      lost += cat(lost.empty() ? "; lost with the call: state " : ", ", model_->archive().state()[source.index].name);
+    }
+  }
+  return lost;
+}
+
+std::vector<Scalar> Session::scalars(const Function& function) const {
+  std::vector<Scalar> scalars;
+  for (const Number& number : function.numbers) {
+    scalars.push_back(number.value);
+    if (number.kind == Number::kValue) continue;
+    const Draw& draw = function.draws[number.draw];
+    uint64_t offset = generators_[draw.generator].offset;
+    for (uint32_t i = 0; i < number.draw; ++i) {
+      if (function.draws[i].generator == draw.generator) offset += function.draws[i].advance;
+    }
+    scalars.back().i = static_cast<int64_t>(number.kind == Number::kSeed ? generators_[draw.generator].seed : offset);
+  }
+  return scalars;
+}
+
+void Session::copy_out(const BufferRef& buffer, void* to) {
+  DeviceExecutor::CopyOut(model_->device_.executor, buffer, to, nullptr).finish();
+}
+
+void Session::run(size_t index, std::span<const TensorView> inputs, std::span<const TensorView> results) {
+  const Function& function = model_->functions()[index];
+  const LoadedFunction& loaded = model_->loaded_[index];
+  if (inputs.size() != function.inputs.size() || results.size() != function.results.size())
+    fail(Code::kInvalidArgument, "function ", function.name, " takes ", function.inputs.size(), " inputs and gives ",
+         function.results.size(), " results, and was called with ", inputs.size(), " and ", results.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    require_fits(inputs[i], function.inputs[i].type, cat("function ", function.name, ": input ", function.inputs[i].name));
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].data)
+      require_fits(results[i], function.results[i].type, cat("function ", function.name, ": result ", function.results[i].name));
+  }
+  Device& device = model_->device_;
+  std::lock_guard lock(device.mutex);
+  std::vector<BufferRef> given;
+  for (size_t i = 0; i < inputs.size(); ++i) given.push_back(device.upload(function.inputs[i].type, borrow(inputs[i].data)));
+  Run run{loaded.program, take_inputs(function, loaded, given), scalars(function)};
+  for (const ValueId output : function.code.outputs)
+    run.outputs.push_back(std::make_shared<Buffer>(device, function.code.types[output]));
+  std::vector<BufferRef> updated;
+  try {
+    if (loaded.program) device.executor.run_steps(run);
+    for (const BufferRef& output : run.outputs) output->wait_made();
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].data) copy_out(value_of(function.result_sources[i], given, run.outputs), results[i].data);
+    }
+    for (const Update& update : function.updates) updated.push_back(value_of(update.from, given, run.outputs));
+  } catch (const std::exception& error) {
+    device.executor.finish();  // until nothing reads the caller's memory
+    const std::string lost = put_back(function, run.inputs);
+    const auto* ours = dynamic_cast<const Error*>(&error);
+    fail(ours ? ours->code() : Code::kInternal, "function ", function.name, ": ", error.what(), lost);
+  }
+  for (const BufferRef& input : given) {
+    if (input->completion) input->completion->wait_until_over();
+  }
+  for (size_t i = 0; i < updated.size(); ++i) state_[function.updates[i].state] = updated[i];
+  for (const Draw& draw : function.draws) generators_[draw.generator].offset += draw.advance;
+}
+
+void Session::get_state(size_t state, const TensorView& to) {
+  const NamedTensor& value = model_->archive().state()[state];
+  require_fits(to, value.type, cat("state ", value.name));
+  std::lock_guard lock(model_->device_.mutex);
+  copy_out(held(state), to.data);
+}
+
+void Session::set_state(size_t state, const TensorView& from) {
+  const NamedTensor& value = model_->archive().state()[state];
+  require_fits(from, value.type, cat("state ", value.name));
+  std::lock_guard lock(model_->device_.mutex);
+  BufferRef buffer = model_->device_.upload(value.type, borrow(from.data));
+  if (buffer->completion) buffer->completion->wait_until_over();
+  state_[state] = std::move(buffer);
+}
+
+void Session::reset() {
+  std::lock_guard lock(model_->device_.mutex);
+  state_ = model_->state_;
+  generators_ = model_->archive().manifest().generators;
+}
+
+void Session::save(const std::string& path) {
+  const std::vector<NamedTensor>& state = model_->archive().state();
+  std::vector<std::string> memory;
+  memory.reserve(state.size() + generators_.size());
+  std::vector<NamedTensor> tensors;
+  {
+    std::lock_guard lock(model_->device_.mutex);
+    for (size_t i = 0; i < state.size(); ++i) {
+      memory.emplace_back(type_of(state[i].type).size_bytes(), '\0');
+      copy_out(held(i), memory.back().data());
+      tensors.push_back({state[i].name, state[i].type, memory.back()});
+    }
+  }
+  const int64_t two = 2;
+  for (size_t i = 0; i < generators_.size(); ++i) {
+    memory.emplace_back(reinterpret_cast<const char*>(&generators_[i]), sizeof(Generator));
+    tensors.push_back({cat(kGenerator, i), intern_contiguous(DType::kU64, {&two, 1}), memory.back()});
+  }
+  const std::string header = safetensors_header(tensors);
+  std::vector<std::string_view> parts{header};
+  for (const NamedTensor& tensor : tensors) parts.push_back(tensor.data);
+  write_file(path, parts);
+}
+
+void Session::load(const std::string& path) {
+  const auto file = MappedFile::open(path);
+  const std::vector<NamedTensor> found = read_safetensors(file->bytes(), path);
+  const std::vector<NamedTensor>& state = model_->archive().state();
+  if (found.size() != state.size() + generators_.size())
+    fail(Code::kInvalidArgument, path, " has ", found.size(), " tensors, and the state of ", model_->archive().path(), " has ",
+         state.size() + generators_.size());
+  const auto tensor = [&](const std::string& name, TypeId type) -> const NamedTensor& {
+    const auto it = std::ranges::find(found, name, &NamedTensor::name);
+    if (it == found.end()) fail(Code::kInvalidArgument, path, " has no tensor ", name);
+    if (it->type != type)
+      fail(Code::kInvalidArgument, path, ": tensor ", name, " is ", type_text(it->type), ", and is to be ", type_text(type));
+    return *it;
+  };
+  std::vector<Generator> generators(generators_.size());
+  const int64_t two = 2;
+  for (size_t i = 0; i < generators.size(); ++i)
+    std::memcpy(&generators[i], tensor(cat(kGenerator, i), intern_contiguous(DType::kU64, {&two, 1})).data.data(),
+                sizeof(Generator));
+  std::lock_guard lock(model_->device_.mutex);
+  std::vector<BufferRef> buffers;
+  for (const NamedTensor& value : state)
+    buffers.push_back(
+        model_->device_.upload(value.type, std::shared_ptr<const void>(file, tensor(value.name, value.type).data.data())));
+  state_ = std::move(buffers);
+  generators_ = std::move(generators);
+}
+
+}  // namespace ltc::deploy

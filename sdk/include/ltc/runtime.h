@@ -1,0 +1,104 @@
+/* The runtime of archives: runs the functions of a file that ltc.export has written, without Python and without PyTorch.
+ *
+ * Link with libltc_runtime.so. A plugin computes, as in training: one of LTC_PLUGIN_PATH, or of the folder `plugins` beside this
+ * library.
+ *
+ * Threads     A model may be used from any thread, a session from one at a time. Sessions of one model take turns on its device.
+ * Ownership   Every object that a function here gives is the caller's, who gives it to the function that ends it. Pointers of
+ *             ltcr_tensor_info and names are the model's and valid as long as it is. A session keeps its model alive.
+ * Errors      A function that can fail returns null or an error. Where it fails, it has done nothing, and its outputs are as they
+ *             were; of ltcr_session_run see there.
+ * Numbers     As in ltc/plugin.h: ltc_dtype, little-endian, row-major without gaps.
+ */
+#ifndef LTC_RUNTIME_H
+#define LTC_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ltc/plugin.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define LTCR_API __attribute__((visibility("default")))
+
+typedef struct ltcr_error ltcr_error;
+typedef struct ltcr_model ltcr_model;     /* an archive, compiled for a device */
+typedef struct ltcr_session ltcr_session; /* a state of a model */
+
+LTCR_API ltc_code ltcr_error_code(const ltcr_error* error);
+LTCR_API const char* ltcr_error_message(const ltcr_error* error); /* UTF-8; valid as long as the error */
+LTCR_API void ltcr_error_destroy(ltcr_error* error);              /* null: nothing */
+
+LTCR_API const char* ltcr_version(void); /* "0.9.0" */
+
+typedef struct ltcr_model_options {
+  size_t struct_size;  /* of this struct, as the caller knows it */
+  const char* backend; /* one entry as in LTC_BACKEND: a name or a path, with options. Null: LTC_BACKEND, else torchscript */
+} ltcr_model_options;
+
+/* Opens the archive, loads the plugin, and compiles each function. `options` may be null.
+ * Errors: LTC_NOT_FOUND for a file or a plugin that is not there, LTC_DATA_CORRUPT for a file that is no archive or is damaged,
+ * LTC_UNSUPPORTED for a newer format, and for a function of which the plugin does not run every op; the plugin's own. */
+LTCR_API ltcr_error* ltcr_model_load(const char* path, const ltcr_model_options* options, ltcr_model** model);
+LTCR_API void ltcr_model_destroy(ltcr_model* model); /* null: nothing */
+
+typedef struct ltcr_tensor_info {
+  const char* name;
+  ltc_dtype dtype;
+  uint32_t rank;
+  const int64_t* sizes;
+  size_t size_bytes;
+} ltcr_tensor_info;
+
+/* Functions and states have numbers, from 0. A number that is too large gives null, or 0. */
+LTCR_API size_t ltcr_function_count(const ltcr_model* model);
+LTCR_API const char* ltcr_function_name(const ltcr_model* model, size_t function);
+LTCR_API size_t ltcr_input_count(const ltcr_model* model, size_t function);
+LTCR_API size_t ltcr_result_count(const ltcr_model* model, size_t function);
+LTCR_API const ltcr_tensor_info* ltcr_input(const ltcr_model* model, size_t function, size_t input);
+LTCR_API const ltcr_tensor_info* ltcr_result(const ltcr_model* model, size_t function, size_t result);
+LTCR_API size_t ltcr_state_count(const ltcr_model* model);
+LTCR_API const ltcr_tensor_info* ltcr_state(const ltcr_model* model, size_t state);
+
+/* Errors: LTC_NOT_FOUND, with the names that there are. */
+LTCR_API ltcr_error* ltcr_find_function(const ltcr_model* model, const char* name, size_t* function);
+LTCR_API ltcr_error* ltcr_find_state(const ltcr_model* model, const char* name, size_t* state);
+
+/* A session begins with the state of the archive. */
+LTCR_API ltcr_error* ltcr_session_create(ltcr_model* model, ltcr_session** session);
+LTCR_API void ltcr_session_destroy(ltcr_session* session); /* null: nothing */
+
+/* A tensor in the caller's memory. */
+typedef struct ltcr_tensor {
+  ltc_dtype dtype;
+  uint32_t rank;
+  const int64_t* sizes; /* `rank` of them; may be null for rank 0 */
+  void* data;           /* read of an input, written of a result */
+  size_t size_bytes;    /* of `data` */
+} ltcr_tensor;
+
+/* Runs a function; returns when the results are written. `inputs` and `results` have as many as the function; null may stand for
+ * a list of none. A result whose data is null is not written.
+ * Errors: LTC_INVALID_ARGUMENT for another number, dtype, shape or size, with both; the plugin's own. A call that fails changes
+ * no state. Where the plugin had taken over the memory of a value already, that one is lost: the message says so, and calls that
+ * need it fail with LTC_CANCELLED until it is set, loaded or reset. */
+LTCR_API ltcr_error* ltcr_session_run(ltcr_session* session, size_t function, const ltcr_tensor* inputs, size_t input_count,
+                                      const ltcr_tensor* results, size_t result_count);
+
+/* Copies a value of the state. */
+LTCR_API ltcr_error* ltcr_session_get_state(ltcr_session* session, size_t state, const ltcr_tensor* to);
+LTCR_API ltcr_error* ltcr_session_set_state(ltcr_session* session, size_t state, const ltcr_tensor* from);
+
+/* All of the state as a safetensors file, which others read too. The file is replaced as a whole. Loading sets all of it. */
+LTCR_API ltcr_error* ltcr_session_save(ltcr_session* session, const char* path);
+LTCR_API ltcr_error* ltcr_session_load(ltcr_session* session, const char* path);
+LTCR_API void ltcr_session_reset(ltcr_session* session); /* to the state of the archive */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LTC_RUNTIME_H */
