@@ -10,10 +10,17 @@
 namespace ltc::deploy {
 
 std::shared_ptr<const Archive> Archive::open(const std::string& path) {
-  return std::shared_ptr<const Archive>(new Archive(path));
+  auto file = MappedFile::open(path);
+  const std::string_view bytes = file->bytes();
+  return std::shared_ptr<const Archive>(new Archive(std::move(file), bytes, path));
 }
 
-Archive::Archive(const std::string& path) : path_(path), file_(MappedFile::open(path)), entries_(read_zip(file_->bytes(), path)) {
+std::shared_ptr<const Archive> Archive::read(std::string_view bytes, const std::string& path) {
+  return std::shared_ptr<const Archive>(new Archive(nullptr, bytes, path));
+}
+
+Archive::Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path)
+    : path_(path), file_(std::move(file)), entries_(read_zip(bytes, path)) {
   manifest_ = read_manifest(entry(kManifestEntry), cat(path, ": ", kManifestEntry));
   std::vector<NamedTensor> values = read_safetensors(entry(kValuesEntry), cat(path, ": ", kValuesEntry));
   state_ = take_values(manifest_.state, values);
@@ -59,9 +66,13 @@ TypeId Archive::type_of_source(const Function& function, const ValueSource& sour
 Function Archive::check(FunctionManifest manifest) const {
   const std::string where = cat(path_, ": function ", manifest.name);
   Function function{std::move(manifest)};
-  ByteReader in(entry(function.graph));
-  function.code = read_graph(in);
-  if (!in.at_end()) fail(Code::kDataCorrupt, where, ": its graph has bytes behind its end");
+  try {
+    ByteReader in(entry(function.graph));
+    function.code = read_graph(in);
+    if (!in.at_end()) fail(Code::kDataCorrupt, "bytes behind its end");
+  } catch (const Error& error) {
+    fail(error.code(), where, ": its graph: ", error.what());
+  }
   const auto require_like = [&](TypeId a, TypeId b, const auto&... what) {
     if (!same_shape(type_of(a), type_of(b)))
       fail(Code::kDataCorrupt, where, ": ", what..., " is ", type_text(a), " in the manifest and ", type_text(b),

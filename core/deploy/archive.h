@@ -28,6 +28,8 @@ class Archive {
  public:
   // Throws NOT_FOUND, DATA_CORRUPT or UNSUPPORTED, with the path and the part.
   static std::shared_ptr<const Archive> open(const std::string& path);
+  // The same of a file's bytes, which begin at a multiple of kAlignment and stay as long as the archive. `path` is for errors.
+  static std::shared_ptr<const Archive> read(std::string_view bytes, const std::string& path);
 
   const std::string& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }  // but for its functions
@@ -43,7 +45,7 @@ class Archive {
   void verify() const;  // reads all of it; throws DATA_CORRUPT for an entry whose CRC differs
 
  private:
-  explicit Archive(const std::string& path);
+  Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path);
   std::string_view entry(std::string_view name) const;
   std::vector<NamedTensor> take_values(const std::vector<std::string>& names, std::vector<NamedTensor>& values) const;
   Function check(FunctionManifest manifest) const;

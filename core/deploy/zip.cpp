@@ -255,6 +255,34 @@ std::string directory_end(uint64_t begin, uint64_t size, uint64_t count) {
   return out.take();
 }
 
+// In the place of a file.
+struct Memory {
+  uint64_t size() const { return bytes.size(); }
+  void write(std::string_view part) { bytes += part; }
+
+  std::string bytes;
+};
+
+template <typename File>
+void write_entries(File& file, std::span<const NewEntry> entries) {
+  std::string directory;
+  for (const NewEntry& entry : entries) {
+    boost::crc_32_type crc;
+    Written written{0, 0, file.size()};
+    for (const std::string_view part : entry.parts) {
+      crc.process_bytes(part.data(), part.size());
+      written.size += part.size();
+    }
+    written.crc32 = static_cast<uint32_t>(crc.checksum());
+    file.write(local_header(entry, written));
+    for (const std::string_view part : entry.parts) file.write(part);
+    directory += directory_entry(entry, written);
+  }
+  const uint64_t begin = file.size();
+  file.write(directory);
+  file.write(directory_end(begin, directory.size(), entries.size()));
+}
+
 }  // namespace
 
 uint32_t crc32_of(std::string_view data) {
@@ -291,23 +319,14 @@ void write_file(const std::string& path, std::span<const std::string_view> parts
 
 void write_zip(const std::string& path, std::span<const NewEntry> entries) {
   NewFile file(path);
-  std::string directory;
-  for (const NewEntry& entry : entries) {
-    boost::crc_32_type crc;
-    Written written{0, 0, file.size()};
-    for (const std::string_view part : entry.parts) {
-      crc.process_bytes(part.data(), part.size());
-      written.size += part.size();
-    }
-    written.crc32 = static_cast<uint32_t>(crc.checksum());
-    file.write(local_header(entry, written));
-    for (const std::string_view part : entry.parts) file.write(part);
-    directory += directory_entry(entry, written);
-  }
-  const uint64_t begin = file.size();
-  file.write(directory);
-  file.write(directory_end(begin, directory.size(), entries.size()));
+  write_entries(file, entries);
   file.finish();
+}
+
+std::string zip_bytes(std::span<const NewEntry> entries) {
+  Memory memory;
+  write_entries(memory, entries);
+  return std::move(memory.bytes);
 }
 
 }  // namespace ltc::deploy

@@ -58,5 +58,6 @@ struct NewEntry {
   std::vector<std::string_view> parts;  // its data, one behind the other; alive meanwhile
 };
 void write_zip(const std::string& path, std::span<const NewEntry> entries);
+std::string zip_bytes(std::span<const NewEntry> entries);  // the same in memory
 
 }  // namespace ltc::deploy
