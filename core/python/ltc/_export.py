@@ -45,7 +45,8 @@ class Exported:
 
     def add(self, function, args=(), kwargs=None, *, name=None, sample=True):
         """Records one more function, as :func:`export` does."""
-        name = name or ("forward" if isinstance(function, torch.nn.Module) else getattr(function, "__name__", "function"))
+        if name is None:
+            name = "forward" if isinstance(function, torch.nn.Module) else getattr(function, "__name__", "function").strip("<>")
         if not name.replace("_", "").replace("-", "").isalnum():
             raise ValueError(f"ltc.export: {name!r} cannot be the name of a function: use letters, digits, - and _")
         if any(name == known["name"] for known in self.functions):
@@ -159,6 +160,17 @@ def _show_in_optimizer(optimizer, stand_in: dict):
         optimizer.param_groups, optimizer.state = groups, state
 
 
+@contextlib.contextmanager
+def _exporting():
+    """``torch.compiler.is_exporting()`` is true meanwhile: libraries then ask for no values."""
+    before = torch.compiler._is_compiling_flag, torch.compiler._is_exporting_flag
+    torch.compiler._is_compiling_flag = torch.compiler._is_exporting_flag = True
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag, torch.compiler._is_exporting_flag = before
+
+
 class _Recording:
     """One call of a function, as an entry of the manifest."""
 
@@ -215,7 +227,7 @@ class _Recording:
         for place, tensor in zip(self.places, given):
             leaves[place] = tensor
         args, kwargs = pytree.tree_unflatten(leaves, self.spec)
-        with self.exported.state.shown(held):
+        with self.exported.state.shown(held), _exporting():
             leaves, _ = pytree.tree_flatten_with_path(self.function(*args, **kwargs))
         results = []
         for path, leaf in leaves:
