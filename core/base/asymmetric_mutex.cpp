@@ -23,9 +23,19 @@ bool has_barrier() {
 #if defined(__SANITIZE_THREAD__)
   return false;  // it does not know them
 #else
-  static const bool registered = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0;
-  return registered;
+  static const bool known = [] {
+    const long commands = membarrier(MEMBARRIER_CMD_QUERY);
+    return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED);
+  }();
+  return known;
 #endif
+}
+
+// 0, or the error. The first call takes milliseconds where the process has threads, so that only who needs it pays.
+int pass_barrier() {
+  static const int refused = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) == 0 ? 0 : errno;
+  if (refused) return refused;
+  return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -77,8 +87,7 @@ void AsymmetricMutex::lock() {
   mutex_.lock();
   if (!has_barrier()) return;
   keeps_out_.store(true, std::memory_order_relaxed);
-  if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) {
-    const int error = errno;
+  if (const int error = pass_barrier()) {
     unlock();
     throw std::system_error(error, std::generic_category(), "membarrier");
   }

@@ -14,13 +14,17 @@ std::string text_of(const TensorView& view) {
   return text + (view.sizes.empty() ? "[]" : "]");
 }
 
-void require_fits(const TensorView& view, TypeId expected, const std::string& what) {
+// `what` are the parts of a text that names the tensor.
+template <typename... What>
+void require_fits(const TensorView& view, TypeId expected, const What&... what) {
   const Type& type = type_of(expected);
-  if (view.dtype != type.dtype || !std::ranges::equal(view.sizes, type.sizes))
-    fail(Code::kInvalidArgument, what, " is ", text_of(view), ", and is to be ", type_text(expected));
-  if (view.size_bytes != type.size_bytes())
-    fail(Code::kInvalidArgument, what, " has ", view.size_bytes, " bytes, and ", type_text(expected), " is ", type.size_bytes());
-  if (!view.data && type.size_bytes() > 0) fail(Code::kInvalidArgument, what, " has no data");
+  if (view.dtype != type.dtype || !std::ranges::equal(view.sizes, type.sizes)) [[unlikely]]
+    fail(Code::kInvalidArgument, what..., " is ", text_of(view), ", and is to be ", type_text(expected));
+  if (view.size_bytes != type.size_bytes()) [[unlikely]]
+    fail(Code::kInvalidArgument, what..., " has ", view.size_bytes, " bytes, and ", type_text(expected), " is ",
+         type.size_bytes());
+  if (!view.data && type.size_bytes() > 0) [[unlikely]]
+    fail(Code::kInvalidArgument, what..., " has no data");
 }
 
 constexpr std::string_view kGenerator = "generator.";
@@ -105,10 +109,10 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
     fail(Code::kInvalidArgument, "function ", function.name, " takes ", function.inputs.size(), " inputs and gives ",
          function.results.size(), " results, and was called with ", inputs.size(), " and ", results.size());
   for (size_t i = 0; i < inputs.size(); ++i)
-    require_fits(inputs[i], function.inputs[i].type, cat("function ", function.name, ": input ", function.inputs[i].name));
+    require_fits(inputs[i], function.inputs[i].type, "function ", function.name, ": input ", function.inputs[i].name);
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].data)
-      require_fits(results[i], function.results[i].type, cat("function ", function.name, ": result ", function.results[i].name));
+      require_fits(results[i], function.results[i].type, "function ", function.name, ": result ", function.results[i].name);
   }
   Device& device = model_->device_;
   std::lock_guard lock(device.mutex);
@@ -140,14 +144,14 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
 
 void Session::get_state(size_t state, const TensorView& to) {
   const NamedTensor& value = model_->archive().state()[state];
-  require_fits(to, value.type, cat("state ", value.name));
+  require_fits(to, value.type, "state ", value.name);
   std::lock_guard lock(model_->device_.mutex);
   copy_out(held(state), to.data);
 }
 
 void Session::set_state(size_t state, const TensorView& from) {
   const NamedTensor& value = model_->archive().state()[state];
-  require_fits(from, value.type, cat("state ", value.name));
+  require_fits(from, value.type, "state ", value.name);
   std::lock_guard lock(model_->device_.mutex);
   BufferRef buffer = model_->device_.upload(value.type, borrow(from.data));
   if (buffer->completion) buffer->completion->wait_until_over();
