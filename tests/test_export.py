@@ -341,6 +341,46 @@ def test_check_finds_other_results_and_damage(tmp_path):
     assert checked.returncode == 1 and re.search("graph.* is damaged: its CRC differs|its graph: ", checked.stderr)
 
 
+def test_executables_are_taken_where_they_fit_and_are_asked_for(tmp_path):
+    state, train, batch = trained_net()
+    archive, other = tmp_path / "net.ltc", tmp_path / "other.ltc"
+    ltc.export(train, batch, state=state).save(archive)
+    plain = archive.read_bytes()
+    compiled = command("compile", archive, "--to", other)
+    assert compiled.returncode == 0 and re.match(r"1 functions, .*, for: ltc .*; plugin torchscript", compiled.stdout), compiled.stderr
+    assert archive.read_bytes() == plain
+    for _ in range(2):  # once more replaces them
+        assert command("compile", other, "--backend", "minimal").returncode == 0
+    shown = command("show", other).stdout
+    assert len(re.findall("executable of train for: .*plugin torchscript", shown)) == len(re.findall("for: .*plugin minimal", shown)) == 1
+    for backend, words, taken in [("torchscript", ["--executables"], "1 of 1"), ("minimal", ["--executables"], "1 of 1"),
+                                  ("twenty_ops", ["--executables"], None), ("minimal", [], None)]:  # fmt: skip
+        checked = command("check", other, "--backend", backend, *words)
+        assert (f"{taken} functions are executables of the archive" in checked.stdout) == (taken is not None)
+    import ltc_runtime
+
+    inputs = [tensor.numpy() for tensor in batch]
+    losses = [ltc_runtime.load(str(other), run_executables=one).session().run("train", *inputs) for one in (False, True)]
+    assert losses[0] == losses[1] == train(*to_device(batch)).item()
+
+
+def test_a_damaged_executable_is_compiled_instead(tmp_path):
+    archive = tmp_path / "net.ltc"
+    ltc.export(net().eval(), (torch.ones(2, 4),)).save(archive)
+    assert command("compile", archive, "--backend", "minimal").returncode == 0
+    with zipfile.ZipFile(archive) as entries:
+        (info,) = [info for info in entries.infolist() if info.filename.startswith("executables/")]
+        begin = archive.read_bytes().index(entries.read(info))
+    damaged = bytearray(archive.read_bytes())
+    damaged[begin : begin + 8] = b"\xff" * 8
+    archive.write_bytes(damaged)
+    program = """
+session = ltc_runtime.load(sys.argv[1], backend="minimal", run_executables=True).session()
+print(session.run("forward", np.ones((2, 4), np.float32)).shape)
+"""
+    assert runtime_output(program, archive) == "(2, 3)\n"
+
+
 def test_wrong_words_end_with_2():
     for words in (["show"], ["check", "a.ltc", "--tolerance", "much"], ["show", "a.ltc", "b.ltc"], ["check", "a.ltc", "--backend"]):
         assert command(*words).returncode == 2

@@ -30,6 +30,7 @@ Archive::Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes,
   }
   for (FunctionManifest& function : manifest_.functions) functions_.push_back(check(std::move(function)));
   manifest_.functions.clear();
+  for (const Executable& executable : manifest_.executables) entry(executable.entry);  // throws where it is not there
 }
 
 std::string_view Archive::entry(std::string_view name) const {
@@ -113,6 +114,13 @@ size_t Archive::find_state(std::string_view name) const {
   if (found != state_.end()) return static_cast<size_t>(found - state_.begin());
   fail(Code::kNotFound, path_, " has no state ", name, "; it has ", state_.size(),
        state_.empty() ? "" : cat(", the first is ", state_.front().name));
+}
+
+std::string_view Archive::executable(std::string_view function, std::string_view target) const {
+  for (const Executable& executable : manifest_.executables) {
+    if (executable.function == function && executable.target == target) return entry(executable.entry);
+  }
+  return {};
 }
 
 std::vector<NamedTensor> Archive::sample(const std::string& name) const {

@@ -37,16 +37,18 @@ class Archive {
   const std::vector<NamedTensor>& state() const { return state_; }          // what it begins with, in the manifest's order
   const std::vector<NamedTensor>& constants() const { return constants_; }  // the same
   const std::vector<ZipEntry>& entries() const { return entries_; }
+  std::string_view entry(std::string_view name) const;  // its bytes; throws DATA_CORRUPT
   // Each throws NOT_FOUND.
   size_t find_function(std::string_view name) const;
   size_t find_state(std::string_view name) const;
+  // The function compiled for that target; empty if it is not.
+  std::string_view executable(std::string_view function, std::string_view target) const;
   std::vector<NamedTensor> sample(const std::string& entry) const;
 
   void verify() const;  // reads all of it; throws DATA_CORRUPT for an entry whose CRC differs
 
  private:
   Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path);
-  std::string_view entry(std::string_view name) const;
   std::vector<NamedTensor> take_values(const std::vector<std::string>& names, std::vector<NamedTensor>& values) const;
   Function check(FunctionManifest manifest) const;
   TypeId type_of_source(const Function& function, const ValueSource& source) const;

@@ -19,24 +19,29 @@ namespace {
 constexpr int kNo = 1, kWrongUse = 2;
 
 constexpr const char* kUsage = R"(usage: ltc show ARCHIVE [--graph FUNCTION] [--json]
-       ltc check ARCHIVE [--backend PLUGIN] [--tolerance X]
+       ltc check ARCHIVE [--backend PLUGIN] [--tolerance X] [--executables]
+       ltc compile ARCHIVE [--backend PLUGIN] [--to FILE]
 
 'show' lists the functions of an archive with what they take, give and change. It loads no plugin.
 'check' compares the file with its checksums, compiles each function, runs the samples, and says how the results differ from those that were
 kept when the archive was written.
+'compile' adds each function's executable for the plugin's device to the archive. Others of that device are replaced. They are code: a program
+takes them only where it says that it trusts the file.
 
   --graph FUNCTION  print the graph of a function
   --json            write JSON
   --backend PLUGIN  plugin, as in LTC_BACKEND; default: that variable, else torchscript
+  --executables     take the executables of the archive where they fit, and say how many did
+  --to FILE         write another archive, and leave ARCHIVE as it is
   --tolerance X     relative difference that a result may have; default: by dtype, 1e-4 of f32
 
 Exit code: 0 all is well, 1 the archive is damaged, cannot be run or gives other results, 2 wrong use.
 )";
 
 struct Options {
-  std::string command, path, backend, graph;
+  std::string command, path, backend, graph, to;
   std::optional<double> tolerance;
-  bool json = false;
+  bool json = false, executables = false;
 };
 
 class WrongUse : public std::runtime_error {
@@ -52,6 +57,10 @@ Options read_options(const std::vector<std::string>& words) {
     };
     if (words[i] == "--json") {
       options.json = true;
+    } else if (words[i] == "--executables") {
+      options.executables = true;
+    } else if (words[i] == "--to") {
+      options.to = value();
     } else if (words[i] == "--graph") {
       options.graph = value();
     } else if (words[i] == "--backend") {
@@ -75,7 +84,8 @@ Options read_options(const std::vector<std::string>& words) {
       throw WrongUse("there is an argument too many: " + words[i]);
     }
   }
-  if (options.command != "show" && options.command != "check") throw WrongUse("a command is missing: show or check");
+  if (options.command != "show" && options.command != "check" && options.command != "compile")
+    throw WrongUse("a command is missing: show, check or compile");
   if (options.path.empty()) throw WrongUse("the archive is missing");
   return options;
 }
@@ -127,6 +137,8 @@ int show(const Options& options) {
     std::cout << function.name << "(" << signature(function.inputs) << ") -> (" << signature(function.results) << ")\n    "
               << function.code.nodes.size() << " ops; changes " << function.updates.size()
               << " tensors of the state; samples: " << function.samples.size() << "\n";
+  for (const Executable& executable : manifest.executables)
+    std::cout << "executable of " << executable.function << " for: " << executable.target << "\n";
   return 0;
 }
 
@@ -175,12 +187,19 @@ bool check_sample(const std::shared_ptr<Model>& model, size_t index, const std::
   return is_good;
 }
 
+std::shared_ptr<Model> load(const Options& options) {
+  const auto folders = host::plugin_folders(host::own_folder() + "/../plugins", host::running_elevated());
+  return Model::load(options.path, options.backend, folders, options.executables);
+}
+
 int check(const Options& options) {
   const auto begin = std::chrono::steady_clock::now();
   Archive::open(options.path)->verify();
-  const auto model = Model::load(options.path, options.backend,
-                                 host::plugin_folders(host::own_folder() + "/../plugins", host::running_elevated()));
+  const auto model = load(options);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  if (options.executables)
+    std::cout << model->taken_executables() << " of " << model->functions().size()
+              << " functions are executables of the archive\n";
   std::cout << "the file is whole; " << model->functions().size() << " functions are compiled for " << model->plugin_name()
             << ", in " << seconds.count() << " s\n";
   bool is_good = true;
@@ -195,6 +214,44 @@ int check(const Options& options) {
   return is_good ? 0 : kNo;
 }
 
+// The manifest with the executables of the model's target, and none of it from before.
+std::string manifest_with(const Model& model, const std::string& target, const std::string& folder) {
+  const Archive& archive = model.archive();
+  auto json = nlohmann::ordered_json::parse(archive.entry(kManifestEntry));
+  auto executables = nlohmann::ordered_json::array();
+  for (const Executable& one : archive.manifest().executables) {
+    if (one.target != target) executables.push_back({{"function", one.function}, {"target", one.target}, {"entry", one.entry}});
+  }
+  for (const Function& function : model.functions())
+    executables.push_back({{"function", function.name}, {"target", target}, {"entry", folder + function.name}});
+  json["executables"] = std::move(executables);
+  return json.dump(1) + "\n";
+}
+
+int compile(const Options& options) {
+  const auto model = load(options);
+  const Archive& archive = model->archive();
+  const std::string target = model->target();
+  std::ostringstream folder;
+  folder << "executables/" << model->plugin_name() << "-" << std::hex << crc32_of(target) << "/";
+  const std::string manifest = manifest_with(*model, target, folder.str());
+  std::vector<std::string> executables;
+  for (size_t i = 0; i < model->functions().size(); ++i) executables.push_back(model->save(i));
+  std::vector<NewEntry> entries;
+  for (const ZipEntry& entry : archive.entries()) {
+    if (entry.name.starts_with(folder.str())) continue;
+    entries.push_back({std::string(entry.name), {entry.name == kManifestEntry ? manifest : entry.data}});
+  }
+  size_t bytes = 0;
+  for (size_t i = 0; i < executables.size(); ++i) {
+    entries.push_back({folder.str() + model->functions()[i].name, {executables[i]}});
+    bytes += executables[i].size();
+  }
+  write_zip(options.to.empty() ? options.path : options.to, entries);
+  std::cout << executables.size() << " functions, " << size_text(static_cast<int64_t>(bytes)) << ", for: " << target << "\n";
+  return 0;
+}
+
 int main(const std::vector<std::string>& words) {
   try {
     for (const std::string& word : words) {
@@ -203,7 +260,7 @@ int main(const std::vector<std::string>& words) {
       return 0;
     }
     const Options options = read_options(words);
-    return options.command == "show" ? show(options) : check(options);
+    return options.command == "show" ? show(options) : options.command == "check" ? check(options) : compile(options);
   } catch (const WrongUse& error) {
     std::cerr << "ltc: " << error.what() << "\n" << kUsage;
     return kWrongUse;

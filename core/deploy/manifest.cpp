@@ -65,7 +65,7 @@ class Reader {
     const int64_t format = root_.integer("format");
     if (format != kFormat)
       fail(Code::kUnsupported, root_.where(), ": the archive has format ", format, ", and format ", kFormat, " is read here");
-    root_.only({"format", "producer", "state", "constants", "generators", "functions"});
+    root_.only({"format", "producer", "state", "constants", "generators", "functions", "executables"});
     manifest_.producer = root_.text("producer");
     manifest_.state = distinct_names(root_, "state");
     manifest_.constants = distinct_names(root_, "constants");
@@ -77,6 +77,13 @@ class Reader {
     for (const JsonObject& function : root_.objects("functions")) {
       manifest_.functions.push_back(read_function(function));
       if (!names.insert(manifest_.functions.back().name).second) function.corrupt("another function has that name");
+    }
+    if (root_.has("executables")) {
+      for (const JsonObject& executable : root_.objects("executables")) {
+        executable.only({"function", "target", "entry"});
+        manifest_.executables.push_back({executable.text("function"), executable.text("target"), executable.text("entry")});
+        if (!names.contains(manifest_.executables.back().function)) executable.corrupt("there is no such function");
+      }
     }
     return std::move(manifest_);
   }

@@ -57,6 +57,11 @@ struct FunctionManifest {
   std::vector<std::string> samples;  // entries, each a safetensors file
 };
 
+// A function compiled for a device, as the plugin saves it. It is code: who loads it trusts the file.
+struct Executable {
+  std::string function, target, entry;  // `target`: target_text() in model.h
+};
+
 struct Generator {
   uint64_t seed = 0, offset = 0;
 };
@@ -66,6 +71,7 @@ struct Manifest {
   std::vector<std::string> state, constants;  // the names of tensors of the values
   std::vector<Generator> generators;
   std::vector<FunctionManifest> functions;
+  std::vector<Executable> executables;
 };
 
 // `where` names the text in errors.

@@ -5,6 +5,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/build_program.h"
+#include "core/compile/cache/saved_program.h"
 #include "core/compile/lowering/precision.h"
 #include "core/host/search.h"
 #include "core/ir/text.h"
@@ -58,14 +59,15 @@ BufferRef Device::upload(TypeId type, std::shared_ptr<const void> data) {
   return buffer;
 }
 
-std::shared_ptr<Model> Model::load(const std::string& path, const std::string& backend, const std::vector<std::string>& folders) {
+std::shared_ptr<Model> Model::load(const std::string& path, const std::string& backend, const std::vector<std::string>& folders,
+                                   bool runs_executables) {
   auto archive = Archive::open(path);
-  return std::shared_ptr<Model>(new Model(std::move(archive), open_device(backend, folders)));
+  return std::shared_ptr<Model>(new Model(std::move(archive), open_device(backend, folders), runs_executables));
 }
 
-Model::Model(std::shared_ptr<const Archive> archive, std::unique_ptr<host::PluginDevice> device)
+Model::Model(std::shared_ptr<const Archive> archive, std::unique_ptr<host::PluginDevice> device, bool runs_executables)
     : archive_(std::move(archive)), device_(std::move(device)) {
-  for (const Function& function : archive_->functions()) loaded_.push_back(compile(function));
+  for (const Function& function : archive_->functions()) loaded_.push_back(compile(function, runs_executables));
   std::lock_guard lock(device_.mutex);
   state_ = upload(archive_->state());
   constants_ = upload(archive_->constants());
@@ -73,12 +75,52 @@ Model::Model(std::shared_ptr<const Archive> archive, std::unique_ptr<host::Plugi
 
 Model::~Model() = default;
 
-LoadedFunction Model::compile(const Function& function) {
+CompileTarget Model::compile_target() {
+  return CompileTarget(device_.device(), device_.demotion(), precision_for(device_.device()));
+}
+
+std::string Model::target() {
+  host::PluginDevice& device = device_.device();
+  const host::PluginInfo info = device.plugin().describe();
+  std::string text = cat("ltc ", LTC_VERSION, "; plugin ", plugin_name(), " ", info.version, " ", info.build_id, "; device ",
+                         device.info().fingerprint, "; precision ", precision_for(device));
+  for (const env::Variable& variable : {env::kClaims, env::kEffort}) {
+    if (const std::string value = env::get(variable); !value.empty()) text += cat("; ", variable.name, " ", value);
+  }
+  for (uint32_t number = 1; number < kDTypeCount; ++number) {
+    const auto dtype = static_cast<DType>(number);
+    const DType stored = device_.demotion().storage_dtype(dtype), computed = device_.demotion().compute_dtype(dtype);
+    if (stored != dtype || computed != dtype)
+      text += cat("; ", dtype_name(dtype), " kept as ", dtype_name(stored), ", computed as ", dtype_name(computed));
+  }
+  return text;
+}
+
+std::string Model::save(size_t function) {
+  const auto& program = loaded_[function].program;
+  return program ? save_program(*program, functions()[function].code, device_.device()) : "";
+}
+
+// Null where the archive has none for this target, or the plugin does not take it.
+std::shared_ptr<const Program> Model::take_executable(const Function& function) {
+  const std::string_view bytes = archive_->executable(function.name, target());
+  if (bytes.empty()) return nullptr;
+  try {
+    auto program = load_program(SavedValue(std::string(bytes), device_.device()), function.code, compile_target());
+    ++taken_executables_;
+    return program;
+  } catch (const Error& error) {
+    log::warn(archive_->path(), ": function ", function.name, " is compiled, since its executable does not load: ", error.what());
+    return nullptr;
+  }
+}
+
+LoadedFunction Model::compile(const Function& function, bool runs_executables) {
   LoadedFunction loaded{nullptr, given_up(function, archive_->state().size())};
   if (function.code.outputs.empty()) return loaded;
   try {
-    const CompileTarget target(device_.device(), device_.demotion(), precision_for(device_.device()));
-    loaded.program = build_program(function.code, target).program;
+    if (runs_executables) loaded.program = take_executable(function);
+    if (!loaded.program) loaded.program = build_program(function.code, compile_target()).program;
   } catch (const Error& error) {
     fail(error.code(), archive_->path(), ": function ", function.name, ": ", error.what());
   }

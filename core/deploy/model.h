@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/compile/lowering/program.h"
+#include "core/compile/lowering/target.h"
 #include "core/deploy/archive.h"
 #include "core/run/queue/executor.h"
 
@@ -50,24 +51,34 @@ class Model {
  public:
   // `backend`: one entry as in LTC_BACKEND; empty: what that says, else the default. Refuses a function of which the plugin does
   // not run every op: there is nothing else here that could.
-  // `folders`: of plugins, in the order in which they are searched.
-  static std::shared_ptr<Model> load(const std::string& path, const std::string& backend,
-                                     const std::vector<std::string>& folders);
+  // `folders`: of plugins, in the order in which they are searched. `runs_executables`: those of the archive, which are code, are
+  // taken where they fit; else each function is compiled.
+  static std::shared_ptr<Model> load(const std::string& path, const std::string& backend, const std::vector<std::string>& folders,
+                                     bool runs_executables = false);
   ~Model();
 
   const Archive& archive() const { return *archive_; }
   const std::vector<Function>& functions() const { return archive_->functions(); }
+  // How many functions were not compiled here: the archive had them.
+  size_t taken_executables() const { return taken_executables_; }
+  // What executables of this device depend on, as text: builds of host and plugin, the device, what may be rounded.
+  std::string target();
+  // The bytes of a function's entry of executables; empty where there is nothing to compute.
+  std::string save(size_t function);
   std::string plugin_name() { return device_.device().plugin().name(); }
 
  private:
   friend class Session;
-  Model(std::shared_ptr<const Archive> archive, std::unique_ptr<host::PluginDevice> device);
-  LoadedFunction compile(const Function& function);
+  Model(std::shared_ptr<const Archive> archive, std::unique_ptr<host::PluginDevice> device, bool runs_executables);
+  CompileTarget compile_target();
+  std::shared_ptr<const Program> take_executable(const Function& function);
+  LoadedFunction compile(const Function& function, bool runs_executables);
   std::vector<BufferRef> upload(const std::vector<NamedTensor>& values);
 
   const std::shared_ptr<const Archive> archive_;
   Device device_;
   std::vector<LoadedFunction> loaded_;
+  size_t taken_executables_ = 0;
   std::vector<BufferRef> state_, constants_;
 };
 

@@ -2,6 +2,8 @@
 
 #include "ltc/runtime.h"
 
+#include <algorithm>
+#include <cstring>
 #include <new>
 
 #include "core/deploy/model.h"
@@ -94,8 +96,9 @@ std::vector<TensorView> views_of(const ltcr_tensor* tensors, size_t count, const
   return views;
 }
 
-void require_state(const ltcr_session& session, size_t state) {
-  const size_t count = session.model().archive().state().size();
+void require_state(const ltcr_session* session, size_t state) {
+  require(session, "session");
+  const size_t count = session->model().archive().state().size();
   if (state >= count) ltc::fail(Code::kInvalidArgument, "there is no state ", state, ": the model has ", count);
 }
 
@@ -114,9 +117,11 @@ const char* ltcr_version() { return LTC_VERSION; }
 ltcr_error* ltcr_model_load(const char* path, const ltcr_model_options* options, ltcr_model** model) {
   return guard([&] {
     require(path, "path"), require(model, "model");
-    const bool has_backend = options && options->struct_size >= offsetof(ltcr_model_options, backend) + sizeof options->backend;
-    const char* backend = has_backend ? options->backend : nullptr;
-    *model = new ltcr_model(ltc::deploy::Model::load(path, backend ? backend : "", ltc::host::plugin_folders()));
+    ltcr_model_options given{};
+    if (options) std::memcpy(&given, options, std::min(options->struct_size, sizeof given));
+    if (given.flags & ~uint32_t{LTCR_RUN_EXECUTABLES}) ltc::fail(Code::kInvalidArgument, "flags ", given.flags, " are not known");
+    *model = new ltcr_model(ltc::deploy::Model::load(path, given.backend ? given.backend : "", ltc::host::plugin_folders(),
+                                                     given.flags & LTCR_RUN_EXECUTABLES));
   });
 }
 
@@ -148,14 +153,14 @@ const ltcr_tensor_info* ltcr_state(const ltcr_model* model, size_t state) { retu
 
 ltcr_error* ltcr_find_function(const ltcr_model* model, const char* name, size_t* function) {
   return guard([&] {
-    require(name, "name"), require(function, "function");
+    require(model, "model"), require(name, "name"), require(function, "function");
     *function = model->model->archive().find_function(name);
   });
 }
 
 ltcr_error* ltcr_find_state(const ltcr_model* model, const char* name, size_t* state) {
   return guard([&] {
-    require(name, "name"), require(state, "state");
+    require(model, "model"), require(name, "name"), require(state, "state");
     *state = model->model->archive().find_state(name);
   });
 }
@@ -172,6 +177,7 @@ void ltcr_session_destroy(ltcr_session* session) { delete session; }
 ltcr_error* ltcr_session_run(ltcr_session* session, size_t function, const ltcr_tensor* inputs, size_t input_count,
                              const ltcr_tensor* results, size_t result_count) {
   return guard([&] {
+    require(session, "session");
     const size_t count = session->model().functions().size();
     if (function >= count) ltc::fail(Code::kInvalidArgument, "there is no function ", function, ": the model has ", count);
     session->run(function, views_of(inputs, input_count, "inputs"), views_of(results, result_count, "results"));
@@ -180,28 +186,28 @@ ltcr_error* ltcr_session_run(ltcr_session* session, size_t function, const ltcr_
 
 ltcr_error* ltcr_session_get_state(ltcr_session* session, size_t state, const ltcr_tensor* to) {
   return guard([&] {
-    require(to, "to"), require_state(*session, state);
+    require(to, "to"), require_state(session, state);
     session->get_state(state, view_of(*to));
   });
 }
 
 ltcr_error* ltcr_session_set_state(ltcr_session* session, size_t state, const ltcr_tensor* from) {
   return guard([&] {
-    require(from, "from"), require_state(*session, state);
+    require(from, "from"), require_state(session, state);
     session->set_state(state, view_of(*from));
   });
 }
 
 ltcr_error* ltcr_session_save(ltcr_session* session, const char* path) {
   return guard([&] {
-    require(path, "path");
+    require(session, "session"), require(path, "path");
     session->save(path);
   });
 }
 
 ltcr_error* ltcr_session_load(ltcr_session* session, const char* path) {
   return guard([&] {
-    require(path, "path");
+    require(session, "session"), require(path, "path");
     session->load(path);
   });
 }

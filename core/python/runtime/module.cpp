@@ -70,8 +70,9 @@ py::list infos(size_t count, auto info_of) {
 
 class Model {
  public:
-  Model(const std::string& path, const std::optional<std::string>& backend) {
-    ltcr_model_options options{sizeof options, backend ? backend->c_str() : nullptr};
+  Model(const std::string& path, const std::optional<std::string>& backend, bool run_executables) {
+    ltcr_model_options options{sizeof options, backend ? backend->c_str() : nullptr,
+                               run_executables ? uint32_t{LTCR_RUN_EXECUTABLES} : 0};
     ltcr_model* model = nullptr;
     ltcr_error* error = nullptr;
     {
@@ -206,7 +207,12 @@ PYBIND11_MODULE(ltc_runtime, m) {
       .def("load", &Session::load, "Sets all of the state from such a file.", py::arg("path"))
       .def("reset", &Session::reset, "Goes back to the state of the archive.");
   m.def(
-      "load", [](const std::string& path, const std::optional<std::string>& backend) { return Model(path, backend); },
-      "Opens an archive and compiles its functions. backend: one entry as in LTC_BACKEND; default: that variable.",
-      py::arg("path"), py::arg("backend") = py::none());
+      "load",
+      [](const std::string& path, const std::optional<std::string>& backend, bool run_executables) {
+        return Model(path, backend, run_executables);
+      },
+      "Opens an archive and compiles its functions. backend: one entry as in LTC_BACKEND; default: that variable. "
+      "run_executables: "
+      "take those of the archive, which are code, where they fit.",
+      py::arg("path"), py::arg("backend") = py::none(), py::arg("run_executables") = false);
 }

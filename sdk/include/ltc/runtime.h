@@ -37,7 +37,12 @@ LTCR_API const char* ltcr_version(void); /* "0.9.0" */
 typedef struct ltcr_model_options {
   size_t struct_size;  /* of this struct, as the caller knows it */
   const char* backend; /* one entry as in LTC_BACKEND: a name or a path, with options. Null: LTC_BACKEND, else torchscript */
+  uint32_t flags;      /* LTCR_RUN_EXECUTABLES */
 } ltcr_model_options;
+
+/* Takes the executables that `ltc compile` has put into the archive, where they fit host, plugin and device. They are code of the
+ * plugin's: set it for archives of a trusted source only. Without it, each function is compiled, or found in the disk cache. */
+enum { LTCR_RUN_EXECUTABLES = 1u };
 
 /* Opens the archive, loads the plugin, and compiles each function. `options` may be null.
  * Errors: LTC_NOT_FOUND for a file or a plugin that is not there, LTC_DATA_CORRUPT for a file that is no archive or is damaged,

@@ -1,0 +1,138 @@
+// ltc/runtime.hpp, and by it ltc/runtime.h, with the sample plugin `minimal`.
+#include "ltc/runtime.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "core/deploy/testing/sample_archive.h"
+
+namespace ltc::runtime {
+namespace {
+
+using deploy::testing::Entries;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+class Runtime : public ::testing::Test {
+ protected:
+  Runtime() {
+    std::filesystem::create_directory(folder_);
+    std::ofstream(path_, std::ios::binary) << Entries().bytes();
+  }
+  ~Runtime() override { std::filesystem::remove_all(folder_); }
+
+  // `step` with an input of six equal numbers: the doubled sum.
+  static std::array<float, 6> step(Session& session, const Model& model, float number) {
+    std::array<float, 6> x{}, doubled{};
+    x.fill(number);
+    session.run(0, {tensor(model.input(0, 0), x.data())}, {tensor(model.result(0, 0), doubled.data())});
+    return doubled;
+  }
+
+  const std::string folder_ = std::filesystem::temp_directory_path() / ("ltc_runtime_" + std::to_string(getpid()));
+  const std::string path_ = folder_ + "/a.ltc";
+};
+
+TEST_F(Runtime, AFunctionChangesTheStateOfItsSessionAlone) {
+  const Model model(path_, LTC_TEST_PLUGIN);
+  Session session(model), other(model);
+  EXPECT_THAT(step(session, model, 1), ElementsAre(6, 8, 10, 12, 14, 16));
+  EXPECT_THAT(step(session, model, 1), ElementsAre(10, 12, 14, 16, 18, 20));
+  EXPECT_THAT(step(other, model, 0), ElementsAre(2, 4, 6, 8, 10, 12));
+  std::array<float, 6> sum{};
+  session.get_state(model.state("sum"), tensor(model.state_info(0), sum.data()));
+  EXPECT_THAT(sum, ElementsAre(5, 6, 7, 8, 9, 10));
+  session.reset();
+  EXPECT_THAT(step(session, model, 0), ElementsAre(2, 4, 6, 8, 10, 12));
+}
+
+TEST_F(Runtime, TheStateGoesThroughAFile) {
+  const Model model(path_, LTC_TEST_PLUGIN);
+  Session session(model), other(model);
+  step(session, model, 3);
+  session.save(folder_ + "/state");
+  other.load(folder_ + "/state");
+  EXPECT_EQ(step(session, model, 1), step(other, model, 1));
+  std::ofstream(folder_ + "/state") << "broken";
+  EXPECT_THAT([&] { other.load(folder_ + "/state"); }, ThrowsMessage<Error>(HasSubstr("are no safetensors file")));
+  EXPECT_EQ(step(session, model, 1), step(other, model, 1));
+}
+
+TEST_F(Runtime, WrongTensorsAreRefusedWithBothSides) {
+  const Model model(path_, LTC_TEST_PLUGIN);
+  Session session(model);
+  std::array<float, 6> x{}, doubled{};
+  const ltcr_tensor good = tensor(model.input(0, 0), x.data()), result = tensor(model.result(0, 0), doubled.data());
+  const auto refused = [&](const ltcr_tensor& input, const char* text) {
+    EXPECT_THAT([&] { session.run(0, {input}, {result}); }, ThrowsMessage<Error>(HasSubstr(text)));
+  };
+  const int64_t other_sizes[] = {3, 2};
+  refused({LTC_F32, 2, other_sizes, x.data(), sizeof x}, "function step: input x is f32[3,2], and is to be f32[2,3]");
+  refused({LTC_I32, 2, good.sizes, x.data(), sizeof x}, "input x is i32[2,3], and is to be f32[2,3]");
+  refused({LTC_F32, 2, good.sizes, x.data(), 20}, "input x has 20 bytes, and f32[2,3] is 24");
+  refused({LTC_F32, 2, good.sizes, nullptr, sizeof x}, "input x has no data");
+  refused({LTC_F32, 2, nullptr, x.data(), sizeof x}, "sizes of a tensor is null");
+  EXPECT_THAT(
+      [&] {
+        session.run(0, {good, good}, {result});
+      },
+      ThrowsMessage<Error>(HasSubstr("takes 1 inputs and gives 1 results")));
+  EXPECT_THAT([&] { session.run(3, {good}, {result}); },
+              ThrowsMessage<Error>(HasSubstr("there is no function 3: the model has 1")));
+  EXPECT_THAT(step(session, model, 0), ElementsAre(2, 4, 6, 8, 10, 12));  // nothing was changed
+}
+
+TEST_F(Runtime, ResultsThatNobodyWantsAreNotWritten) {
+  const Model model(path_, LTC_TEST_PLUGIN);
+  Session session(model);
+  std::array<float, 6> x{};
+  session.run(0, {tensor(model.input(0, 0), x.data())}, {ltcr_tensor{}});
+}
+
+TEST_F(Runtime, WhatIsNotThereIsNamed) {
+  EXPECT_THAT([&] { Model(folder_ + "/none.ltc"); }, ThrowsMessage<Error>(HasSubstr("none.ltc cannot be opened")));
+  EXPECT_THAT([&] { Model(path_, "no_such_plugin"); }, ThrowsMessage<Error>(HasSubstr("no backend 'no_such_plugin'")));
+  EXPECT_THAT([&] { Model(path_, LTC_TEST_PLUGIN, 8); }, ThrowsMessage<Error>(HasSubstr("flags 8 are not known")));
+  const Model model(path_, LTC_TEST_PLUGIN);
+  EXPECT_THAT([&] { model.function("walk"); }, ThrowsMessage<Error>(HasSubstr("has no function walk; it has step")));
+  EXPECT_EQ(ltcr_input(model.get(), 1, 0), nullptr);
+  EXPECT_EQ(ltcr_function_name(model.get(), 1), nullptr);
+}
+
+TEST_F(Runtime, NullsAreRefused) {
+  EXPECT_THAT([&] { check(ltcr_model_load(nullptr, nullptr, nullptr)); }, ThrowsMessage<Error>("path is null"));
+  EXPECT_THAT([&] { check(ltcr_session_create(nullptr, nullptr)); }, ThrowsMessage<Error>("model is null"));
+  EXPECT_THAT([&] { check(ltcr_session_run(nullptr, 0, nullptr, 0, nullptr, 0)); }, ThrowsMessage<Error>("session is null"));
+  EXPECT_THAT([&] { check(ltcr_session_get_state(nullptr, 0, nullptr)); }, ThrowsMessage<Error>("to is null"));
+  EXPECT_THAT([&] { check(ltcr_session_save(nullptr, "a")); }, ThrowsMessage<Error>("session is null"));
+  ltcr_model_destroy(nullptr), ltcr_session_destroy(nullptr), ltcr_error_destroy(nullptr);
+}
+
+TEST_F(Runtime, OptionsOfAnOlderProgramAreRead) {
+  const ltcr_model_options options{offsetof(ltcr_model_options, flags), LTC_TEST_PLUGIN, 0xffffffff};
+  ltcr_model* model = nullptr;
+  check(ltcr_model_load(path_.c_str(), &options, &model));
+  ltcr_model_destroy(model);
+}
+
+TEST_F(Runtime, SessionsOfThreadsAreApart) {
+  const Model model(path_, LTC_TEST_PLUGIN);
+  std::vector<std::array<float, 6>> last(4);
+  std::vector<std::thread> threads;
+  for (auto& mine : last) {
+    threads.emplace_back([&] {
+      Session session(model);
+      for (int i = 0; i < 200; ++i) mine = step(session, model, 1);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& mine : last) EXPECT_THAT(mine, ElementsAre(802, 804, 806, 808, 810, 812));
+}
+
+}  // namespace
+}  // namespace ltc::runtime
