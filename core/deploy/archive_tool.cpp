@@ -189,7 +189,7 @@ bool check_sample(const std::shared_ptr<Model>& model, size_t index, const std::
 
 std::shared_ptr<Model> load(const Options& options) {
   const auto folders = host::plugin_folders(host::own_folder() + "/../plugins", host::running_elevated());
-  return Model::load(options.path, options.backend, folders, options.executables);
+  return Model::load(options.path, {options.backend, folders, options.executables});
 }
 
 int check(const Options& options) {

@@ -13,14 +13,42 @@
 namespace ltc::deploy {
 namespace {
 
-std::unique_ptr<host::PluginDevice> open_device(const std::string& backend, const std::vector<std::string>& folders) {
-  const std::vector<host::BackendEntry> entries = host::parse_backends(backend.empty() ? env::get(env::kBackend) : backend);
+constexpr uint32_t kMostInstances = 1024;
+
+// One device for each instance.
+std::vector<std::unique_ptr<host::PluginDevice>> open_devices(const ModelOptions& options) {
+  const std::string backend = options.backend.empty() ? env::get(env::kBackend) : options.backend;
+  const std::vector<host::BackendEntry> entries = host::parse_backends(backend);
   if (entries.size() != 1)
     fail(Code::kInvalidArgument, "a model runs on one backend, and '", backend, "' names ", entries.size());
   if (entries[0].devices.size() > 1)
     fail(Code::kInvalidArgument, "a model runs on one device, and '", backend, "' names ", entries[0].devices.size());
-  const auto plugin = host::find_plugin(entries[0], folders);
-  return plugin->open_device(entries[0].devices.empty() ? 0 : entries[0].devices[0]);
+  if (options.instances == 0 || options.instances > kMostInstances)
+    fail(Code::kInvalidArgument, "a model has from 1 to ", kMostInstances, " instances, and is to have ", options.instances);
+  const auto plugin = host::find_plugin(entries[0], options.folders);
+  std::vector<std::unique_ptr<host::PluginDevice>> devices;
+  for (uint32_t i = 0; i < options.instances; ++i)
+    devices.push_back(plugin->open_device(entries[0].devices.empty() ? 0 : entries[0].devices[0]));
+  return devices;
+}
+
+CompileTarget target_of(Device& device) { return {device.device(), device.demotion(), precision_for(device.device())}; }
+
+std::string text_of_target(Device& device) {
+  const host::Plugin& plugin = device.device().plugin();
+  const host::PluginInfo info = plugin.describe();
+  std::string text = cat("ltc ", LTC_VERSION, "; plugin ", plugin.name(), " ", info.version, " ", info.build_id, "; device ",
+                         device.device().info().fingerprint, "; precision ", precision_for(device.device()));
+  for (const env::Variable& variable : {env::kClaims, env::kEffort}) {
+    if (const std::string value = env::get(variable); !value.empty()) text += cat("; ", variable.name, " ", value);
+  }
+  for (uint32_t number = 1; number < kDTypeCount; ++number) {
+    const auto dtype = static_cast<DType>(number);
+    const DType stored = device.demotion().storage_dtype(dtype), computed = device.demotion().compute_dtype(dtype);
+    if (stored != dtype || computed != dtype)
+      text += cat("; ", dtype_name(dtype), " kept as ", dtype_name(stored), ", computed as ", dtype_name(computed));
+  }
+  return text;
 }
 
 // The ops that the plugin does not run, each once, with its reason.
@@ -59,55 +87,40 @@ BufferRef Device::upload(TypeId type, std::shared_ptr<const void> data) {
   return buffer;
 }
 
-std::shared_ptr<Model> Model::load(const std::string& path, const std::string& backend, const std::vector<std::string>& folders,
-                                   bool runs_executables) {
-  auto archive = Archive::open(path);
-  return std::shared_ptr<Model>(new Model(std::move(archive), open_device(backend, folders), runs_executables));
+std::shared_ptr<Model> Model::load(const std::string& path, const ModelOptions& options) {
+  return std::shared_ptr<Model>(new Model(Archive::open(path), options));
 }
 
-Model::Model(std::shared_ptr<const Archive> archive, std::unique_ptr<host::PluginDevice> device, bool runs_executables)
-    : archive_(std::move(archive)), device_(std::move(device)) {
-  for (const Function& function : archive_->functions()) loaded_.push_back(compile(function, runs_executables));
-  std::lock_guard lock(device_.mutex);
-  state_ = upload(archive_->state());
-  constants_ = upload(archive_->constants());
+Model::Model(std::shared_ptr<const Archive> archive, const ModelOptions& options) : archive_(std::move(archive)) {
+  for (auto& device : open_devices(options)) instances_.push_back(make_instance(std::move(device), options.runs_executables));
 }
 
 Model::~Model() = default;
 
-CompileTarget Model::compile_target() {
-  return CompileTarget(device_.device(), device_.demotion(), precision_for(device_.device()));
-}
-
-std::string Model::target() {
-  host::PluginDevice& device = device_.device();
-  const host::PluginInfo info = device.plugin().describe();
-  std::string text = cat("ltc ", LTC_VERSION, "; plugin ", plugin_name(), " ", info.version, " ", info.build_id, "; device ",
-                         device.info().fingerprint, "; precision ", precision_for(device));
-  for (const env::Variable& variable : {env::kClaims, env::kEffort}) {
-    if (const std::string value = env::get(variable); !value.empty()) text += cat("; ", variable.name, " ", value);
-  }
-  for (uint32_t number = 1; number < kDTypeCount; ++number) {
-    const auto dtype = static_cast<DType>(number);
-    const DType stored = device_.demotion().storage_dtype(dtype), computed = device_.demotion().compute_dtype(dtype);
-    if (stored != dtype || computed != dtype)
-      text += cat("; ", dtype_name(dtype), " kept as ", dtype_name(stored), ", computed as ", dtype_name(computed));
-  }
-  return text;
+std::unique_ptr<Instance> Model::make_instance(std::unique_ptr<host::PluginDevice> device, bool runs_executables) {
+  auto instance = std::make_unique<Instance>(std::move(device));
+  if (target_.empty()) target_ = text_of_target(instance->device);
+  for (const Function& function : archive_->functions())
+    instance->functions.push_back(compile(function, instance->device, runs_executables));
+  std::lock_guard lock(instance->device.mutex);
+  instance->state = upload(archive_->state(), instance->device);
+  instance->constants = upload(archive_->constants(), instance->device);
+  return instance;
 }
 
 std::string Model::save(size_t function) {
-  const auto& program = loaded_[function].program;
-  return program ? save_program(*program, functions()[function].code, device_.device()) : "";
+  Instance& instance = *instances_.front();
+  const auto& program = instance.functions[function].program;
+  return program ? save_program(*program, functions()[function].code, instance.device.device()) : "";
 }
 
 // Null where the archive has none for this target, or the plugin does not take it.
-std::shared_ptr<const Program> Model::take_executable(const Function& function) {
-  const std::string_view bytes = archive_->executable(function.name, target());
+std::shared_ptr<const Program> Model::take_executable(const Function& function, Device& device) {
+  const std::string_view bytes = archive_->executable(function.name, target_);
   if (bytes.empty()) return nullptr;
   try {
-    auto program = load_program(SavedValue(std::string(bytes), device_.device()), function.code, compile_target());
-    ++taken_executables_;
+    auto program = load_program(SavedValue(std::string(bytes), device.device()), function.code, target_of(device));
+    if (instances_.empty()) ++taken_executables_;
     return program;
   } catch (const Error& error) {
     log::warn(archive_->path(), ": function ", function.name, " is compiled, since its executable does not load: ", error.what());
@@ -115,24 +128,25 @@ std::shared_ptr<const Program> Model::take_executable(const Function& function) 
   }
 }
 
-LoadedFunction Model::compile(const Function& function, bool runs_executables) {
+LoadedFunction Model::compile(const Function& function, Device& device, bool runs_executables) {
   LoadedFunction loaded{nullptr, given_up(function, archive_->state().size())};
   if (function.code.outputs.empty()) return loaded;
   try {
-    if (runs_executables) loaded.program = take_executable(function);
-    if (!loaded.program) loaded.program = build_program(function.code, compile_target()).program;
+    if (runs_executables) loaded.program = take_executable(function, device);
+    if (!loaded.program) loaded.program = build_program(function.code, target_of(device)).program;
   } catch (const Error& error) {
     fail(error.code(), archive_->path(), ": function ", function.name, ": ", error.what());
   }
   if (const std::string ops = host_ops(*loaded.program); !ops.empty())
-    fail(Code::kUnsupported, archive_->path(), ": function ", function.name, ": plugin ", plugin_name(), " does not run ", ops);
+    fail(Code::kUnsupported, archive_->path(), ": function ", function.name, ": plugin ", device.device().plugin().name(),
+         " does not run ", ops);
   return loaded;
 }
 
-std::vector<BufferRef> Model::upload(const std::vector<NamedTensor>& values) {
+std::vector<BufferRef> Model::upload(const std::vector<NamedTensor>& values, Device& device) {
   std::vector<BufferRef> buffers;
   for (const NamedTensor& value : values)
-    buffers.push_back(device_.upload(value.type, std::shared_ptr<const void>(archive_, value.data.data())));
+    buffers.push_back(device.upload(value.type, std::shared_ptr<const void>(archive_, value.data.data())));
   return buffers;
 }
 

@@ -1,9 +1,10 @@
 // An archive's functions, compiled for a device of a plugin, and sessions that run them.
 //
-// Threads: a Model's members from any thread; a Session's from one at a time. Sessions of one model take turns on its device.
+// Threads: a Model's members from any thread; a Session's from one at a time. Sessions of one instance take turns on its device.
 // Errors: thrown as Error; each says which function, and a bad argument with the values that were given and expected.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -47,39 +48,53 @@ struct LoadedFunction {
   std::vector<bool> gives_up;              // by state: whether a call may use its memory for the new value
 };
 
+// The functions on a device that was opened for them.
+struct Instance {
+  explicit Instance(std::unique_ptr<host::PluginDevice> opened) : device(std::move(opened)) {}
+
+  Device device;
+  std::vector<LoadedFunction> functions;
+  std::vector<BufferRef> state, constants;  // as the archive has them
+};
+
+struct ModelOptions {
+  std::string backend;               // one entry as in LTC_BACKEND; empty: what that says, else the default
+  std::vector<std::string> folders;  // of plugins, in the order in which they are searched
+  // Executables of the archive, which are code, are taken where they fit; else each function is compiled.
+  bool runs_executables = false;
+  uint32_t instances = 1;  // over which sessions are spread: calls on different ones run at once
+};
+
 class Model {
  public:
-  // `backend`: one entry as in LTC_BACKEND; empty: what that says, else the default. Refuses a function of which the plugin does
-  // not run every op: there is nothing else here that could.
-  // `folders`: of plugins, in the order in which they are searched. `runs_executables`: those of the archive, which are code, are
-  // taken where they fit; else each function is compiled.
-  static std::shared_ptr<Model> load(const std::string& path, const std::string& backend, const std::vector<std::string>& folders,
-                                     bool runs_executables = false);
+  // Refuses a function of which the plugin does not run every op: there is nothing else here that could.
+  static std::shared_ptr<Model> load(const std::string& path, const ModelOptions& options);
   ~Model();
 
   const Archive& archive() const { return *archive_; }
   const std::vector<Function>& functions() const { return archive_->functions(); }
-  // How many functions were not compiled here: the archive had them.
+  // How many functions of the first instance were not compiled here: the archive had them.
   size_t taken_executables() const { return taken_executables_; }
   // What executables of this device depend on, as text: builds of host and plugin, the device, what may be rounded.
-  std::string target();
+  std::string target() const { return target_; }
   // The bytes of a function's entry of executables; empty where there is nothing to compute.
   std::string save(size_t function);
-  std::string plugin_name() { return device_.device().plugin().name(); }
+  std::string plugin_name() { return instances_.front()->device.device().plugin().name(); }
 
  private:
   friend class Session;
-  Model(std::shared_ptr<const Archive> archive, std::unique_ptr<host::PluginDevice> device, bool runs_executables);
-  CompileTarget compile_target();
-  std::shared_ptr<const Program> take_executable(const Function& function);
-  LoadedFunction compile(const Function& function, bool runs_executables);
-  std::vector<BufferRef> upload(const std::vector<NamedTensor>& values);
+  Model(std::shared_ptr<const Archive> archive, const ModelOptions& options);
+  std::unique_ptr<Instance> make_instance(std::unique_ptr<host::PluginDevice> device, bool runs_executables);
+  std::shared_ptr<const Program> take_executable(const Function& function, Device& device);
+  LoadedFunction compile(const Function& function, Device& device, bool runs_executables);
+  std::vector<BufferRef> upload(const std::vector<NamedTensor>& values, Device& device);
+  Instance& next_instance() { return *instances_[next_instance_++ % instances_.size()]; }
 
   const std::shared_ptr<const Archive> archive_;
-  Device device_;
-  std::vector<LoadedFunction> loaded_;
+  std::vector<std::unique_ptr<Instance>> instances_;
+  std::string target_;
+  std::atomic<size_t> next_instance_{0};
   size_t taken_executables_ = 0;
-  std::vector<BufferRef> state_, constants_;
 };
 
 // A state of its own, which begins as the archive says.
@@ -111,6 +126,7 @@ class Session {
   void copy_out(const BufferRef& buffer, void* to);
 
   const std::shared_ptr<Model> model_;
+  Instance& instance_;
   std::vector<BufferRef> state_;  // null: lost
   std::vector<Generator> generators_;
 };

@@ -120,8 +120,9 @@ ltcr_error* ltcr_model_load(const char* path, const ltcr_model_options* options,
     ltcr_model_options given{};
     if (options) std::memcpy(&given, options, std::min(options->struct_size, sizeof given));
     if (given.flags & ~uint32_t{LTCR_RUN_EXECUTABLES}) ltc::fail(Code::kInvalidArgument, "flags ", given.flags, " are not known");
-    *model = new ltcr_model(ltc::deploy::Model::load(path, given.backend ? given.backend : "", ltc::host::plugin_folders(),
-                                                     given.flags & LTCR_RUN_EXECUTABLES));
+    const ltc::deploy::ModelOptions ours{given.backend ? given.backend : "", ltc::host::plugin_folders(),
+                                         (given.flags & LTCR_RUN_EXECUTABLES) != 0, std::max(given.instances, 1u)};
+    *model = new ltcr_model(ltc::deploy::Model::load(path, ours));
   });
 }
 

@@ -120,8 +120,11 @@ TEST_F(Runtime, OptionsOfAnOlderProgramAreRead) {
   ltcr_model_destroy(model);
 }
 
-TEST_F(Runtime, SessionsOfThreadsAreApart) {
-  const Model model(path_, LTC_TEST_PLUGIN);
+class Instances : public Runtime, public ::testing::WithParamInterface<uint32_t> {};
+INSTANTIATE_TEST_SUITE_P(Some, Instances, ::testing::Values(1, 3));
+
+TEST_P(Instances, SessionsOfThreadsAreApart) {
+  const Model model(path_, LTC_TEST_PLUGIN, 0, GetParam());
   std::vector<std::array<float, 6>> last(4);
   std::vector<std::thread> threads;
   for (auto& mine : last) {

@@ -34,7 +34,10 @@ std::shared_ptr<const void> borrow(const void* data) { return {std::shared_ptr<c
 }  // namespace
 
 Session::Session(std::shared_ptr<Model> model)
-    : model_(std::move(model)), state_(model_->state_), generators_(model_->archive().manifest().generators) {}
+    : model_(std::move(model)),
+      instance_(model_->next_instance()),
+      state_(instance_.state),
+      generators_(model_->archive().manifest().generators) {}
 
 const BufferRef& Session::held(size_t state) const {
   if (!state_[state])
@@ -48,7 +51,7 @@ BufferRef Session::value_of(const ValueSource& source, std::span<const BufferRef
   switch (source.kind) {
     case ValueSource::kInput: return given[source.index];
     case ValueSource::kState: return held(source.index);
-    case ValueSource::kConstant: return model_->constants_[source.index];
+    case ValueSource::kConstant: return instance_.constants[source.index];
     case ValueSource::kOutput: break;
   }
   return outputs[source.index];
@@ -99,12 +102,12 @@ std::vector<Scalar> Session::scalars(const Function& function) const {
 }
 
 void Session::copy_out(const BufferRef& buffer, void* to) {
-  DeviceExecutor::CopyOut(model_->device_.executor, buffer, to, nullptr).finish();
+  DeviceExecutor::CopyOut(instance_.device.executor, buffer, to, nullptr).finish();
 }
 
 void Session::run(size_t index, std::span<const TensorView> inputs, std::span<const TensorView> results) {
   const Function& function = model_->functions()[index];
-  const LoadedFunction& loaded = model_->loaded_[index];
+  const LoadedFunction& loaded = instance_.functions[index];
   if (inputs.size() != function.inputs.size() || results.size() != function.results.size())
     fail(Code::kInvalidArgument, "function ", function.name, " takes ", function.inputs.size(), " inputs and gives ",
          function.results.size(), " results, and was called with ", inputs.size(), " and ", results.size());
@@ -114,7 +117,7 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
     if (results[i].data)
       require_fits(results[i], function.results[i].type, "function ", function.name, ": result ", function.results[i].name);
   }
-  Device& device = model_->device_;
+  Device& device = instance_.device;
   std::lock_guard lock(device.mutex);
   std::vector<BufferRef> given;
   for (size_t i = 0; i < inputs.size(); ++i) given.push_back(device.upload(function.inputs[i].type, borrow(inputs[i].data)));
@@ -145,22 +148,22 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
 void Session::get_state(size_t state, const TensorView& to) {
   const NamedTensor& value = model_->archive().state()[state];
   require_fits(to, value.type, "state ", value.name);
-  std::lock_guard lock(model_->device_.mutex);
+  std::lock_guard lock(instance_.device.mutex);
   copy_out(held(state), to.data);
 }
 
 void Session::set_state(size_t state, const TensorView& from) {
   const NamedTensor& value = model_->archive().state()[state];
   require_fits(from, value.type, "state ", value.name);
-  std::lock_guard lock(model_->device_.mutex);
-  BufferRef buffer = model_->device_.upload(value.type, borrow(from.data));
+  std::lock_guard lock(instance_.device.mutex);
+  BufferRef buffer = instance_.device.upload(value.type, borrow(from.data));
   if (buffer->completion) buffer->completion->wait_until_over();
   state_[state] = std::move(buffer);
 }
 
 void Session::reset() {
-  std::lock_guard lock(model_->device_.mutex);
-  state_ = model_->state_;
+  std::lock_guard lock(instance_.device.mutex);
+  state_ = instance_.state;
   generators_ = model_->archive().manifest().generators;
 }
 
@@ -170,7 +173,7 @@ void Session::save(const std::string& path) {
   memory.reserve(state.size() + generators_.size());
   std::vector<NamedTensor> tensors;
   {
-    std::lock_guard lock(model_->device_.mutex);
+    std::lock_guard lock(instance_.device.mutex);
     for (size_t i = 0; i < state.size(); ++i) {
       memory.emplace_back(type_of(state[i].type).size_bytes(), '\0');
       copy_out(held(i), memory.back().data());
@@ -207,11 +210,11 @@ void Session::load(const std::string& path) {
   for (size_t i = 0; i < generators.size(); ++i)
     std::memcpy(&generators[i], tensor(cat(kGenerator, i), intern_contiguous(DType::kU64, {&two, 1})).data.data(),
                 sizeof(Generator));
-  std::lock_guard lock(model_->device_.mutex);
+  std::lock_guard lock(instance_.device.mutex);
   std::vector<BufferRef> buffers;
   for (const NamedTensor& value : state)
     buffers.push_back(
-        model_->device_.upload(value.type, std::shared_ptr<const void>(file, tensor(value.name, value.type).data.data())));
+        instance_.device.upload(value.type, std::shared_ptr<const void>(file, tensor(value.name, value.type).data.data())));
   state_ = std::move(buffers);
   generators_ = std::move(generators);
 }

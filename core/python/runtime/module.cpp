@@ -70,9 +70,9 @@ py::list infos(size_t count, auto info_of) {
 
 class Model {
  public:
-  Model(const std::string& path, const std::optional<std::string>& backend, bool run_executables) {
+  Model(const std::string& path, const std::optional<std::string>& backend, bool run_executables, uint32_t instances) {
     ltcr_model_options options{sizeof options, backend ? backend->c_str() : nullptr,
-                               run_executables ? uint32_t{LTCR_RUN_EXECUTABLES} : 0};
+                               run_executables ? uint32_t{LTCR_RUN_EXECUTABLES} : 0, instances};
     ltcr_model* model = nullptr;
     ltcr_error* error = nullptr;
     {
@@ -208,11 +208,11 @@ PYBIND11_MODULE(ltc_runtime, m) {
       .def("reset", &Session::reset, "Goes back to the state of the archive.");
   m.def(
       "load",
-      [](const std::string& path, const std::optional<std::string>& backend, bool run_executables) {
-        return Model(path, backend, run_executables);
+      [](const std::string& path, const std::optional<std::string>& backend, bool run_executables, uint32_t instances) {
+        return Model(path, backend, run_executables, instances);
       },
       "Opens an archive and compiles its functions. backend: one entry as in LTC_BACKEND; default: that variable. "
       "run_executables: "
-      "take those of the archive, which are code, where they fit.",
-      py::arg("path"), py::arg("backend") = py::none(), py::arg("run_executables") = false);
+      "take those of the archive, which are code, where they fit. instances: over which sessions are spread, to compute at once.",
+      py::arg("path"), py::arg("backend") = py::none(), py::arg("run_executables") = false, py::arg("instances") = 1);
 }

@@ -3,7 +3,7 @@
  * Link with libltc_runtime.so. A plugin computes, as in training: one of LTC_PLUGIN_PATH, or of the folder `plugins` beside this
  * library.
  *
- * Threads     A model may be used from any thread, a session from one at a time. Sessions of one model take turns on its device.
+ * Threads     A model may be used from any thread, a session from one at a time.
  * Ownership   Every object that a function here gives is the caller's, who gives it to the function that ends it. Pointers of
  *             ltcr_tensor_info and names are the model's and valid as long as it is. A session keeps its model alive.
  * Errors      A function that can fail returns null or an error. Where it fails, it has done nothing, and its outputs are as they
@@ -34,10 +34,14 @@ LTCR_API void ltcr_error_destroy(ltcr_error* error);              /* null: nothi
 
 LTCR_API const char* ltcr_version(void); /* "0.9.0" */
 
+/* Sessions of one instance of a model take turns. Those of several run at once, in threads of the caller's: where the plugin
+ * computes on the thread that calls, as many as there are processors. Each instance opens the device anew and has a copy of the
+ * archive's values in its memory. */
 typedef struct ltcr_model_options {
   size_t struct_size;  /* of this struct, as the caller knows it */
   const char* backend; /* one entry as in LTC_BACKEND: a name or a path, with options. Null: LTC_BACKEND, else torchscript */
   uint32_t flags;      /* LTCR_RUN_EXECUTABLES */
+  uint32_t instances;  /* of the model, over which sessions are spread in turn; 0 is 1 */
 } ltcr_model_options;
 
 /* Takes the executables that `ltc compile` has put into the archive, where they fit host, plugin and device. They are code of the

@@ -38,9 +38,10 @@ inline ltcr_tensor tensor(const ltcr_tensor_info& info, void* data) {
 // An archive, compiled for a device.
 class Model {
  public:
-  // `backend`: one entry as in LTC_BACKEND; empty: that variable. `flags`: LTCR_RUN_EXECUTABLES.
-  explicit Model(const std::string& path, const std::string& backend = "", uint32_t flags = 0) {
-    const ltcr_model_options options{sizeof options, backend.empty() ? nullptr : backend.c_str(), flags};
+  // `backend`: one entry as in LTC_BACKEND; empty: that variable. `flags`: LTCR_RUN_EXECUTABLES. `instances`: see
+  // ltcr_model_options.
+  explicit Model(const std::string& path, const std::string& backend = "", uint32_t flags = 0, uint32_t instances = 1) {
+    const ltcr_model_options options{sizeof options, backend.empty() ? nullptr : backend.c_str(), flags, instances};
     ltcr_model* model = nullptr;
     check(ltcr_model_load(path.c_str(), &options, &model));
     model_.reset(model);
