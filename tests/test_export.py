@@ -83,6 +83,11 @@ for step in range(3):
     losses, right = done.stdout.splitlines()[:-1], done.stdout.splitlines()[-1]
     assert losses == python.splitlines()
     assert re.fullmatch(r"\d+ of 360 test images are right", right)
+    drawn = subprocess.run([BUILD / "samples/predict-archive", tmp_path / "digits.ltc", ROOT / "samples/digits/data", tmp_path / "state.safetensors"],
+                           env={**os.environ, "LTC_BACKEND": backend}, capture_output=True, text=True, timeout=300)  # fmt: skip
+    assert drawn.returncode == 0 and len(re.findall(r"this is a \d", drawn.stdout)) == 3, drawn.stderr
+    predict = (ROOT / "samples/digits_archive/predict.py").read_text().replace("__file__", repr(str(ROOT / "samples/digits_archive/predict.py")))
+    assert runtime_output(predict, tmp_path / "digits.ltc", tmp_path / "state.safetensors", LTC_BACKEND=backend) == right + "\n"
     libraries = re.findall(r"^\t(\S+)", subprocess.run(["ldd", train], capture_output=True, text=True, check=True).stdout, re.MULTILINE)
     assert "libltc_runtime.so" in libraries and not [one for one in libraries if re.search("torch|python|boost", one)]
 
@@ -299,7 +304,11 @@ def test_optimizers_that_are_not_ready_are_refused():
 def test_state_of_other_kinds_is_refused():
     assert "state 'model' is a dict" in refusal(lambda x: x, torch.ones(3), state={"model": {}})
     assert "state 'bias' is on cpu" in refusal(lambda x: x, torch.ones(3), state={"bias": torch.ones(3)})
+    with pytest.raises(TypeError, match="args is a Tensor, and is to be a tuple"):
+        ltc.export(net(), torch.ones(2, 4))
     exported = ltc.export(net(), (torch.ones(2, 4),))
+    with pytest.raises(ValueError, match="'a/b' cannot be the name"):
+        exported.add(net(), (torch.ones(2, 4),), name="a/b")
     with pytest.raises(ValueError, match="there is a function 'forward' already"):
         exported.add(net(), (torch.ones(2, 4),))
 

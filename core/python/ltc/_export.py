@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 import os
+import re
 
 import torch
 from torch.utils import _pytree as pytree
@@ -47,7 +48,9 @@ class Exported:
         """Records one more function, as :func:`export` does."""
         if name is None:
             name = "forward" if isinstance(function, torch.nn.Module) else getattr(function, "__name__", "function").strip("<>")
-        if not name.replace("_", "").replace("-", "").isalnum():
+        if not isinstance(args, (tuple, list)):
+            raise TypeError(f"ltc.export({name}): args is a {type(args).__name__}, and is to be a tuple of the arguments")
+        if not re.fullmatch(r"[\w-]+", name, re.ASCII):
             raise ValueError(f"ltc.export: {name!r} cannot be the name of a function: use letters, digits, - and _")
         if any(name == known["name"] for known in self.functions):
             raise ValueError(f"ltc.export: there is a function {name!r} already: give another name")
