@@ -184,7 +184,7 @@ def test_a_long_check_shows_a_progress_bar_on_a_terminal_only(tmp_path):
 
 @pytest.mark.parametrize("words, expected", [
     (["inf"], ["info"]),
-    (["co"], ["conformance", "completion"]),
+    (["co"], ["conformance", "compile", "completion"]),
     (["cache", ""], ["list", "verify", "clear", "warm"]),
     (["cache", "list", "--"], ["--help", "--json"]),
     (["conformance", "--tie"], ["--tier"]),
