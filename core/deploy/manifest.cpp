@@ -116,7 +116,7 @@ class Reader {
     return function;
   }
 
-  // Of {"input": 0}, {"state": "weight"}, {"constant": "mask"} or {"output": 1}.
+  // One of {"input": 0}, {"state": "weight"}, {"constant": "mask"} or {"output": 1}.
   ValueSource read_source(const JsonObject& json, const FunctionManifest& function, bool may_be_output) const {
     if (json.json().size() != 1) json.corrupt("this is to have one member");
     if (json.has("input")) return {ValueSource::kInput, json.index("input", function.inputs.size())};

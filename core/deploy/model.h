@@ -75,7 +75,7 @@ class Model {
   const std::vector<Function>& functions() const { return archive_->functions(); }
   // How many functions of the first instance were not compiled here: the archive had them.
   size_t taken_executables() const { return taken_executables_; }
-  // What executables of this device depend on, as text: builds of host and plugin, the device, what may be rounded.
+  // A text of all that executables of this device depend on: builds of host and plugin, the device, settings.
   std::string target() const { return target_; }
   // The bytes of a function's entry of executables; empty where there is nothing to compute.
   std::string save(size_t function);

@@ -104,6 +104,17 @@ TEST_F(Runtime, WhatIsNotThereIsNamed) {
   EXPECT_EQ(ltcr_function_name(model.get(), 1), nullptr);
 }
 
+TEST_F(Runtime, AFailedCallSaysWhichStateWentWithIt) {
+  const Model model(path_, LTC_TEST_PLUGIN_FOLDER "/libltc_test_fails.so");  // each second run fails
+  Session session(model);
+  const auto first = step(session, model, 1);
+  const auto again = [&] { step(session, model, 1); };
+  EXPECT_THAT(again, ThrowsMessage<Error>(HasSubstr("; lost with the call: state sum")));
+  EXPECT_THAT(again, ThrowsMessage<Error>(HasSubstr("the value of state sum was lost with a call that failed")));
+  session.reset();
+  EXPECT_EQ(step(session, model, 1), first);
+}
+
 TEST_F(Runtime, NullsAreRefused) {
   EXPECT_THAT([&] { check(ltcr_model_load(nullptr, nullptr, nullptr)); }, ThrowsMessage<Error>("path is null"));
   EXPECT_THAT([&] { check(ltcr_session_create(nullptr, nullptr)); }, ThrowsMessage<Error>("model is null"));

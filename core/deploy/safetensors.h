@@ -22,8 +22,8 @@ struct NamedTensor {
 // names the bytes in errors.
 std::vector<NamedTensor> read_safetensors(std::string_view bytes, const std::string& where);
 
-// What comes before the data, which is that of the tensors one behind the other, in the order that this leaves them in: the
-// widest dtype first, then by name. Its size is a multiple of 64.
+// The bytes before the data. The data is that of the tensors one behind the other, in the order that this leaves them in: the
+// widest dtype first, then by name. The size of the header is a multiple of 64.
 std::string safetensors_header(std::vector<NamedTensor>& tensors);
 
 }  // namespace ltc::deploy

@@ -64,6 +64,7 @@ std::vector<BufferRef> Session::take_inputs(const Function& function, const Load
     if (source.kind == ValueSource::kState) held(source.index);
   }
   std::vector<BufferRef> inputs;
+  inputs.reserve(function.params.size());  // nothing throws once a value is taken
   for (const ValueSource& source : function.params) {
     const bool is_given_up = source.kind == ValueSource::kState && loaded.gives_up[source.index];
     inputs.push_back(is_given_up ? std::move(state_[source.index]) : value_of(source, given, {}));
@@ -121,10 +122,11 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
   std::lock_guard lock(device.mutex);
   std::vector<BufferRef> given;
   for (size_t i = 0; i < inputs.size(); ++i) given.push_back(device.upload(function.inputs[i].type, borrow(inputs[i].data)));
-  Run run{loaded.program, take_inputs(function, loaded, given), scalars(function)};
+  Run run{loaded.program, {}, scalars(function)};
   for (const ValueId output : function.code.outputs)
     run.outputs.push_back(std::make_shared<Buffer>(device, function.code.types[output]));
   std::vector<BufferRef> updated;
+  run.inputs = take_inputs(function, loaded, given);
   try {
     if (loaded.program) device.executor.run_steps(run);
     for (const BufferRef& output : run.outputs) output->wait_made();

@@ -1,4 +1,4 @@
-// What an archive keeps of a captured function, and writing archives. core/deploy reads them.
+// A captured function as an archive keeps it, and the writer of archives. core/deploy reads them.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -93,7 +93,8 @@ typedef struct ltcr_tensor {
  * a list of none. A result whose data is null is not written.
  * Errors: LTC_INVALID_ARGUMENT for another number, dtype, shape or size, with both; the plugin's own. A call that fails changes
  * no state. Where the plugin had taken over the memory of a value already, that one is lost: the message says so, and calls that
- * need it fail with LTC_CANCELLED until it is set, loaded or reset. */
+ * need it fail with LTC_CANCELLED until it is set, loaded or reset. After
+ * LTC_DEVICE_LOST the model is to be loaded again. */
 LTCR_API ltcr_error* ltcr_session_run(ltcr_session* session, size_t function, const ltcr_tensor* inputs, size_t input_count,
                                       const ltcr_tensor* results, size_t result_count);
 
