@@ -23,11 +23,10 @@ Archive::Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes,
     : path_(path), file_(std::move(file)), entries_(read_zip(bytes, path)) {
   manifest_ = read_manifest(entry(kManifestEntry), cat(path, ": ", kManifestEntry));
   std::vector<NamedTensor> values = read_safetensors(entry(kValuesEntry), cat(path, ": ", kValuesEntry));
-  state_ = take_values(manifest_.state, values);
-  constants_ = take_values(manifest_.constants, values);
-  for (const NamedTensor& value : values) {
-    if (!value.name.empty()) fail(Code::kDataCorrupt, path_, ": nothing uses the value ", value.name);
-  }
+  TensorsByName unused = tensors_by_name(values);
+  state_ = take_values(manifest_.state, unused);
+  constants_ = take_values(manifest_.constants, unused);
+  if (!unused.empty()) fail(Code::kDataCorrupt, path_, ": nothing uses the value ", unused.begin()->first);
   for (FunctionManifest& function : manifest_.functions) functions_.push_back(check(std::move(function)));
   manifest_.functions.clear();
   for (const Executable& executable : manifest_.executables) entry(executable.entry);  // throws where it is not there
@@ -39,14 +38,13 @@ std::string_view Archive::entry(std::string_view name) const {
   return found->data;
 }
 
-// Moves those of the names out of `values`.
-std::vector<NamedTensor> Archive::take_values(const std::vector<std::string>& names, std::vector<NamedTensor>& values) const {
+// Takes those of the names out of `unused`.
+std::vector<NamedTensor> Archive::take_values(const std::vector<std::string>& names, TensorsByName& unused) const {
   std::vector<NamedTensor> taken;
   for (const std::string& name : names) {
-    const auto found = std::ranges::find(values, name, &NamedTensor::name);
-    if (found == values.end()) fail(Code::kDataCorrupt, path_, ": ", kValuesEntry, " has no tensor ", name);
-    taken.push_back(*found);
-    found->name.clear();
+    const auto found = unused.extract(name);
+    if (!found) fail(Code::kDataCorrupt, path_, ": ", kValuesEntry, " has no tensor ", name);
+    taken.push_back(*found.mapped());
   }
   return taken;
 }

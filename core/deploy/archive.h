@@ -1,8 +1,9 @@
 // An archive: functions as graphs, with the values that they begin with, in one file that is read in place. docs/archive.md
 // describes it.
 //
-// Nothing in it is run when it is read, and all of it is checked: graphs, types, names, places of bytes. Not their CRC, which
-// verify() compares. Immutable; any thread.
+// Nothing in it is run when it is read. Its structure is checked: places of bytes, names, and that manifest and graphs fit.
+// verify() compares the CRC too. No check says that the types of a node's results follow from its operands. Immutable; any
+// thread.
 #pragma once
 
 #include <memory>
@@ -49,7 +50,7 @@ class Archive {
 
  private:
   Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path);
-  std::vector<NamedTensor> take_values(const std::vector<std::string>& names, std::vector<NamedTensor>& values) const;
+  std::vector<NamedTensor> take_values(const std::vector<std::string>& names, TensorsByName& unused) const;
   Function check(FunctionManifest manifest) const;
   TypeId type_of_source(const Function& function, const ValueSource& source) const;
 

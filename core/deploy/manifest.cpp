@@ -1,21 +1,22 @@
 #include "core/deploy/manifest.h"
 
-#include <algorithm>
 #include <limits>
 #include <set>
+#include <unordered_map>
 
 #include "core/deploy/json.h"
 
 namespace ltc::deploy {
 namespace {
 
-std::vector<std::string> distinct_names(const JsonObject& object, std::string_view member) {
-  std::vector<std::string> names = object.texts(member);
-  std::set<std::string_view> known;
+using Numbers = std::unordered_map<std::string, uint32_t>;  // by name
+
+Numbers numbers_of(const std::vector<std::string>& names, const JsonObject& object, std::string_view member) {
+  Numbers numbers;
   for (const std::string& name : names) {
-    if (!known.insert(name).second) object.corrupt(member, " has ", name, " twice");
+    if (!numbers.emplace(name, static_cast<uint32_t>(numbers.size())).second) object.corrupt(member, " has ", name, " twice");
   }
-  return names;
+  return numbers;
 }
 
 uint64_t unsigned_number(const JsonObject& object, std::string_view name) {
@@ -67,8 +68,10 @@ class Reader {
       fail(Code::kUnsupported, root_.where(), ": the archive has format ", format, ", and format ", kFormat, " is read here");
     root_.only({"format", "producer", "state", "constants", "generators", "functions", "executables"});
     manifest_.producer = root_.text("producer");
-    manifest_.state = distinct_names(root_, "state");
-    manifest_.constants = distinct_names(root_, "constants");
+    manifest_.state = root_.texts("state");
+    manifest_.constants = root_.texts("constants");
+    state_ = numbers_of(manifest_.state, root_, "state");
+    constants_ = numbers_of(manifest_.constants, root_, "constants");
     for (const JsonObject& generator : root_.objects("generators")) {
       generator.only({"seed", "offset"});
       manifest_.generators.push_back({unsigned_number(generator, "seed"), unsigned_number(generator, "offset")});
@@ -96,9 +99,13 @@ class Reader {
       input.only({"name", "dtype", "shape"});
       function.inputs.push_back(read_type(input));
     }
+    std::vector<uint64_t> drawn(manifest_.generators.size());
     for (const JsonObject& draw : json.objects("draws")) {
       draw.only({"generator", "advance"});
-      function.draws.push_back({draw.index("generator", manifest_.generators.size()), unsigned_number(draw, "advance")});
+      const uint32_t generator = draw.index("generator", manifest_.generators.size());
+      const uint64_t advance = unsigned_number(draw, "advance");
+      function.draws.push_back({generator, advance, drawn[generator]});
+      drawn[generator] += advance;
     }
     for (const JsonObject& param : json.objects("params")) function.params.push_back(read_source(param, function, false));
     for (const JsonObject& number : json.objects("numbers")) function.numbers.push_back(read_number(number, function));
@@ -109,7 +116,7 @@ class Reader {
     }
     for (const JsonObject& update : json.objects("updates")) {
       update.only({"state", "from"});
-      const uint32_t state = named(update, "state", manifest_.state);
+      const uint32_t state = named(update, "state", state_);
       function.updates.push_back({state, read_source(update.object("from"), function, true)});
     }
     function.samples = json.texts("samples");
@@ -120,18 +127,18 @@ class Reader {
   ValueSource read_source(const JsonObject& json, const FunctionManifest& function, bool may_be_output) const {
     if (json.json().size() != 1) json.corrupt("this is to have one member");
     if (json.has("input")) return {ValueSource::kInput, json.index("input", function.inputs.size())};
-    if (json.has("state")) return {ValueSource::kState, named(json, "state", manifest_.state)};
-    if (json.has("constant")) return {ValueSource::kConstant, named(json, "constant", manifest_.constants)};
+    if (json.has("state")) return {ValueSource::kState, named(json, "state", state_)};
+    if (json.has("constant")) return {ValueSource::kConstant, named(json, "constant", constants_)};
     if (may_be_output && json.has("output")) return {ValueSource::kOutput, json.index("output", UINT32_MAX)};
     json.only({});
     json.corrupt("this says no value");
   }
 
-  static uint32_t named(const JsonObject& json, std::string_view member, const std::vector<std::string>& names) {
+  static uint32_t named(const JsonObject& json, std::string_view member, const Numbers& numbers) {
     const std::string name = json.text(member);
-    const auto found = std::ranges::find(names, name);
-    if (found == names.end()) json.corrupt("there is no ", member, " ", name);
-    return static_cast<uint32_t>(found - names.begin());
+    const auto found = numbers.find(name);
+    if (found == numbers.end()) json.corrupt("there is no ", member, " ", name);
+    return found->second;
   }
 
   Number read_number(const JsonObject& json, const FunctionManifest& function) const {
@@ -150,6 +157,7 @@ class Reader {
 
   const JsonObject& root_;
   Manifest manifest_;
+  Numbers state_, constants_;
 };
 
 }  // namespace

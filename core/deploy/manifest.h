@@ -4,7 +4,6 @@
 // known here or another format; each says where.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +38,7 @@ struct Number {
 struct Draw {
   uint32_t generator = 0;
   uint64_t advance = 0;  // that the generator's offset moves by
+  uint64_t begin = 0;    // from the offset before the call: the advances of the draws before
 };
 
 struct Update {
@@ -59,7 +59,7 @@ struct FunctionManifest {
 
 // A function compiled for a device, as the plugin saves it. It is code: who loads it trusts the file.
 struct Executable {
-  std::string function, target, entry;  // `target`: target_text() in model.h
+  std::string function, target, entry;  // `target`: as Model::target() in model.h
 };
 
 struct Generator {

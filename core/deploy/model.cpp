@@ -1,7 +1,5 @@
 #include "core/deploy/model.h"
 
-#include <algorithm>
-
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/build_program.h"
@@ -72,8 +70,12 @@ std::vector<bool> given_up(const Function& function, size_t state_count) {
   };
   for (const Update& update : function.updates) keep(update.from);
   for (const ValueSource& source : function.result_sources) keep(source);
+  std::vector<uint32_t> reads(state_count);
+  for (const ValueSource& source : function.params) {
+    if (source.kind == ValueSource::kState) ++reads[source.index];
+  }
   for (size_t i = 0; i < state_count; ++i) {
-    if (std::ranges::count(function.params, ValueSource{ValueSource::kState, static_cast<uint32_t>(i)}) != 1) result[i] = false;
+    if (reads[i] != 1) result[i] = false;
   }
   return result;
 }

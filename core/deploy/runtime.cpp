@@ -10,7 +10,6 @@
 #include "core/host/search.h"
 
 using ltc::Code;
-using ltc::deploy::NamedType;
 using ltc::deploy::TensorView;
 
 struct ltcr_error {
@@ -57,7 +56,7 @@ struct ltcr_session : ltc::deploy::Session {
 
 namespace {
 
-// Null where the work returns, else what it throws. Null too where there is no memory for the error itself.
+// Null where the work returns, else the error that it throws. One that needs no memory stands for an error that finds none.
 template <typename Work>
 ltcr_error* guard(Work work) noexcept {
   const auto make = [](Code code, const char* message) -> ltcr_error* {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/ir/type.h"
@@ -21,6 +22,13 @@ struct NamedTensor {
 // In the order of the header. They point into `bytes`, each at a multiple of its dtype's size where `bytes` is aligned. `where`
 // names the bytes in errors.
 std::vector<NamedTensor> read_safetensors(std::string_view bytes, const std::string& where);
+
+using TensorsByName = std::unordered_map<std::string_view, const NamedTensor*>;
+inline TensorsByName tensors_by_name(std::span<const NamedTensor> tensors) {  // which stay where they are
+  TensorsByName by_name;
+  for (const NamedTensor& tensor : tensors) by_name.emplace(tensor.name, &tensor);
+  return by_name;
+}
 
 // The bytes before the data. The data is that of the tensors one behind the other, in the order that this leaves them in: the
 // widest dtype first, then by name. The size of the header is a multiple of 64.

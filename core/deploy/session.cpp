@@ -27,7 +27,12 @@ void require_fits(const TensorView& view, TypeId expected, const What&... what) 
     fail(Code::kInvalidArgument, what..., " has no data");
 }
 
-constexpr std::string_view kGenerator = "generator.";
+// A generator in a file: seed and offset.
+std::string generator_name(size_t index) { return cat("generator.", index); }
+TypeId generator_type() {
+  static constexpr int64_t kTwo = 2;
+  return intern_contiguous(DType::kU64, {&kTwo, 1});
+}
 
 std::shared_ptr<const void> borrow(const void* data) { return {std::shared_ptr<const void>(), data}; }
 
@@ -93,11 +98,8 @@ std::vector<Scalar> Session::scalars(const Function& function) const {
     scalars.push_back(number.value);
     if (number.kind == Number::kValue) continue;
     const Draw& draw = function.draws[number.draw];
-    uint64_t offset = generators_[draw.generator].offset;
-    for (uint32_t i = 0; i < number.draw; ++i) {
-      if (function.draws[i].generator == draw.generator) offset += function.draws[i].advance;
-    }
-    scalars.back().i = static_cast<int64_t>(number.kind == Number::kSeed ? generators_[draw.generator].seed : offset);
+    const auto& [seed, offset] = generators_[draw.generator];
+    scalars.back().i = static_cast<int64_t>(number.kind == Number::kSeed ? seed : offset + draw.begin);
   }
   return scalars;
 }
@@ -182,10 +184,9 @@ void Session::save(const std::string& path) {
       tensors.push_back({state[i].name, state[i].type, memory.back()});
     }
   }
-  const int64_t two = 2;
   for (size_t i = 0; i < generators_.size(); ++i) {
     memory.emplace_back(reinterpret_cast<const char*>(&generators_[i]), sizeof(Generator));
-    tensors.push_back({cat(kGenerator, i), intern_contiguous(DType::kU64, {&two, 1}), memory.back()});
+    tensors.push_back({generator_name(i), generator_type(), memory.back()});
   }
   const std::string header = safetensors_header(tensors);
   std::vector<std::string_view> parts{header};
@@ -200,18 +201,18 @@ void Session::load(const std::string& path) {
   if (found.size() != state.size() + generators_.size())
     fail(Code::kInvalidArgument, path, " has ", found.size(), " tensors, and the state of ", model_->archive().path(), " has ",
          state.size() + generators_.size());
+  const TensorsByName by_name = tensors_by_name(found);
   const auto tensor = [&](const std::string& name, TypeId type) -> const NamedTensor& {
-    const auto it = std::ranges::find(found, name, &NamedTensor::name);
-    if (it == found.end()) fail(Code::kInvalidArgument, path, " has no tensor ", name);
-    if (it->type != type)
-      fail(Code::kInvalidArgument, path, ": tensor ", name, " is ", type_text(it->type), ", and is to be ", type_text(type));
-    return *it;
+    const auto it = by_name.find(name);
+    if (it == by_name.end()) fail(Code::kInvalidArgument, path, " has no tensor ", name);
+    if (it->second->type != type)
+      fail(Code::kInvalidArgument, path, ": tensor ", name, " is ", type_text(it->second->type), ", and is to be ",
+           type_text(type));
+    return *it->second;
   };
   std::vector<Generator> generators(generators_.size());
-  const int64_t two = 2;
   for (size_t i = 0; i < generators.size(); ++i)
-    std::memcpy(&generators[i], tensor(cat(kGenerator, i), intern_contiguous(DType::kU64, {&two, 1})).data.data(),
-                sizeof(Generator));
+    std::memcpy(&generators[i], tensor(generator_name(i), generator_type()).data.data(), sizeof(Generator));
   std::lock_guard lock(instance_.device.mutex);
   std::vector<BufferRef> buffers;
   for (const NamedTensor& value : state)
