@@ -12,7 +12,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import _C
-from ._placeholders import own_tensors, show_placeholders
+from ._placeholders import module_of, own_tensors, show_placeholders
 from ._version import __version__
 
 FORMAT = 1
@@ -31,7 +31,10 @@ def export(function, args=(), kwargs=None, *, name=None, state=None, sample=True
     by the export. Raises RuntimeError with the reason where the function cannot be recorded: it depends on a tensor's value, say,
     or the backend does not run one of its ops.
     """
-    exported = Exported(state if state is not None else _own_state(function))
+    if state is None:
+        module = module_of(function)
+        state = {"": module} if module is not None else {}
+    exported = Exported(state)
     exported.add(function, args, kwargs, name=name, sample=sample)
     return exported
 
@@ -190,7 +193,7 @@ class _Recording:
 
     def _input(self, place):
         tensor = self.leaves[place]
-        if self.exported.state.names.get(id(tensor)) is not None:
+        if id(tensor) in self.exported.state.names:
             self._refuse(f"argument {self.input_names[self.places.index(place)]} is a tensor of the state")
         return tensor.detach().clone(memory_format=torch.contiguous_format)
 
@@ -296,11 +299,6 @@ class _Recording:
         sample.update({f"result.{name}": _to_cpu(tensor) for name, tensor in zip(self.result_names, results)})
         self.exported.entries.append((entry, sample))
         self.exported.functions[-1]["samples"].append(entry)
-
-
-def _own_state(function) -> dict:
-    module = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
-    return {"": module} if isinstance(module, torch.nn.Module) else {}
 
 
 def _to_cpu(tensor):

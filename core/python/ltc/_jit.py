@@ -8,7 +8,7 @@ from torch.utils import _pytree as pytree
 
 from . import _C
 from ._captured import CapturedFunction
-from ._placeholders import own_tensors, show_placeholders
+from ._placeholders import module_of, own_tensors, show_placeholders
 
 _LEAVES = {torch.Tensor, torch.nn.Parameter, float, int, bool, str, type(None)}
 
@@ -24,9 +24,7 @@ class JitFunction:
 
     def __init__(self, function):
         functools.update_wrapper(self, function, updated=())
-        self.module = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
-        if not isinstance(self.module, torch.nn.Module):
-            self.module = None
+        self.module = module_of(function)
         self.function = function
         self.modules = list(self.module.modules()) if self.module is not None else []
         self.by_structure = {}

@@ -5,6 +5,12 @@ import threading
 import torch
 
 
+def module_of(function):
+    """The module that the function is, or whose method it is; else None."""
+    module = function if isinstance(function, torch.nn.Module) else getattr(function, "__self__", None)
+    return module if isinstance(module, torch.nn.Module) else None
+
+
 def own_tensors(module: torch.nn.Module):
     for tensors in (module._parameters, module._buffers):
         for tensor in tensors.values():
