@@ -76,16 +76,14 @@ def measure_eager(name, path):
 
 def measure_archive(name, path):
     from time import perf_counter
-    import zipfile
 
     import ltc_runtime
-    import numpy as np
 
     begin = perf_counter()
     model = ltc_runtime.load(path)
     loaded = perf_counter() - begin
     session, (inputs, _) = model.session(), model.functions["forward"]
-    sample = sample_of(zipfile.ZipFile(path).read("functions/forward/sample0.safetensors"), np)
+    sample = sample_of(path)
     values = [sample[f"input.{one}"] for one, _, _ in inputs]
     first, per_call = time_calls(lambda: session.run("forward", *values))
     return loaded + first, per_call, largest_mb()
@@ -94,13 +92,11 @@ def measure_archive(name, path):
 def measure_threads(name, path, most):
     """Prints a row of calls in a second, by instances and threads."""
     import threading
-    import zipfile
     from time import perf_counter
 
     import ltc_runtime
-    import numpy as np
 
-    sample = sample_of(zipfile.ZipFile(path).read("functions/forward/sample0.safetensors"), np)
+    sample = sample_of(path)
     for threads in range(1, most + 1):
         for instances in sorted({1, threads}):
             model = ltc_runtime.load(path, instances=instances)
@@ -121,15 +117,13 @@ def measure_threads(name, path, most):
             print(f"| {name} | {threads} | {instances} | {sum(counts) / 2:.0f} |", flush=True)
 
 
-def sample_of(data, np):
-    """The tensors of a safetensors file."""
-    import json
+def sample_of(path):
+    """The tensors of the archive's sample."""
+    import zipfile
 
-    size = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + size])
-    dtypes = {"F32": "f4", "F64": "f8", "I64": "i8", "I32": "i4", "BOOL": "?", "U8": "u1"}
-    return {name: np.frombuffer(data[8 + size + about["data_offsets"][0] : 8 + size + about["data_offsets"][1]], dtypes[about["dtype"]])
-            .reshape(about["shape"]) for name, about in header.items()}  # fmt: skip
+    from safetensors.numpy import load
+
+    return load(zipfile.ZipFile(path).read("functions/forward/sample0.safetensors"))
 
 
 WORK = {"export": export, "eager": measure_eager, "archive": measure_archive}
