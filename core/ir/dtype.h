@@ -39,7 +39,8 @@ std::string_view dtype_name(DType dtype);  // "f32"
 bool is_floating(DType dtype);             // complex excluded
 bool is_f8(DType dtype);                   // moved and converted only, but for products
 bool is_complex(DType dtype);
-bool is_integral(DType dtype);                 // bool excluded
+bool is_integral(DType dtype);  // bool excluded
+inline bool is_whole(DType dtype) { return is_integral(dtype) || dtype == DType::kBool; }
 DType dtype_from_name(std::string_view name);  // kNone if unknown
 
 // A number handed over by value; which member holds it follows from the dtype: F64 f, I64 and BOOL i, C128 c.

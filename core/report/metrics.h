@@ -30,6 +30,7 @@ inline constexpr std::string_view kBackgroundCompile =
     "BackgroundCompile";  // of those compiled: while the host computed the step (LTC_BACKGROUND_COMPILE)
 inline constexpr std::string_view kMarkStep = "MarkStep";                // barriers asked for by the program
 inline constexpr std::string_view kReadBarrier = "ReadBarrier";          // barriers because a value was read (item, print, cpu)
+inline constexpr std::string_view kHostRead = "HostRead";                // reads of values that the host computed, no barriers
 inline constexpr std::string_view kFallbackBarrier = "FallbackBarrier";  // barriers because an op could not be traced
 inline constexpr std::string_view kCollective = "CollectiveBarrier";     // barriers because ranks wait for each other at once
 inline constexpr std::string_view kIdle = "IdleBarrier";              // barriers as others wait for a collective of an idle rank

@@ -2,7 +2,6 @@
 
 #include <ATen/Context.h>
 #include <c10/core/DeviceType.h>
-#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/graph_task.h>
 
 #include <cstdlib>
@@ -17,17 +16,12 @@
 #include "core/torch/dispatch/register.h"
 #include "core/torch/tensor/assertions.h"
 #include "core/torch/tensor/tensor.h"
+#include "core/torch/tensor/thread_state.h"
 #include "ltc/precision.h"
 
 namespace ltc {
 
 namespace {
-
-// A plugin that calls PyTorch must not be seen by the caller's dispatch modes. Excluded keys do no harm: kernels exclude them for
-// the kernels that they call.
-bool nothing_intercepts_thread() {
-  return (c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set).empty();
-}
 
 // The CPU throws these at the op, with the type that programs catch.
 void throw_as_pytorch(const Error& error) {

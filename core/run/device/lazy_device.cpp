@@ -378,6 +378,17 @@ BufferRef LazyDevice::computed(LazyStorage& storage, std::string_view reason) {
   }
 }
 
+HostValue LazyDevice::host_value(LazyStorage& storage) {
+  if (trace_state().is_capture) return {};
+  std::optional<HostSlice> slice;
+  {
+    std::lock_guard lock(mutex_);
+    if (storage.buffer_ || storage.epoch_ != trace_state_.epoch || storage.value_ == kNone) return {};
+    slice = host_slice(trace_state_, storage.value_);
+  }
+  return slice ? host_values_.compute(*slice) : HostValue{};
+}
+
 void LazyDevice::describe(std::span<LazyStorage* const> storages, std::vector<StorageSnapshot>& held) {
   std::lock_guard lock(mutex_);
   ++stamp_;

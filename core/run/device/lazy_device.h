@@ -16,6 +16,7 @@
 #include "core/run/device/auto_steps.h"
 #include "core/run/device/background_compiler.h"
 #include "core/run/device/capture_state.h"
+#include "core/run/device/host_values.h"
 #include "core/run/device/trace_splits.h"
 #include "core/run/device/trace_state.h"
 #include "core/run/process/fork.h"
@@ -76,6 +77,10 @@ class LTC_API LazyDevice {
 
   // The storage's value as a buffer, after a barrier if it is only traced. Null for an empty storage.
   BufferRef computed(LazyStorage& storage, std::string_view reason);
+
+  // The traced value of the storage if the host can compute it without a barrier (host_values.h), else null data. Runs PyTorch's
+  // CPU kernels in this thread.
+  HostValue host_value(LazyStorage& storage);
 
   TraceExtent trace_extent();
 
@@ -208,6 +213,7 @@ class LTC_API LazyDevice {
 
   std::timed_mutex submission_;  // held from cutting a trace to queueing its run; no signal handler runs meanwhile
   ProgramCache cache_;
+  HostValues host_values_;
   std::shared_ptr<SymbolicPrograms> symbolic_;  // of a plugin that understands it
   PendingStep spare_;                           // keeps its memory from barrier to barrier
   uint64_t run_id_ = 0;

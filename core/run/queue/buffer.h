@@ -99,6 +99,7 @@ struct Buffer {
   const TypeId type;
   const bool is_placeholder;  // of an argument while a function is captured: no submission ever makes it
   HostValue host;
+  HostValue sent;  // the bytes of a short upload of whole numbers, for values that the host computes; set when it is made
   ltc_buffer* handle = nullptr;  // changed by own() and disown(), which keep the account of the memory, and by the device's loss
   std::shared_ptr<Completion> completion;
   uint32_t output = 0;  // of the completion's run

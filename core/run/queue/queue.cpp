@@ -18,6 +18,7 @@ namespace {
 constexpr int64_t kShortRun = 30'000;       // ns
 constexpr int64_t kTinyRun = 7'000;         // ns: the same for a thread that spins
 constexpr size_t kShortUpload = 256 << 10;  // bytes
+constexpr size_t kMostSent = 64 << 10;      // bytes, kept beside a buffer
 
 }  // namespace
 
@@ -97,6 +98,7 @@ BufferRef DeviceQueue::upload(HostValue value) {
   const size_t size = type_of(value.type).size_bytes();
   if (size <= kShortUpload) {
     tasks_.refuse_after_stop();
+    if (size <= kMostSent && is_whole(type_of(value.type).dtype)) buffer->sent = value;
     buffer->host = std::move(value);  // uploaded by whoever reads it first
     return buffer;
   }

@@ -25,4 +25,10 @@ inline bool nothing_intercepts() {
          at::impl::PythonTorchFunctionTLS::stack_len() == 0;
 }
 
+// Whether CPU kernels may be called for a device: the caller's dispatch modes must not see these. Excluded keys do no harm, since
+// kernels exclude them for the kernels that they call.
+inline bool nothing_intercepts_thread() {
+  return (c10::impl::tls_local_dispatch_key_set().included_ - c10::default_included_set).empty();
+}
+
 }  // namespace ltc
