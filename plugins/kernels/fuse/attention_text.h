@@ -25,12 +25,25 @@ inline constexpr const char* kAttentionCommon = R"c(
     const ltc_pack<f32, 4> p = *(const ltc_pack<f32, 4>*)a, q = *(const ltc_pack<f32, 4>*)b;
     return fmaf(p.x[3], q.x[3], fmaf(p.x[2], q.x[2], fmaf(p.x[1], q.x[1], fmaf(p.x[0], q.x[0], sum))));
   };
+  // sums[m][n] += row m of a times row n of b, of `depth` elements. An element that is loaded is used for a whole row of sums. The
+  // outer loop is not unrolled: the compiler would load further ahead than there are registers.
+  const auto add_dots = [&](auto& sums, const f32* a, i32 a_row, const f32* b, i32 b_row, i32 depth) {
+    constexpr i32 kDown = (i32)(sizeof(sums) / sizeof(sums[0])), kAcross = (i32)(sizeof(sums[0]) / sizeof(f32));
+    #pragma unroll 1
+    for (i32 e = 0; e < depth; e += 4) {
+      #pragma unroll
+      for (i32 m = 0; m < kDown; ++m) {
+        #pragma unroll
+        for (i32 n = 0; n < kAcross; ++n) sums[m][n] = dot(sums[m][n], a + m * a_row + e, b + n * b_row + e);
+      }
+    }
+  };
   // Over the eight threads of a group.
   const auto group_sum = [](f32 sum) {
     for (i32 step = 1; step < 8; step *= 2) sum += ltc_partner(sum, step);
     return sum;
   };
-  (void)dot, (void)group_sum;
+  (void)dot, (void)add_dots, (void)group_sum;
 )c";
 
 inline constexpr const char* kAttentionForward = R"c(
@@ -48,14 +61,7 @@ inline constexpr const char* kAttentionForward = R"c(
     fill(tile, at_k(batch, key_head), k_row, key, kColumns, columns, kWidth, kDepth);
     __syncthreads();
     f32 s[kTall][kWide] = {};
-    for (i32 e = 0; e < kDepth; e += 4) {
-      #pragma unroll
-      for (i32 m = 0; m < kTall; ++m) {
-        #pragma unroll
-        for (i32 n = 0; n < kWide; ++n)
-          s[m][n] = dot(s[m][n], queries + (y * kTall + m) * kPitch + e, tile + (x + 8 * n) * kPitch + e);
-      }
-    }
+    add_dots(s, queries + y * kTall * kPitch, kPitch, tile + x * kPitch, 8 * kPitch, kDepth);
     #pragma unroll
     for (i32 m = 0; m < kTall; ++m) {
       const i32 row = y * kTall + m;
@@ -85,6 +91,7 @@ inline constexpr const char* kAttentionForward = R"c(
     __syncthreads();
     fill(tile, at_v(batch, key_head), v_row, key, kColumns, columns, kValueWidth, kValueDepth);
     __syncthreads();
+    #pragma unroll 4
     for (i32 c = 0; c < kColumns; ++c) {
       #pragma unroll
       for (i32 m = 0; m < kTall; ++m) {
@@ -136,20 +143,21 @@ inline constexpr const char* kAttentionQueryGradient = R"c(
     fill(keys, at_k(batch, key_head), k_row, key, kColumns, columns, kWidth, kDepth);
     fill(values, at_v(batch, key_head), v_row, key, kColumns, columns, kValueWidth, kValueDepth);
     __syncthreads();
+    f32 s[kTall][kWide] = {}, d[kTall][kWide] = {};
+    add_dots(s, queries + y * kTall * kPitch, kPitch, keys + x * kPitch, 8 * kPitch, kDepth);
+    add_dots(d, gradients + y * kTall * kValuePitch, kValuePitch, values + x * kValuePitch, 8 * kValuePitch, kValueDepth);
     #pragma unroll
     for (i32 m = 0; m < kTall; ++m) {
       #pragma unroll
       for (i32 n = 0; n < kWide; ++n) {
         const i32 row = y * kTall + m, column = x + 8 * n;
-        f32 s = 0, d = 0;
-        for (i32 e = 0; e < kDepth; e += 4) s = dot(s, queries + row * kPitch + e, keys + column * kPitch + e);
-        for (i32 e = 0; e < kValueDepth; e += 4) d = dot(d, gradients + row * kValuePitch + e, values + column * kValuePitch + e);
-        s = masked(s * scale, batch, head, first + row, key + column);
-        const f32 weight = log[m] == -INFINITY || s == -INFINITY ? 0.0f : expf(s - log[m]);
-        scores[row * kScorePitch + column] = weight * (d - inner[m]) * scale;
+        const f32 score = masked(s[m][n] * scale, batch, head, first + row, key + column);
+        const f32 weight = log[m] == -INFINITY || score == -INFINITY ? 0.0f : expf(score - log[m]);
+        scores[row * kScorePitch + column] = weight * (d[m][n] - inner[m]) * scale;
       }
     }
     __syncthreads();
+    #pragma unroll 4
     for (i32 c = 0; c < kColumns; ++c) {
       #pragma unroll
       for (i32 m = 0; m < kTall; ++m) {
@@ -189,6 +197,9 @@ inline constexpr const char* kAttentionKeyGradient = R"c(
       fill(queries, at_q(batch, head), q_row, query, kRows, rows, kWidth, kDepth);
       fill(gradients, at_g(batch, head), g_row, query, kRows, rows, kValueWidth, kValueDepth);
       __syncthreads();
+      f32 s[kTallKeys][kWideRows] = {}, d[kTallKeys][kWideRows] = {};
+      add_dots(s, keys + y * kTallKeys * kPitch, kPitch, queries + x * kPitch, 8 * kPitch, kDepth);
+      add_dots(d, values + y * kTallKeys * kValuePitch, kValuePitch, gradients + x * kValuePitch, 8 * kValuePitch, kValueDepth);
       #pragma unroll
       for (i32 n = 0; n < kWideRows; ++n) {
         const i32 row = x + 8 * n;
@@ -197,16 +208,14 @@ inline constexpr const char* kAttentionKeyGradient = R"c(
         #pragma unroll
         for (i32 m = 0; m < kTallKeys; ++m) {
           const i32 column = y * kTallKeys + m;
-          f32 s = 0, d = 0;
-          for (i32 e = 0; e < kDepth; e += 4) s = dot(s, queries + row * kPitch + e, keys + column * kPitch + e);
-          for (i32 e = 0; e < kValueDepth; e += 4) d = dot(d, gradients + row * kValuePitch + e, values + column * kValuePitch + e);
-          s = masked(s * scale, batch, head, query + row, first + column);
-          const f32 weight = log == -INFINITY || s == -INFINITY ? 0.0f : expf(s - log);
+          const f32 score = masked(s[m][n] * scale, batch, head, query + row, first + column);
+          const f32 weight = log == -INFINITY || score == -INFINITY ? 0.0f : expf(score - log);
           weights[column * kPitchOfRows + row] = weight;
-          scores[column * kPitchOfRows + row] = weight * (d - inner) * scale;
+          scores[column * kPitchOfRows + row] = weight * (d[m][n] - inner) * scale;
         }
       }
       __syncthreads();
+      #pragma unroll 4
       for (i32 r = 0; r < kRows; ++r) {
         #pragma unroll
         for (i32 m = 0; m < kTallKeys; ++m) {
