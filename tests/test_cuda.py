@@ -54,6 +54,17 @@ def test_kernels_of_all_models_compile(half):
     assert result.stdout.splitlines() == [row.name for row in ROWS[half::2]]
 
 
+def test_kernels_keep_to_the_registers():
+    """Optimised as for users. The whole table: bench/cuda_resources.py without arguments."""
+    if not COMPILE_ONLY.exists():
+        pytest.skip("no unit tests in this build")
+    table = Path(__file__).parents[1] / "bench" / "cuda_resources.py"
+    result = subprocess.run([sys.executable, table, "--models", "attention", "--capabilities", "90"], capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    kernels, median, most = map(int, result.stdout.splitlines()[3].split("|")[2:5])
+    assert kernels >= 36 and 16 <= median <= most <= 255, result.stdout
+
+
 def test_without_a_device_it_says_why(tmp_path):
     """A folder with something that is no driver stands before the system's, so that this is so on any machine."""
     (tmp_path / "libcuda.so.1").symlink_to(PLUGIN)

@@ -1,8 +1,10 @@
 // A plugin for tests: a device that compiles what the cuda plugin would, for the architecture LTC_CUDA_CAPABILITY (default 90),
 // and gives zeros instead of running it. So every kernel of a model or operator goes through NVRTC where there is no GPU, which
-// optimises as little as it can: what is in question is whether it takes them.
+// optimises as little as it can: what is in question is whether it takes them. With the option `resources` it optimises as for
+// users.
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <mutex>
 #include <set>
 
@@ -46,8 +48,8 @@ std::string joined(const std::vector<device::KernelSource>& sources) {
 
 class Driver : public device::Driver {
  public:
-  Driver(const device::Facts& facts, const Compiler& compiler, int capability)
-      : facts_(facts), compiler_(compiler), capability_(capability) {}
+  Driver(const device::Facts& facts, const Compiler& compiler, int capability, const std::string& resources)
+      : facts_(facts), compiler_(compiler), capability_(capability), resources_(resources) {}
 
   const device::Facts& facts() const override { return facts_; }
   const device::Lowering& lowering() const override { return lowering_; }
@@ -77,12 +79,24 @@ class Driver : public device::Driver {
         if (compiled_.insert(source.text).second) fresh.push_back(source);
       }
     }
-    if (!fresh.empty()) compiler_.compile(joined(fresh), capability_, Compiler::Effort::kLeast);
+    if (!fresh.empty()) compile(fresh);
     for (const device::LibraryWork& work : compiled_plan->library) blas_call(std::get<kernels::Product>(work));
     return std::make_unique<Zeros>(std::move(compiled_plan));
   }
 
  private:
+  void compile(const std::vector<device::KernelSource>& sources) {
+    if (resources_.empty()) {
+      compiler_.compile(joined(sources), capability_, Compiler::Effort::kLeast);
+      return;
+    }
+    std::string log;
+    compiler_.compile(joined(sources), capability_, Compiler::Effort::kFull, &log);
+    const std::lock_guard guard(lock_);
+    std::ofstream file(resources_, std::ios::app);
+    for (size_t i = 0; i < sources.size(); ++i) file << "ltc_kernel_" << i << " is " << sources[i].function << '\n';
+    if (!(file << log << std::flush)) throw Failure(LTC_INTERNAL, "cannot write " + resources_);
+  }
   static device::EventRef move(void* to, const void* from, uint64_t bytes) {
     std::memmove(to, from, bytes);
     return std::make_shared<Done>();
@@ -91,6 +105,7 @@ class Driver : public device::Driver {
   const device::Facts& facts_;
   const Compiler& compiler_;
   const int capability_;
+  const std::string& resources_;  // a file; empty: none
   const device::Lowering lowering_ = lowering_for(features_of({.cudnn = false}, capability_));
   std::mutex lock_;
   std::set<std::string> compiled_;
@@ -99,24 +114,30 @@ class Driver : public device::Driver {
 class Platform : public device::Platform {
  public:
   explicit Platform(const plugin::Options& options)
-      : capability_(std::atoi(options["capability"].c_str())), compiler_(standard_search_path(options["path"]), 99) {
+      : capability_(std::atoi(options["capability"].c_str())),
+        resources_(options["resources"]),
+        compiler_(standard_search_path(options["path"]), 99) {
     facts_.name = "NVRTC for sm_" + std::to_string(capability_);
     facts_.fingerprint = facts_.name;
     facts_.memory_bytes = facts_.largest_buffer_bytes = uint64_t{1} << 40;
   }
   size_t device_count() const override { return 1; }
   const std::string& why_no_device() const override { return why_; }
-  std::unique_ptr<device::Driver> open(size_t) override { return std::make_unique<Driver>(facts_, compiler_, capability_); }
+  std::unique_ptr<device::Driver> open(size_t) override {
+    return std::make_unique<Driver>(facts_, compiler_, capability_, resources_);
+  }
 
  private:
   const int capability_;
+  const std::string resources_;
   const std::string why_;
   device::Facts facts_;
   const Compiler compiler_;
 };
 
 constexpr plugin::OptionRow kOptions[] = {{"path", "", "", "as of the plugin cuda"},
-                                          {"capability", "90", "", "of the device that is compiled for: 80 is 8.0"}};
+                                          {"capability", "90", "", "of the device that is compiled for: 80 is 8.0"},
+                                          {"resources", "", "", "file that the assembler's account of each kernel is added to"}};
 
 constexpr device::Plugin kPlugin{.name = "cuda_compile_only",
                                  .version = "0.1.0",

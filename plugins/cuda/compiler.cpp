@@ -40,7 +40,7 @@ std::string Compiler::log_of(nvrtcProgram program) const {
   return log.c_str();
 }
 
-std::string Compiler::compile(const std::string& source, int capability, Effort effort) const {
+std::string Compiler::compile(const std::string& source, int capability, Effort effort, std::string* resources) const {
   nvrtcProgram made = nullptr;
   check(nvrtc_.nvrtcCreateProgram(&made, source.c_str(), "kernel.cu", 0, nullptr, nullptr), "nvrtcCreateProgram");
   const auto destroy = [this](nvrtcProgram program) { nvrtc_.nvrtcDestroyProgram(&program); };
@@ -51,16 +51,17 @@ std::string Compiler::compile(const std::string& source, int capability, Effort 
   const bool exact = known == capability;
   const std::string architecture = (exact ? "--gpu-architecture=sm_" : "--gpu-architecture=compute_") + std::to_string(known);
   // The fourth is for generic lambdas, which NVRTC 13.0 takes for functions of the host otherwise (13.5 does not).
-  const char* options[] = {architecture.c_str(), "--std=c++17", "--fmad=false", "--device-as-default-execution-space",
-                           "--Ofast-compile=max"};
-  const int count = effort == Effort::kLeast ? 5 : 4;
-  const nvrtcResult result = nvrtc_.nvrtcCompileProgram(made, count, options);
+  std::vector<const char*> options{architecture.c_str(), "--std=c++17", "--fmad=false", "--device-as-default-execution-space"};
+  if (effort == Effort::kLeast) options.push_back("--Ofast-compile=max");
+  if (resources) options.push_back("--ptxas-options=-v");
+  const nvrtcResult result = nvrtc_.nvrtcCompileProgram(made, static_cast<int>(options.size()), options.data());
   if (result != NVRTC_SUCCESS) {
     const std::string log = log_of(made);
     throw Failure(LTC_INTERNAL, "a kernel does not compile with " + library_ + " for " + architecture.substr(19) + " (" +
                                     nvrtc_.nvrtcGetErrorString(result) + "):\n" + log +
                                     device::quoted_lines(log, source, "kernel\\.cu\\(([0-9]{1,6})\\)"));
   }
+  if (resources) *resources = log_of(made);
   size_t size = 0;
   check(exact ? nvrtc_.nvrtcGetCUBINSize(made, &size) : nvrtc_.nvrtcGetPTXSize(made, &size), "nvrtcGetCUBINSize");
   std::string code(size, '\0');

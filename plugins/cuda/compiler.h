@@ -37,7 +37,9 @@ class Compiler {
   // driver takes. Throws INTERNAL with the compiler's messages and the lines that they speak of.
   // `Effort::kLeast`: for code that nobody runs; sooner than optimised code by a factor of three.
   enum class Effort { kFull, kLeast };
-  std::string compile(const std::string& source, int capability, Effort effort = Effort::kFull) const;
+  // `resources`, if not null, gets the assembler's account of registers, spills and shared memory, for machine code.
+  std::string compile(const std::string& source, int capability, Effort effort = Effort::kFull,
+                      std::string* resources = nullptr) const;
 
  private:
   struct Symbols {
