@@ -1,0 +1,43 @@
+// Who last accessed a byte, to find accesses that nothing orders. Blocks run one after the other; a segment is the time of one
+// block from one meeting of all its threads to the next. Segments are numbered through, so that the number alone tells accesses
+// of this segment from those of an earlier one of the block, and of other blocks.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace ltc::emulator {
+
+// A moment of a thread. `clock`: of the thread since the segment began, see Warp::clocks.
+struct Stamp {
+  uint64_t segment : 38 = 0;
+  uint64_t thread : 10 = 0;
+  uint64_t clock : 14 = 0;
+  uint64_t atomic : 1 = 0;
+  uint64_t pending : 1 = 0;  // cp.async: what was written is not there yet
+};
+
+// Two readers: one that came before what is checked tells nothing of one of another warp.
+struct Cell {
+  Stamp writer, readers[2];
+};
+
+// Cells of global memory, for the pages that kernels touch.
+class Shadow {
+ public:
+  static constexpr uint64_t kPage = 1024;
+  // Those of the bytes from `address` to the end of the page, at least as many as an aligned access has.
+  Cell* cells(uint64_t address);
+  void clear() {
+    pages_.clear();
+    last_page_ = nullptr;
+  }
+
+ private:
+  std::unordered_map<uint64_t, std::unique_ptr<Cell[]>> pages_;
+  uint64_t last_ = 0;
+  Cell* last_page_ = nullptr;
+};
+
+}  // namespace ltc::emulator
