@@ -113,6 +113,13 @@ void look_up(Thread& t, const Instruction& in) {
 }
 
 void select(Thread& t, const Instruction& in) { t.registers[in.slots[0]] = t.registers[in.slots[holds(t, in, 3) ? 1 : 2]]; }
+// A constant predicate may be -1.
+template <Logic kLogic>
+void predicate_logic(Thread& t, const Instruction& in) {
+  const bool a = holds(t, in, 1), b = holds(t, in, 2);
+  set_predicate(t, in, 0, kLogic == Logic::kAnd ? a && b : kLogic == Logic::kOr ? a || b : a != b);
+}
+void move_predicate(Thread& t, const Instruction& in) { set_predicate(t, in, 0, holds(t, in, 1)); }
 void move(Thread& t, const Instruction& in) { t.registers[in.slots[0]] = t.registers[in.slots[1]]; }
 
 // A register from two of half its width, or the other way round.
@@ -152,11 +159,11 @@ void add_bits(Table& table) {
       table.add("bfind." + type, 2, find_bit<T>);
     }
   });
-  table.add("and.pred", 3, logic<Logic::kAnd>);
-  table.add("or.pred", 3, logic<Logic::kOr>);
-  table.add("xor.pred", 3, logic<Logic::kXor>);
+  table.add("and.pred", 3, predicate_logic<Logic::kAnd>);
+  table.add("or.pred", 3, predicate_logic<Logic::kOr>);
+  table.add("xor.pred", 3, predicate_logic<Logic::kXor>);
   table.add("not.pred", 2, invert_predicate);
-  table.add("mov.pred", 2, move);
+  table.add("mov.pred", 2, move_predicate);
   for (const char* type : {"b16", "u16", "s16", "b32", "u32", "s32", "f32", "b64", "u64", "s64", "f64"}) {
     table.add(std::string("mov.") + type, 2, move);
     table.add(std::string("selp.") + type, 4, select);

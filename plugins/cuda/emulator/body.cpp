@@ -8,25 +8,25 @@ namespace {
 constexpr uint64_t kPoison = ~uint64_t{0};
 
 const std::map<std::string, SpecialSlot>& specials() {
-  static const std::map<std::string, SpecialSlot> names = {{"%tid.x", kTidX},
-                                                           {"%tid.y", kTidY},
-                                                           {"%tid.z", kTidZ},
-                                                           {"%ntid.x", kNtidX},
-                                                           {"%ntid.y", kNtidY},
-                                                           {"%ntid.z", kNtidZ},
-                                                           {"%ctaid.x", kCtaidX},
-                                                           {"%ctaid.y", kCtaidY},
-                                                           {"%ctaid.z", kCtaidZ},
-                                                           {"%nctaid.x", kNctaidX},
-                                                           {"%nctaid.y", kNctaidY},
-                                                           {"%nctaid.z", kNctaidZ},
-                                                           {"%laneid", kLaneId},
-                                                           {"%warpid", kWarpId},
-                                                           {"%lanemask_eq", kLanesEqual},
-                                                           {"%lanemask_lt", kLanesBelow},
-                                                           {"%lanemask_le", kLanesUpTo},
-                                                           {"%lanemask_gt", kLanesAbove},
-                                                           {"%lanemask_ge", kLanesFrom}};
+  static const auto& names = *new std::map<std::string, SpecialSlot>{{"%tid.x", kTidX},
+                                                                     {"%tid.y", kTidY},
+                                                                     {"%tid.z", kTidZ},
+                                                                     {"%ntid.x", kNtidX},
+                                                                     {"%ntid.y", kNtidY},
+                                                                     {"%ntid.z", kNtidZ},
+                                                                     {"%ctaid.x", kCtaidX},
+                                                                     {"%ctaid.y", kCtaidY},
+                                                                     {"%ctaid.z", kCtaidZ},
+                                                                     {"%nctaid.x", kNctaidX},
+                                                                     {"%nctaid.y", kNctaidY},
+                                                                     {"%nctaid.z", kNctaidZ},
+                                                                     {"%laneid", kLaneId},
+                                                                     {"%warpid", kWarpId},
+                                                                     {"%lanemask_eq", kLanesEqual},
+                                                                     {"%lanemask_lt", kLanesBelow},
+                                                                     {"%lanemask_le", kLanesUpTo},
+                                                                     {"%lanemask_gt", kLanesAbove},
+                                                                     {"%lanemask_ge", kLanesFrom}};
   return names;
 }
 

@@ -40,7 +40,9 @@ const ErrorRow* row_of(CUresult error) {
   return nullptr;
 }
 
-thread_local std::vector<CUctx_st*> pushed;
+// Without a destructor: a process that ends calls after those of the thread.
+thread_local CUctx_st* pushed[16];
+thread_local int depth = 0;
 
 CUctx_st& context_of(CUdevice device) {
   require(device >= 0 && static_cast<size_t>(device) < state().contexts.size(), CUDA_ERROR_INVALID_DEVICE);
@@ -69,9 +71,9 @@ CUdeviceptr place_variable(const Variable& variable, void* context) {
 }  // namespace
 
 CUctx_st& current_context() {
-  require(!pushed.empty() && pushed.back(), CUDA_ERROR_INVALID_CONTEXT);
-  check_context(*pushed.back());
-  return *pushed.back();
+  require(depth > 0, CUDA_ERROR_INVALID_CONTEXT);
+  check_context(*pushed[depth - 1]);
+  return *pushed[depth - 1];
 }
 
 LTC_EMULATED cuInit(unsigned flags) {
@@ -131,15 +133,14 @@ LTC_EMULATED cuDevicePrimaryCtxRelease_v2(CUdevice device) {
 }
 LTC_EMULATED cuCtxPushCurrent_v2(CUcontext context) {
   return answer([&] {
-    require(context && context->users > 0, CUDA_ERROR_INVALID_CONTEXT);
-    pushed.push_back(context);
+    require(context && context->users > 0 && depth < 16, CUDA_ERROR_INVALID_CONTEXT);
+    pushed[depth++] = context;
   });
 }
 LTC_EMULATED cuCtxPopCurrent_v2(CUcontext* context) {
   return answer([&] {
-    require(!pushed.empty(), CUDA_ERROR_INVALID_CONTEXT);
-    *context = pushed.back();
-    pushed.pop_back();
+    require(depth > 0, CUDA_ERROR_INVALID_CONTEXT);
+    *context = pushed[--depth];
   });
 }
 

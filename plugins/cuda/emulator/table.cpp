@@ -10,8 +10,8 @@ Table::Table() {
 }
 
 const Table& Table::instance() {
-  static const Table table;
-  return table;
+  static const Table* const table = new Table;  // a process that ends may still load modules
+  return *table;
 }
 
 }  // namespace ltc::emulator
