@@ -160,10 +160,16 @@ LTC_EMULATED cuModuleLoadData(CUmodule* module, const void* image) {
     if (made->module->shared_bytes > 48 << 10)
       throw Fault{CUDA_ERROR_INVALID_PTX, "a module has more than 48 KiB of shared memory"};
     for (auto& [name, function] : made->module->functions) {
+      for (const Instruction& in : function->code) ++state().uses[*in.name];
       if (function->is_entry) made->functions[name] = {made.get(), function.get()};
     }
     *module = made.release();
   });
+}
+// For tests: how many instructions of this name the loaded modules have, or how often a function was called.
+extern "C" __attribute__((visibility("default"))) uint64_t ltc_emulator_uses(const char* name) {
+  const std::lock_guard guard(state().lock);
+  return state().uses[name];
 }
 LTC_EMULATED cuModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   return answer([&] {

@@ -100,6 +100,7 @@ LTC_EMULATED cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode nod
   return answer([&] {
     const auto it = exec->copies.find(node);
     require(it != exec->copies.end() && it->second->kernel);
+    ++state().uses["cuGraphExecKernelNodeSetParams"];
     *it->second->kernel = call_of(*params);
   });
 }
@@ -109,6 +110,7 @@ LTC_EMULATED cuGraphExecDestroy(CUgraphExec exec) {
 LTC_EMULATED cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   return answer([&] {
     require(exec->context == stream->stream->context, CUDA_ERROR_INVALID_CONTEXT);
+    ++state().uses["cuGraphLaunch"];
     std::vector<Work> work;
     append(exec->graph, work);
     for (Work& one : work) state().submit(stream->stream, std::move(one));

@@ -90,6 +90,7 @@ struct State {
   uint64_t segments = 0;
   std::map<uint64_t, uint64_t> pinned;  // address, bytes
   std::vector<std::weak_ptr<Stream>> streams;
+  std::map<std::string, uint64_t> uses;  // of instructions in loaded modules, and of some functions
 
   void add(const StreamRef& stream);
   void submit(const StreamRef& stream, Work work);
