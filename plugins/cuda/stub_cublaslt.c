@@ -1,12 +1,26 @@
-/* A cuBLASLt for tests, on memory of the host, F32, BF16 and floats of 8 bits: products, their scales and epilogues as its
-   documentation defines them. It refuses what the real one refuses: values of the wrong size, layouts that do not agree, an
+/* A cuBLASLt for tests, on memory of the host, F32, F64, F16, BF16 and floats of 8 bits: products, their scales and epilogues as
+   its documentation defines them. It refuses what the real one refuses: values of the wrong size, layouts that do not agree, an
    algorithm of another product, floats of 8 bits in another form than it takes. */
+#include "stub_in_stream.h"
+
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { kBad = 7, kUnknown = 15, kF32 = 0, kBF16 = 14, kE4M3 = 28, kE5M2 = 29, kCompute32F = 68, kTf32 = 77 };
+enum {
+  kBad = 7,
+  kUnknown = 15,
+  kF32 = 0,
+  kF64 = 1,
+  kF16 = 2,
+  kBF16 = 14,
+  kE4M3 = 28,
+  kE5M2 = 29,
+  kCompute32F = 68,
+  kCompute64F = 70,
+  kTf32 = 77
+};
 enum { kRelu = 2, kBias = 4, kGelu = 32, kAux = 128 };
 
 typedef struct {
@@ -112,7 +126,9 @@ static int takes_f8(const Desc* desc, const Layout* a, const Layout* b, const La
 }
 static int takes(const Desc* desc, const Layout* a, const Layout* b, const Layout* d) {
   if (is_f8(a) || is_f8(b)) return takes_f8(desc, a, b, d);
-  return a->type == b->type && (a->type == kF32 || a->type == kBF16) && !desc->scales[0] && !desc->scales[1];
+  const int wide = a->type == kF64;
+  return a->type == b->type && b->type == d->type && (a->type == kF32 || a->type == kF16 || a->type == kBF16 || wide) &&
+         wide == (desc->compute == kCompute64F) && wide == (desc->scale == kF64) && !desc->scales[0] && !desc->scales[1];
 }
 /* For the test: how partial sums of the product that was asked for last may be put together. */
 static int last_schemes;
@@ -146,58 +162,94 @@ static float load_f8(uint8_t bits, int type) {
                               : ldexpf((float)mantissa, 1 - bias - mantissa_bits);
   return bits & 0x80 ? -size : size;
 }
-static float load(const char* memory, int type, int64_t at) {
+static double load(const char* memory, int type, int64_t at) {
   uint32_t bits;
   float value;
   if (type == kE4M3 || type == kE5M2) return load_f8(((const uint8_t*)memory)[at], type);
   if (type == kF32) return ((const float*)(const void*)memory)[at];
+  if (type == kF64) return ((const double*)(const void*)memory)[at];
+  if (type == kF16) return (double)((const _Float16*)(const void*)memory)[at];
   bits = (uint32_t)((const uint16_t*)(const void*)memory)[at] << 16;
   memcpy(&value, &bits, sizeof bits);
   return value;
 }
-static void store(char* memory, int type, int64_t at, float value) {
+static void store(char* memory, int type, int64_t at, double wide) {
+  const float value = (float)wide;
   uint32_t bits;
   if (type == kF32) {
     ((float*)(void*)memory)[at] = value;
-    return;
+  } else if (type == kF64) {
+    ((double*)(void*)memory)[at] = wide;
+  } else if (type == kF16) {
+    ((_Float16*)(void*)memory)[at] = (_Float16)value;
+  } else {
+    memcpy(&bits, &value, sizeof bits);
+    ((uint16_t*)(void*)memory)[at] = (uint16_t)(value == value ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : 0x7fff);
   }
-  memcpy(&bits, &value, sizeof bits);
-  ((uint16_t*)(void*)memory)[at] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
-static float operand(const Desc* desc, const char* memory, const Layout* m, int transposed, int64_t batch, int64_t row,
-                     int64_t column) {
+static double operand(const Desc* desc, const char* memory, const Layout* m, int transposed, int64_t batch, int64_t row,
+                      int64_t column) {
   const int64_t at = batch * m->stride + (transposed ? column + row * m->leading : row + column * m->leading);
-  float value = load(memory, m->type, at);
+  const double wide = load(memory, m->type, at);
+  float value = (float)wide;
   uint32_t bits;
-  if (desc->compute != kTf32) return value;
+  if (desc->compute != kTf32) return wide;
   memcpy(&bits, &value, sizeof bits);
   bits &= 0xffffe000u;
   memcpy(&value, &bits, sizeof bits);
   return value;
 }
-int cublasLtMatmul(Context* handle, Desc* desc, const float* alpha, const char* a, Layout* la, const char* b, Layout* lb,
-                   const float* beta, const char* c, Layout* lc, char* d, Layout* ld, const uint64_t* algorithm, void* workspace,
-                   size_t bytes, void* stream) {
-  if (!handle || !agree(desc, la, lb, ld) || !takes(desc, la, lb, ld) || *alpha != 1 || *beta != 0 || c != d || lc != ld ||
-      algorithm[1] != desc->epilogue || algorithm[0] == 0 || !workspace || bytes < 64 || !stream)
-    return kBad;
+
+/* A product with all that describes it, since that may change before the stream comes to it. */
+typedef struct {
+  Desc desc;
+  Layout la, lb, ld;
+  const char *a, *b;
+  char* d;
+} Call;
+
+static double product(const Call* call, int64_t batch, int64_t i, int64_t j) {
+  const Desc* desc = &call->desc;
+  double sum = 0;
+  for (int64_t k = 0; k < (int64_t)inner(desc, &call->la); ++k) {
+    const double a = operand(desc, call->a, &call->la, desc->transposed[0], batch, i, k);
+    const double b = operand(desc, call->b, &call->lb, desc->transposed[1], batch, k, j);
+    sum = desc->compute == kCompute64F ? sum + a * b : (double)((float)sum + (float)(a * b));
+  }
+  return sum;
+}
+static void multiply(void* data) {
+  const Call* call = data;
+  const Desc* desc = &call->desc;
+  const Layout* ld = &call->ld;
   const float scale = desc->scales[0] ? *desc->scales[0] * *desc->scales[1] : 1;
   last_scale = desc->scales[0] ? (int)(64 * *desc->scales[0]) : 0;
   for (int64_t batch = 0; batch < ld->batch; ++batch) {
     for (int64_t i = 0; i < (int64_t)ld->rows; ++i) {
       for (int64_t j = 0; j < (int64_t)ld->columns; ++j) {
-        float sum = 0;
-        for (int64_t k = 0; k < (int64_t)inner(desc, la); ++k) {
-          sum += operand(desc, a, la, desc->transposed[0], batch, i, k) * operand(desc, b, lb, desc->transposed[1], batch, k, j);
-        }
-        sum *= scale;
-        if (desc->epilogue & kBias) sum += load(desc->bias, ld->type, i);
+        const double wide = product(call, batch, i, j) * scale;
+        float sum = (float)wide;
+        if (desc->epilogue & kBias) sum += (float)load(desc->bias, ld->type, i);
         if (desc->epilogue & kAux) store(desc->aux, ld->type, batch * desc->aux_stride + i + j * desc->aux_leading, sum);
         if (desc->epilogue & kRelu) sum = sum > 0 ? sum : 0;
         if (desc->epilogue & kGelu) sum = 0.5f * sum * (1 + tanhf(0.79788456f * (sum + 0.044715f * sum * sum * sum)));
-        store(d, ld->type, batch * ld->stride + i + j * ld->leading, sum);
+        store(call->d, ld->type, batch * ld->stride + i + j * ld->leading, ld->type == kF64 ? wide : sum);
       }
     }
   }
-  return 0;
+}
+static int is_number(const Desc* desc, const void* value, double number) {
+  return (desc->scale == kF64 ? *(const double*)value : *(const float*)value) == number;
+}
+int cublasLtMatmul(Context* handle, Desc* desc, const void* alpha, const char* a, Layout* la, const char* b, Layout* lb,
+                   const void* beta, const char* c, Layout* lc, char* d, Layout* ld, const uint64_t* algorithm, void* workspace,
+                   size_t bytes, void* stream) {
+  if (!handle || !agree(desc, la, lb, ld) || !takes(desc, la, lb, ld) || !is_number(desc, alpha, 1) ||
+      !is_number(desc, beta, 0) || c != d || lc != ld || algorithm[1] != desc->epilogue || algorithm[0] == 0 || !workspace ||
+      bytes < 64 || !stream)
+    return kBad;
+  const Call call = {*desc, *la, *lb, *ld, a, b, d};
+  Call* kept = malloc(sizeof call);
+  memcpy(kept, &call, sizeof call);
+  return stub_in_stream(stream, multiply, kept);
 }

@@ -1,16 +1,20 @@
-/* A cuDNN for tests, on memory of the host, F32 only: convolutions as its documentation defines them, one term after the other.
-   It refuses what the real one refuses: sizes that do not agree, an algorithm that was not offered, no stream. */
+/* A cuDNN for tests, on memory of the host, F32, F64, F16 and BF16: convolutions as its documentation defines them, one term
+   after the other. It refuses what the real one refuses: sizes that do not agree, an algorithm that was not offered, no stream.
+ */
+#include "stub_in_stream.h"
+
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMost = 5, kBad = 3000, kAlgorithm = 7 };
+enum { kMost = 5, kBad = 3000, kAlgorithm = 7, kF32 = 0, kF64 = 1, kF16 = 2, kBF16 = 9, kExact = 3 };
 
 typedef struct {
   int type, rank, sizes[kMost], strides[kMost];
 } Tensor;
 typedef struct {
-  int dims, padding[kMost], stride[kMost], dilation[kMost], groups, math, offered;
+  int dims, padding[kMost], stride[kMost], dilation[kMost], groups, math, offered, compute;
 } How;
 typedef struct {
   void* stream;
@@ -50,7 +54,8 @@ int cudnnCreateConvolutionDescriptor(How** how) { return (*how = calloc(1, sizeo
 int cudnnDestroyConvolutionDescriptor(How* how) { return free(how), 0; }
 int cudnnSetConvolutionNdDescriptor(How* how, int dims, const int* padding, const int* stride, const int* dilation, int mode,
                                     int compute) {
-  if (dims < 2 || dims > 3 || mode != 1 || compute != 0) return kBad;
+  if (dims < 2 || dims > 3 || mode != 1 || compute > kF64) return kBad;
+  how->compute = compute;
   how->dims = dims;
   how->groups = 1;
   memcpy(how->padding, padding, (size_t)dims * sizeof *padding);
@@ -63,7 +68,11 @@ int cudnnSetConvolutionGroupCount(How* how, int groups) { return how->groups = g
 
 static int agree(const Tensor* x, const Tensor* w, const How* how, const Tensor* y) {
   const int rank = how->dims + 2;
-  if (x->type != 0 || w->type != 0 || y->type != 0 || x->rank != rank || w->rank != rank || y->rank != rank) return 0;
+  const int type = x->type;
+  if (type != kF32 && type != kF64 && type != kF16 && type != kBF16) return 0;
+  if (w->type != type || y->type != type || (type == kF64) != (how->compute == kF64) || x->rank != rank || w->rank != rank ||
+      y->rank != rank)
+    return 0;
   if (x->sizes[0] != y->sizes[0] || x->sizes[1] != w->sizes[1] * how->groups || y->sizes[1] != w->sizes[0]) return 0;
   for (int i = 0; i < how->dims; ++i) {
     const int reach = x->sizes[i + 2] + 2 * how->padding[i] - how->dilation[i] * (w->sizes[i + 2] - 1) - 1;
@@ -101,25 +110,68 @@ static long elements(const Tensor* t) {
   return count;
 }
 
+static double load(const void* memory, int type, long at) {
+  uint32_t bits;
+  float value;
+  if (type == kF32) return ((const float*)memory)[at];
+  if (type == kF64) return ((const double*)memory)[at];
+  if (type == kF16) return (double)((const _Float16*)memory)[at];
+  bits = (uint32_t)((const uint16_t*)memory)[at] << 16;
+  memcpy(&value, &bits, sizeof bits);
+  return value;
+}
+static void store(void* memory, int type, long at, double wide) {
+  const float value = (float)wide;
+  uint32_t bits;
+  if (type == kF32) {
+    ((float*)memory)[at] = value;
+  } else if (type == kF64) {
+    ((double*)memory)[at] = wide;
+  } else if (type == kF16) {
+    ((_Float16*)memory)[at] = (_Float16)value;
+  } else {
+    memcpy(&bits, &value, sizeof bits);
+    ((uint16_t*)memory)[at] = (uint16_t)(value == value ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : 0x7fff);
+  }
+}
 /* Where the mathematics are not those of F32, what TF32 keeps: 10 bits behind the point. */
-static float operand(const How* how, float x) {
-  unsigned bits;
-  if (how->math == 3) return x;
+static double operand(const How* how, const void* memory, int type, long at) {
+  const double wide = load(memory, type, at);
+  float x = (float)wide;
+  uint32_t bits;
+  if (how->math == kExact || type != kF32) return wide;
   memcpy(&bits, &x, sizeof x);
   bits &= 0xffffe000u;
   memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-/* For each element of y and of the filter that meet: what is written is a sum of products of the other two. */
-static int convolve(const Context* handle, const Tensor* x, float* xs, const Tensor* w, float* ws, const How* how, int algorithm,
-                    const float* alpha, const float* beta, const Tensor* y, float* ys, char written) {
-  if (!agree(x, w, how, y) || algorithm != kAlgorithm || how->math != how->offered || !handle->stream || *alpha != 1 ||
-      *beta != 0)
-    return kBad;
-  float* to = written == 'x' ? xs : written == 'w' ? ws : ys;
-  const long count = elements(written == 'x' ? x : written == 'w' ? w : y);
-  memset(to, 0, (size_t)count * sizeof *to);
+/* A convolution with all that describes it, since that may change before the stream comes to it. */
+typedef struct {
+  Tensor x, w, y;
+  How how;
+  void *xs, *ws, *ys;
+  char written;
+} Call;
+
+/* Calls for each element of y and of the filter that meet. */
+static void add(const Call* call, double* sums, long in_y, long in_x, long in_w) {
+  const int type = call->x.type;
+  const double x = call->written == 'x' ? 0 : operand(&call->how, call->xs, type, in_x);
+  const double w = call->written == 'w' ? 0 : operand(&call->how, call->ws, type, in_w);
+  const double y = call->written == 'y' ? 0 : operand(&call->how, call->ys, type, in_y);
+  double* to = sums + (call->written == 'x' ? in_x : call->written == 'w' ? in_w : in_y);
+  const double term = call->written == 'x' ? y * w : call->written == 'w' ? y * x : x * w;
+  *to = type == kF64 ? *to + term : (double)((float)*to + (float)term);
+}
+/* What is written is a sum of products of the other two. */
+static void convolve(void* data) {
+  const Call* call = data;
+  const Tensor *x = &call->x, *w = &call->w, *y = &call->y;
+  const How* how = &call->how;
+  void* to = call->written == 'x' ? call->xs : call->written == 'w' ? call->ws : call->ys;
+  const long count = elements(call->written == 'x' ? x : call->written == 'w' ? w : y);
+  double* sums = calloc((size_t)count, sizeof *sums);
   const int dims = how->dims, per_group = w->sizes[0] / how->groups;
   for (long i = 0; i < elements(y); ++i) {
     for (long j = 0; j < elements(w) / w->sizes[0]; ++j) {
@@ -135,24 +187,34 @@ static int convolve(const Context* handle, const Tensor* x, float* xs, const Ten
       }
       const int out = (int)(rest_y % y->sizes[1]), group = out / per_group;
       at += rest_y / y->sizes[1] * x->strides[0] + (long)(group * w->sizes[1] + (int)rest_w) * x->strides[1];
-      const long of_w = (long)out * w->strides[0] + j;
-      if (!inside) continue;
-      if (written == 'y') ys[i] += operand(how, xs[at]) * operand(how, ws[of_w]);
-      if (written == 'x') xs[at] += operand(how, ys[i]) * operand(how, ws[of_w]);
-      if (written == 'w') ws[of_w] += operand(how, ys[i]) * operand(how, xs[at]);
+      if (inside) add(call, sums, i, at, (long)out * w->strides[0] + j);
     }
   }
-  return 0;
+  for (long i = 0; i < count; ++i) store(to, x->type, i, sums[i]);
+  free(sums);
 }
-int cudnnConvolutionForward(Context* handle, const float* alpha, Tensor* x, float* xs, Tensor* w, float* ws, How* how,
-                            int algorithm, void* workspace, size_t bytes, const float* beta, Tensor* y, float* ys) {
-  return workspace && bytes >= 64 ? convolve(handle, x, xs, w, ws, how, algorithm, alpha, beta, y, ys, 'y') : kBad;
+static int is_number(const Tensor* x, const void* value, double number) {
+  return (x->type == kF64 ? *(const double*)value : *(const float*)value) == number;
 }
-int cudnnConvolutionBackwardData(Context* handle, const float* alpha, Tensor* w, float* ws, Tensor* dy, float* ys, How* how,
-                                 int algorithm, void* workspace, size_t bytes, const float* beta, Tensor* dx, float* xs) {
-  return workspace && bytes >= 64 ? convolve(handle, dx, xs, w, ws, how, algorithm, alpha, beta, dy, ys, 'x') : kBad;
+static int submit(const Context* handle, const Tensor* x, void* xs, const Tensor* w, void* ws, const How* how, int algorithm,
+                  const void* alpha, const void* beta, const Tensor* y, void* ys, char written) {
+  if (!agree(x, w, how, y) || algorithm != kAlgorithm || how->math != how->offered || !handle->stream ||
+      !is_number(x, alpha, 1) || !is_number(x, beta, 0))
+    return kBad;
+  const Call call = {*x, *w, *y, *how, xs, ws, ys, written};
+  Call* kept = malloc(sizeof call);
+  memcpy(kept, &call, sizeof call);
+  return stub_in_stream(handle->stream, convolve, kept);
 }
-int cudnnConvolutionBackwardFilter(Context* handle, const float* alpha, Tensor* x, float* xs, Tensor* dy, float* ys, How* how,
-                                   int algorithm, void* workspace, size_t bytes, const float* beta, Tensor* dw, float* ws) {
-  return workspace && bytes >= 64 ? convolve(handle, x, xs, dw, ws, how, algorithm, alpha, beta, dy, ys, 'w') : kBad;
+int cudnnConvolutionForward(Context* handle, const void* alpha, Tensor* x, void* xs, Tensor* w, void* ws, How* how, int algorithm,
+                            void* workspace, size_t bytes, const void* beta, Tensor* y, void* ys) {
+  return workspace && bytes >= 64 ? submit(handle, x, xs, w, ws, how, algorithm, alpha, beta, y, ys, 'y') : kBad;
+}
+int cudnnConvolutionBackwardData(Context* handle, const void* alpha, Tensor* w, void* ws, Tensor* dy, void* ys, How* how,
+                                 int algorithm, void* workspace, size_t bytes, const void* beta, Tensor* dx, void* xs) {
+  return workspace && bytes >= 64 ? submit(handle, dx, xs, w, ws, how, algorithm, alpha, beta, dy, ys, 'x') : kBad;
+}
+int cudnnConvolutionBackwardFilter(Context* handle, const void* alpha, Tensor* x, void* xs, Tensor* dy, void* ys, How* how,
+                                   int algorithm, void* workspace, size_t bytes, const void* beta, Tensor* dw, void* ws) {
+  return workspace && bytes >= 64 ? submit(handle, x, xs, dw, ws, how, algorithm, alpha, beta, dy, ys, 'w') : kBad;
 }

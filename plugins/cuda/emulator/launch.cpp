@@ -78,9 +78,10 @@ void begin(Block& block, uint64_t number) {
     thread.copies.clear();
     thread.groups = 0;
     thread.frames.resize(1);
-    thread.frames[0].function = &kernel;
-    thread.frames[0].params.assign(std::max<size_t>(kernel.param_bytes, launch.params.size()), std::byte{0xff});
-    std::copy(launch.params.begin(), launch.params.end(), thread.frames[0].params.begin());
+    Frame& frame = thread.frames[0];
+    frame.function = &kernel;
+    frame.params.resize(std::max<size_t>(kernel.param_bytes, launch.params.size()));
+    std::copy(launch.params.begin(), launch.params.end(), frame.params.begin());
     thread.local.assign(kernel.local_bytes, std::byte{0xff});
   }
 }
@@ -188,6 +189,7 @@ std::vector<uint32_t> Order::of(uint64_t count) {
 void Launch::run(uint64_t& segments) {
   Block block_state;
   make(block_state, *this);
+  shadow->tidy();
   first_segment = segment = segments + 1;
   try {
     for (const uint32_t number : order->of(grid.count())) {

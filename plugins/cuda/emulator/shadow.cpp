@@ -1,5 +1,6 @@
 #include "cuda/emulator/shadow.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -79,15 +80,16 @@ bool differs(const void* value, const std::byte* there, size_t i) {
 
 }  // namespace
 
-Cell* Shadow::cells(uint64_t address) {
-  const uint64_t page = address / kPage;
-  if (!last_page_ || last_ != page) {
-    std::unique_ptr<Cell[]>& found = pages_[page];
-    if (!found) found = std::make_unique<Cell[]>(kPage);
-    last_ = page;
-    last_page_ = found.get();
-  }
-  return last_page_ + address % kPage;
+Cell* Shadow::find(uint64_t page) {
+  std::unique_ptr<Cell[]>& found = pages_[page];
+  if (!found) found = std::make_unique<Cell[]>(kPage);
+  return found.get();
+}
+
+void Shadow::tidy() {
+  if (pages_.size() <= kMostPages) return;
+  pages_.clear();
+  std::ranges::fill(known_, Known{});
 }
 
 void check_shared(const Thread& thread, uint64_t address, size_t bytes, Access access, const void* value) {

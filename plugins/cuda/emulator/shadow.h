@@ -28,16 +28,25 @@ class Shadow {
  public:
   static constexpr uint64_t kPage = 1024;
   // Those of the bytes from `address` to the end of the page, at least as many as an aligned access has.
-  Cell* cells(uint64_t address);
-  void clear() {
-    pages_.clear();
-    last_page_ = nullptr;
+  Cell* cells(uint64_t address) {
+    const uint64_t page = address / kPage;
+    Known& known = known_[page % kKnown];
+    if (known.page != page || !known.cells) known = {page, find(page)};
+    return known.cells + address % kPage;
   }
+  // Forgets all, once that is much. For the beginning of a launch, which needs nothing of those before.
+  void tidy();
 
  private:
+  static constexpr size_t kKnown = 256, kMostPages = 4096;
+  struct Known {
+    uint64_t page = 0;
+    Cell* cells = nullptr;
+  };
+  Cell* find(uint64_t page);
+
   std::unordered_map<uint64_t, std::unique_ptr<Cell[]>> pages_;
-  uint64_t last_ = 0;
-  Cell* last_page_ = nullptr;
+  Known known_[kKnown];  // found last
 };
 
 }  // namespace ltc::emulator
