@@ -48,11 +48,4 @@ struct Launch {
   unsigned next_recent_ = 0;
 };
 
-// What is done to memory, for the reports and the search for races.
-enum class Access { kRead, kWrite, kAtomic };
-
-// Throws a Fault where the access is in no order with another one. `value`: what is written, or null.
-void check_shared(const Thread& thread, uint64_t address, size_t bytes, Access access, const void* value);
-void check_global(const Thread& thread, uint64_t address, size_t bytes, Access access, const void* value);
-
 }  // namespace ltc::emulator

@@ -1,6 +1,6 @@
 // Addresses of PTX as places in memory, each access checked.
 #pragma once
-#include "cuda/emulator/launch.h"
+#include "cuda/emulator/races.h"
 #include "cuda/emulator/values.h"
 
 namespace ltc::emulator {
