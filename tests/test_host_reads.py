@@ -107,3 +107,14 @@ def test_within_autocast_and_inference_mode(metrics):
         assert (x + 1).tolist() == [1, 2, 3, 4, 5]
     with torch.inference_mode():
         assert (x + 2).tolist() == [2, 3, 4, 5, 6]
+
+
+def test_chains_of_views(metrics):
+    """A view of a view's result: strides are those of row-major contents on the host too."""
+    torch.manual_seed(0)
+    a, b = torch.randint(-9, 9, (2, 2, 2, 3)), torch.randint(-9, 9, (2, 3, 2, 2)).permute(0, 2, 1, 3)
+    for axes in ((0, 1, 2, 3), (1, 2, 0, 3), (3, 2, 1, 0)):
+        left = a.permute(axes).contiguous().permute([axes.index(axis) for axis in range(4)])
+        got = torch.tensordot(left.to(LTC), b.to(LTC), dims=3)
+        assert torch.equal(got.cpu(), torch.tensordot(left, b, dims=3))
+    assert counters()["ReadBarrier"] == 0

@@ -384,7 +384,7 @@ HostValue LazyDevice::host_value(LazyStorage& storage) {
   {
     std::lock_guard lock(mutex_);
     if (storage.buffer_ || storage.epoch_ != trace_state_.epoch || storage.value_ == kNone) return {};
-    slice = host_slice(trace_state_, storage.value_);
+    slice = host_slice(trace_state_.trace, trace_state_.inputs, trace_state_.scalars, storage.value_);
   }
   return slice ? host_values_.compute(*slice) : HostValue{};
 }

@@ -16,7 +16,7 @@
 #include "core/run/device/auto_steps.h"
 #include "core/run/device/background_compiler.h"
 #include "core/run/device/capture_state.h"
-#include "core/run/device/host_values.h"
+#include "core/run/reads/host_values.h"
 #include "core/run/device/trace_splits.h"
 #include "core/run/device/trace_state.h"
 #include "core/run/process/fork.h"

@@ -127,13 +127,15 @@ class HostSegment {
 
   torch::jit::Stack arguments(const Node& node, const OpEntry& entry, const c10::FunctionSchema& schema) const {
     torch::jit::Stack stack;
-    size_t next = 0;  // of the node's inputs
+    const bool has_strides = op_name(node.op).starts_with("aten::as_strided");  // they are those of row-major contents
+    size_t next = 0;                                                            // of the node's inputs
     for (size_t i = 0; i < entry.args.size(); ++i) {
       const c10::Argument& arg = schema.arguments()[i];
       const Attr* attr = find_attr(attrs_of(node.attrs), arg.name());
       if (entry.args[i].kind == ArgKind::kTensor) {
         const bool absent = node.inputs[next] == kNone && arg.type()->kind() == c10::TypeKind::OptionalType;
-        stack.push_back(absent ? c10::IValue() : c10::IValue(tensor(node.inputs[next])));
+        stack.push_back(absent ? c10::IValue()
+                               : c10::IValue(has_strides ? tensor(node.inputs[next]).contiguous() : tensor(node.inputs[next])));
         ++next;
       } else if (entry.args[i].kind == ArgKind::kTensorList) {
         stack.push_back(list(node, arg, next));

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "core/base/spin_lock.h"
-#include "core/run/device/trace_state.h"
+#include "core/ir/trace.h"
+#include "core/run/queue/buffer.h"
 
 namespace ltc {
 
@@ -20,8 +21,9 @@ struct HostSlice {
   std::vector<Scalar> scalars;
 };
 
-// Empty where the device has to compute the value. With the trace's mutex held; looks at a few records only.
-std::optional<HostSlice> host_slice(const TraceState& trace_state, ValueId value);
+// Empty where the device has to compute the value. `inputs` and `scalars`: of the trace's params, in order. Copies a few records.
+std::optional<HostSlice> host_slice(const Trace& trace, std::span<const BufferRef> inputs, std::span<const Scalar> scalars,
+                                    ValueId value);
 
 // Keeps the values of slices without inputs, since they come again in every step. Threads: any.
 class HostValues {

@@ -1,4 +1,4 @@
-#include "core/run/device/host_values.h"
+#include "core/run/reads/host_values.h"
 
 #include <algorithm>
 #include <mutex>
@@ -68,34 +68,37 @@ HostValue run(const HostSlice& slice) {
 
 }  // namespace
 
-std::optional<HostSlice> host_slice(const TraceState& trace_state, ValueId value) {
-  const Trace& trace = trace_state.trace;
+std::optional<HostSlice> host_slice(const Trace& trace, std::span<const BufferRef> inputs, std::span<const Scalar> scalars,
+                                    ValueId value) {
   const std::vector<ValueId> found = records_of(trace, value);
   if (found.empty() || trace.records[value].op == kOpParam) return {};
   HostSlice slice;
-  std::vector<ValueId> inputs;
-  size_t params = 0, scalars = 0;
+  std::vector<ValueId> operands;
+  auto input = inputs.begin();
+  auto scalar = scalars.begin();
   auto next = found.begin();
   for (ValueId i = 0; i <= value; ++i) {
     const Record& record = trace.records[i];
-    const size_t param = record.op == kOpParam ? params++ : 0, scalar = record.op == kOpScalar ? scalars++ : 0;
-    if (*next != i) continue;
-    ++next;
+    const bool is_needed = *next == i;
+    if (is_needed) ++next;
     if (record.op == kOpParam) {
-      const HostValue& sent = trace_state.inputs[param]->sent;
-      if (!sent.data || sent.type != record.type) return {};
-      slice.inputs.push_back(sent);
+      const BufferRef& buffer = *input++;
+      if (!is_needed) continue;
+      if (!buffer->sent.data || buffer->sent.type != record.type) return {};
+      slice.inputs.push_back(buffer->sent);
       slice.trace.add_param(kOpParam, record.type);
     } else if (record.op == kOpScalar) {
-      slice.scalars.push_back(only_used(trace_state.scalars[scalar], record.type));
+      const Scalar& number = *scalar++;
+      if (!is_needed) continue;
+      slice.scalars.push_back(only_used(number, record.type));
       slice.trace.add_param(kOpScalar, record.type);
-    } else {
-      inputs.clear();
-      for (const ValueId input : trace.inputs(record)) {
-        const auto place = std::ranges::lower_bound(found, input) - found.begin();
-        inputs.push_back(input == kNone ? kNone : static_cast<ValueId>(place));
+    } else if (is_needed) {
+      operands.clear();
+      for (const ValueId operand : trace.inputs(record)) {
+        const auto place = std::ranges::lower_bound(found, operand) - found.begin();
+        operands.push_back(operand == kNone ? kNone : static_cast<ValueId>(place));
       }
-      slice.trace.add_node(record.op, record.type, record.attrs, inputs);
+      slice.trace.add_node(record.op, record.type, record.attrs, operands);
     }
   }
   return slice;
