@@ -1,8 +1,10 @@
 """The CUDA plugin where there is no GPU: what it says then, and that the kernels of models and operators compile for one."""
 
 import os
+import re
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,18 @@ def test_kernels_keep_to_the_registers():
     assert result.returncode == 0, result.stdout + result.stderr
     kernels, median, most = map(int, result.stdout.splitlines()[3].split("|")[2:5])
     assert kernels >= 36 and 16 <= median <= most <= 255, result.stdout
+
+
+def test_models_on_the_emulated_device():
+    """The plugin's own binary runs the PTX of its kernels on the host (plugins/cuda/emulator). Losses and gradients are the CPU's."""
+    driver = PACKAGE.parents[1] / "plugins" / "cuda" / "emulator" / "driver"
+    nvrtc = next(Path(sysconfig.get_path("purelib")).glob("nvidia/*/lib/libnvrtc.so.*"), None)
+    if not driver.exists() or nvrtc is None:
+        pytest.skip("no emulator in this build, or no NVRTC in its package")
+    environment = os.environ | {"LTC_BACKEND": "cuda", "LTC_CACHE": "0", "LTC_CUDA_WITHOUT": "cublas,cudnn", "LTC_CUDA_PATH": f"{driver}:{nvrtc.parent}"}
+    models = [Path(__file__).parent / "test_models.py", "-k", "as_on_cpu and (GPT or LSTM or BERT)"]
+    result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *models], env=environment, capture_output=True, text=True)
+    assert result.returncode == 0 and re.search(r"^8 passed", result.stdout, re.MULTILINE), result.stdout + result.stderr
 
 
 def test_without_a_device_it_says_why(tmp_path):
