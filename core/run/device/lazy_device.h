@@ -16,13 +16,13 @@
 #include "core/run/device/auto_steps.h"
 #include "core/run/device/background_compiler.h"
 #include "core/run/device/capture_state.h"
-#include "core/run/reads/host_values.h"
 #include "core/run/device/trace_splits.h"
 #include "core/run/device/trace_state.h"
 #include "core/run/process/fork.h"
 #include "core/run/process/interrupt.h"
 #include "core/run/process/process_end.h"
 #include "core/run/queue/queue.h"
+#include "core/run/reads/host_values.h"
 
 namespace ltc {
 
