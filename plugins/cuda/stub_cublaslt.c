@@ -1,6 +1,7 @@
 /* A cuBLASLt for tests, on memory of the host, F32, F64, F16, BF16 and floats of 8 bits: products, their scales and epilogues as
    its documentation defines them. It refuses what the real one refuses: values of the wrong size, layouts that do not agree, an
    algorithm of another product, floats of 8 bits in another form than it takes. */
+#include "stub_elements.h"
 #include "stub_in_stream.h"
 
 #include <math.h>
@@ -8,19 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-  kBad = 7,
-  kUnknown = 15,
-  kF32 = 0,
-  kF64 = 1,
-  kF16 = 2,
-  kBF16 = 14,
-  kE4M3 = 28,
-  kE5M2 = 29,
-  kCompute32F = 68,
-  kCompute64F = 70,
-  kTf32 = 77
-};
+enum { kBad = 7, kUnknown = 15, kBF16 = 14, kE4M3 = 28, kE5M2 = 29, kCompute32F = 68, kCompute64F = 70, kTf32 = 77 };
 enum { kRelu = 2, kBias = 4, kGelu = 32, kAux = 128 };
 
 typedef struct {
@@ -163,41 +152,14 @@ static float load_f8(uint8_t bits, int type) {
   return bits & 0x80 ? -size : size;
 }
 static double load(const char* memory, int type, int64_t at) {
-  uint32_t bits;
-  float value;
   if (type == kE4M3 || type == kE5M2) return load_f8(((const uint8_t*)memory)[at], type);
-  if (type == kF32) return ((const float*)(const void*)memory)[at];
-  if (type == kF64) return ((const double*)(const void*)memory)[at];
-  if (type == kF16) return (double)((const _Float16*)(const void*)memory)[at];
-  bits = (uint32_t)((const uint16_t*)(const void*)memory)[at] << 16;
-  memcpy(&value, &bits, sizeof bits);
-  return value;
-}
-static void store(char* memory, int type, int64_t at, double wide) {
-  const float value = (float)wide;
-  uint32_t bits;
-  if (type == kF32) {
-    ((float*)(void*)memory)[at] = value;
-  } else if (type == kF64) {
-    ((double*)(void*)memory)[at] = wide;
-  } else if (type == kF16) {
-    ((_Float16*)(void*)memory)[at] = (_Float16)value;
-  } else {
-    memcpy(&bits, &value, sizeof bits);
-    ((uint16_t*)(void*)memory)[at] = (uint16_t)(value == value ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : 0x7fff);
-  }
+  return load_element(memory, type, at);
 }
 static double operand(const Desc* desc, const char* memory, const Layout* m, int transposed, int64_t batch, int64_t row,
                       int64_t column) {
   const int64_t at = batch * m->stride + (transposed ? column + row * m->leading : row + column * m->leading);
-  const double wide = load(memory, m->type, at);
-  float value = (float)wide;
-  uint32_t bits;
-  if (desc->compute != kTf32) return wide;
-  memcpy(&bits, &value, sizeof bits);
-  bits &= 0xffffe000u;
-  memcpy(&value, &bits, sizeof bits);
-  return value;
+  const double value = load(memory, m->type, at);
+  return desc->compute == kTf32 ? to_tf32(value) : value;
 }
 
 /* A product with all that describes it, since that may change before the stream comes to it. */
@@ -229,24 +191,21 @@ static void multiply(void* data) {
       for (int64_t j = 0; j < (int64_t)ld->columns; ++j) {
         const double wide = product(call, batch, i, j) * scale;
         float sum = (float)wide;
-        if (desc->epilogue & kBias) sum += (float)load(desc->bias, ld->type, i);
-        if (desc->epilogue & kAux) store(desc->aux, ld->type, batch * desc->aux_stride + i + j * desc->aux_leading, sum);
+        if (desc->epilogue & kBias) sum += (float)load_element(desc->bias, ld->type, i);
+        if (desc->epilogue & kAux) store_element(desc->aux, ld->type, batch * desc->aux_stride + i + j * desc->aux_leading, sum);
         if (desc->epilogue & kRelu) sum = sum > 0 ? sum : 0;
         if (desc->epilogue & kGelu) sum = 0.5f * sum * (1 + tanhf(0.79788456f * (sum + 0.044715f * sum * sum * sum)));
-        store(call->d, ld->type, batch * ld->stride + i + j * ld->leading, ld->type == kF64 ? wide : sum);
+        store_element(call->d, ld->type, batch * ld->stride + i + j * ld->leading, ld->type == kF64 ? wide : sum);
       }
     }
   }
 }
-static int is_number(const Desc* desc, const void* value, double number) {
-  return (desc->scale == kF64 ? *(const double*)value : *(const float*)value) == number;
-}
 int cublasLtMatmul(Context* handle, Desc* desc, const void* alpha, const char* a, Layout* la, const char* b, Layout* lb,
                    const void* beta, const char* c, Layout* lc, char* d, Layout* ld, const uint64_t* algorithm, void* workspace,
                    size_t bytes, void* stream) {
-  if (!handle || !agree(desc, la, lb, ld) || !takes(desc, la, lb, ld) || !is_number(desc, alpha, 1) ||
-      !is_number(desc, beta, 0) || c != d || lc != ld || algorithm[1] != desc->epilogue || algorithm[0] == 0 || !workspace ||
-      bytes < 64 || !stream)
+  if (!handle || !agree(desc, la, lb, ld) || !takes(desc, la, lb, ld) || !is_number(desc->scale == kF64, alpha, 1) ||
+      !is_number(desc->scale == kF64, beta, 0) || c != d || lc != ld || algorithm[1] != desc->epilogue || algorithm[0] == 0 ||
+      !workspace || bytes < 64 || !stream)
     return kBad;
   const Call call = {*desc, *la, *lb, *ld, a, b, d};
   Call* kept = malloc(sizeof call);

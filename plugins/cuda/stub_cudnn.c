@@ -1,6 +1,7 @@
 /* A cuDNN for tests, on memory of the host, F32, F64, F16 and BF16: convolutions as its documentation defines them, one term
    after the other. It refuses what the real one refuses: sizes that do not agree, an algorithm that was not offered, no stream.
  */
+#include "stub_elements.h"
 #include "stub_in_stream.h"
 
 #include <stddef.h>
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMost = 5, kBad = 3000, kAlgorithm = 7, kF32 = 0, kF64 = 1, kF16 = 2, kBF16 = 9, kExact = 3 };
+enum { kMost = 5, kBad = 3000, kAlgorithm = 7, kBF16 = 9, kExact = 3 };
 
 typedef struct {
   int type, rank, sizes[kMost], strides[kMost];
@@ -110,40 +111,10 @@ static long elements(const Tensor* t) {
   return count;
 }
 
-static double load(const void* memory, int type, long at) {
-  uint32_t bits;
-  float value;
-  if (type == kF32) return ((const float*)memory)[at];
-  if (type == kF64) return ((const double*)memory)[at];
-  if (type == kF16) return (double)((const _Float16*)memory)[at];
-  bits = (uint32_t)((const uint16_t*)memory)[at] << 16;
-  memcpy(&value, &bits, sizeof bits);
-  return value;
-}
-static void store(void* memory, int type, long at, double wide) {
-  const float value = (float)wide;
-  uint32_t bits;
-  if (type == kF32) {
-    ((float*)memory)[at] = value;
-  } else if (type == kF64) {
-    ((double*)memory)[at] = wide;
-  } else if (type == kF16) {
-    ((_Float16*)memory)[at] = (_Float16)value;
-  } else {
-    memcpy(&bits, &value, sizeof bits);
-    ((uint16_t*)memory)[at] = (uint16_t)(value == value ? (bits + 0x7fff + (bits >> 16 & 1)) >> 16 : 0x7fff);
-  }
-}
-/* Where the mathematics are not those of F32, what TF32 keeps: 10 bits behind the point. */
+/* Where the mathematics are not those of F32, what TF32 keeps. */
 static double operand(const How* how, const void* memory, int type, long at) {
-  const double wide = load(memory, type, at);
-  float x = (float)wide;
-  uint32_t bits;
-  if (how->math == kExact || type != kF32) return wide;
-  memcpy(&bits, &x, sizeof x);
-  bits &= 0xffffe000u;
-  memcpy(&x, &bits, sizeof x);
-  return x;
+  const double value = load_element(memory, type, at);
+  return how->math == kExact || type != kF32 ? value : to_tf32(value);
 }
 
 /* A convolution with all that describes it, since that may change before the stream comes to it. */
@@ -154,7 +125,7 @@ typedef struct {
   char written;
 } Call;
 
-/* Calls for each element of y and of the filter that meet. */
+/* Called for each element of y and of the filter that meet. */
 static void add(const Call* call, double* sums, long in_y, long in_x, long in_w) {
   const int type = call->x.type;
   const double x = call->written == 'x' ? 0 : operand(&call->how, call->xs, type, in_x);
@@ -164,7 +135,7 @@ static void add(const Call* call, double* sums, long in_y, long in_x, long in_w)
   const double term = call->written == 'x' ? y * w : call->written == 'w' ? y * x : x * w;
   *to = type == kF64 ? *to + term : (double)((float)*to + (float)term);
 }
-/* What is written is a sum of products of the other two. */
+/* The written one is a sum of products of the other two. */
 static void convolve(void* data) {
   const Call* call = data;
   const Tensor *x = &call->x, *w = &call->w, *y = &call->y;
@@ -190,16 +161,13 @@ static void convolve(void* data) {
       if (inside) add(call, sums, i, at, (long)out * w->strides[0] + j);
     }
   }
-  for (long i = 0; i < count; ++i) store(to, x->type, i, sums[i]);
+  for (long i = 0; i < count; ++i) store_element(to, x->type, i, sums[i]);
   free(sums);
-}
-static int is_number(const Tensor* x, const void* value, double number) {
-  return (x->type == kF64 ? *(const double*)value : *(const float*)value) == number;
 }
 static int submit(const Context* handle, const Tensor* x, void* xs, const Tensor* w, void* ws, const How* how, int algorithm,
                   const void* alpha, const void* beta, const Tensor* y, void* ys, char written) {
   if (!agree(x, w, how, y) || algorithm != kAlgorithm || how->math != how->offered || !handle->stream ||
-      !is_number(x, alpha, 1) || !is_number(x, beta, 0))
+      !is_number(x->type == kF64, alpha, 1) || !is_number(x->type == kF64, beta, 0))
     return kBad;
   const Call call = {*x, *w, *y, *how, xs, ws, ys, written};
   Call* kept = malloc(sizeof call);
