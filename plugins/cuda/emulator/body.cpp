@@ -114,7 +114,7 @@ class Body {
     return it->second;
   }
 
-  // What a name stands for: a register, or the slot of a constant that is its address.
+  // The register of this name, or the slot of a constant that is its address.
   uint16_t operand(const std::string& word) {
     if (word == "_") return kSink;
     uint64_t value = 0;

@@ -30,24 +30,15 @@ bool compare(T a, T b) {
   }
 }
 
-template <typename T>
-auto operand(const Thread& t, const Instruction& in, int i) {
-  if constexpr (std::is_arithmetic_v<T>) {
-    return get<T>(t, in, i);
-  } else {
-    return get<T>(t, in, i).value();
-  }
-}
-
 enum class Combine { kNone, kAnd, kOr, kXor };
 
 // d = a ? b, or d and its negation; with a predicate c as well, it is combined with both.
 template <typename T, Relation kRelation, bool kUnordered, Combine kCombine>
 void set_if(Thread& t, const Instruction& in) {
-  using Value = decltype(operand<T>(t, in, 1));
+  using Value = decltype(number<T>(t, in, 1));
   const bool pair = in.pair;
   const int first = pair ? 2 : 1;
-  const bool is = compare<Value, kRelation, kUnordered>(operand<T>(t, in, first), operand<T>(t, in, first + 1));
+  const bool is = compare<Value, kRelation, kUnordered>(number<T>(t, in, first), number<T>(t, in, first + 1));
   const auto combined = [&](bool value) {
     if (kCombine == Combine::kNone) return value;
     const bool c = holds(t, in, first + 2);

@@ -19,20 +19,11 @@ void between_integers(Thread& t, const Instruction& in) {
   }
 }
 
-template <typename From>
-double value_of(const Thread& t, const Instruction& in) {
-  if constexpr (std::is_arithmetic_v<From>) {
-    return static_cast<double>(get<From>(t, in, 1));
-  } else {
-    return get<From>(t, in, 1).value();
-  }
-}
-
 // Values out of range become its ends. NaN becomes 0, or the highest bit alone if a side has 64 bits.
 template <typename From, typename To, Rounding kRounding>
 void to_integer(Thread& t, const Instruction& in) {
   using Limits = std::numeric_limits<To>;
-  const double value = whole(value_of<From>(t, in), kRounding);
+  const double value = whole(static_cast<double>(number<From>(t, in, 1)), kRounding);
   To result{};
   if (std::isnan(value)) {
     result = sizeof(From) == 8 || sizeof(To) == 8 ? static_cast<To>(uint64_t{1} << (8 * sizeof(To) - 1)) : To{0};

@@ -164,7 +164,7 @@ LTC_EMULATED cuModuleLoadData(CUmodule* module, const void* image) {
     auto made = std::make_unique<CUmod_st>();
     made->context = &context;
     made->module = parse(text, place_variable, &context);
-    if (made->module->shared_bytes > 48 << 10)
+    if (made->module->shared_bytes > kMostSharedBytes)
       throw Fault{CUDA_ERROR_INVALID_PTX, "a module has more than 48 KiB of shared memory"};
     for (auto& [name, function] : made->module->functions) {
       for (const Instruction& in : function->code) ++state().uses[*in.name];

@@ -8,23 +8,6 @@
 namespace ltc::emulator {
 namespace {
 
-template <typename T, auto kFunction, bool kFlush = false>
-void unary(Thread& t, const Instruction& in) {
-  if constexpr (kFlush) {
-    set<T>(t, in, 0, flushed(kFunction(flushed(get<T>(t, in, 1)))));
-  } else {
-    set<T>(t, in, 0, kFunction(get<T>(t, in, 1)));
-  }
-}
-template <typename T, auto kFunction, bool kFlush = false>
-void binary(Thread& t, const Instruction& in) {
-  if constexpr (kFlush) {
-    set<T>(t, in, 0, flushed(kFunction(flushed(get<T>(t, in, 1)), flushed(get<T>(t, in, 2)))));
-  } else {
-    set<T>(t, in, 0, kFunction(get<T>(t, in, 1), get<T>(t, in, 2)));
-  }
-}
-
 template <typename T>
 T negative(T x) {
   return -x;
@@ -32,19 +15,6 @@ T negative(T x) {
 template <typename T>
 T magnitude(T x) {
   return std::fabs(x);
-}
-// The other one, unless both are NaN. Zeros are in order of their sign.
-template <typename T>
-T least(T a, T b) {
-  if (std::isnan(a)) return std::isnan(b) ? std::numeric_limits<T>::quiet_NaN() : b;
-  if (a == b) return std::signbit(a) ? a : b;
-  return b < a ? b : a;
-}
-template <typename T>
-T most(T a, T b) {
-  if (std::isnan(a)) return std::isnan(b) ? std::numeric_limits<T>::quiet_NaN() : b;
-  if (a == b) return std::signbit(a) ? b : a;
-  return a < b ? b : a;
 }
 float least_or_nan(float a, float b) {
   return std::isnan(a) || std::isnan(b) ? std::numeric_limits<float>::quiet_NaN() : least(a, b);
@@ -67,11 +37,8 @@ float inverse(float x) { return 1 / x; }
 float inverse_sqrt(float x) { return static_cast<float>(1 / std::sqrt(static_cast<double>(x))); }
 float ratio(float a, float b) { return a / b; }
 
-// Of a double only the upper half is known, and small ones count as zero.
-double upper_half(double x) {
-  if (std::fpclassify(x) == FP_SUBNORMAL) return std::copysign(0.0, x);
-  return from_bits<double>(to_bits(x) & ~uint64_t{0xffffffff});
-}
+// These instructions read and write the upper half of a double alone. Small ones count as zero.
+double upper_half(double x) { return from_bits<double>(to_bits(flushed(x)) & ~uint64_t{0xffffffff}); }
 double rough_inverse(double x) { return upper_half(1 / upper_half(x)); }
 double rough_inverse_sqrt(double x) { return upper_half(1 / std::sqrt(upper_half(x))); }
 

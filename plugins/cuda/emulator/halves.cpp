@@ -9,13 +9,6 @@ namespace {
 
 enum class Operation { kAdd, kSubtract, kMultiply, kFma, kLeast, kMost, kNegate, kMagnitude, kExp2, kTanh };
 
-double least(double a, double b) {
-  return std::isnan(a) ? b : std::isnan(b) ? a : a == b ? (std::signbit(a) ? a : b) : std::min(a, b);
-}
-double most(double a, double b) {
-  return std::isnan(a) ? b : std::isnan(b) ? a : a == b ? (std::signbit(a) ? b : a) : std::max(a, b);
-}
-
 double computed(Operation operation, double a, double b, double c) {
   switch (operation) {
     case Operation::kAdd: return a + b;
@@ -71,17 +64,9 @@ void add_type(Table& table, const std::string& type) {
 
 // ---- conversions
 
-template <typename From>
-double value_of(Thread& t, const Instruction& in, int i) {
-  if constexpr (std::is_arithmetic_v<From>) {
-    return static_cast<double>(get<From>(t, in, i));
-  } else {
-    return get<From>(t, in, i).value();
-  }
-}
 template <typename From, typename Half, Rounding kRounding>
 void narrow(Thread& t, const Instruction& in) {
-  set<Half>(t, in, 0, Half::from(value_of<From>(t, in, 1), kRounding));
+  set<Half>(t, in, 0, Half::from(static_cast<double>(number<From>(t, in, 1)), kRounding));
 }
 template <typename Half, typename To>
 void widen(Thread& t, const Instruction& in) {

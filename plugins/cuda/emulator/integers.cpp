@@ -7,15 +7,6 @@
 namespace ltc::emulator {
 namespace {
 
-template <typename T, auto kFunction>
-void unary(Thread& t, const Instruction& in) {
-  set<T>(t, in, 0, kFunction(get<T>(t, in, 1)));
-}
-template <typename T, auto kFunction>
-void binary(Thread& t, const Instruction& in) {
-  set<T>(t, in, 0, kFunction(get<T>(t, in, 1), get<T>(t, in, 2)));
-}
-
 template <typename T>
 T sum(T a, T b) {
   return static_cast<T>(static_cast<Wide<T>>(a) + static_cast<Wide<T>>(b));
@@ -56,11 +47,11 @@ template <typename T>
 T magnitude(T a) {
   return a < 0 ? negative(a) : a;
 }
-template <typename T>
+template <std::integral T>
 T least(T a, T b) {
   return std::min(a, b);
 }
-template <typename T>
+template <std::integral T>
 T most(T a, T b) {
   return std::max(a, b);
 }

@@ -107,14 +107,13 @@ uint32_t waiting_lanes(const Warp& warp) {
 bool meet(Warp& warp) {
   const uint32_t waiting = waiting_lanes(warp);
   for (uint32_t rest = waiting; rest; rest &= rest - 1) {
-    const Thread& first = *warp.lanes[__builtin_ctz(rest)];
+    const Thread& first = *warp.lanes[std::countr_zero(rest)];
     uint32_t present = 0;
-    for (uint32_t lanes = waiting; lanes; lanes &= lanes - 1) {
-      const Thread& other = *warp.lanes[__builtin_ctz(lanes)];
+    each_lane(warp, waiting, [&](const Thread& other) {
       if (other.meeting == first.meeting && other.lanes == first.lanes) present |= 1U << other.lane;
-    }
+    });
     if ((first.lanes & ~present) != 0) continue;
-    for (uint32_t lanes = first.lanes; lanes; lanes &= lanes - 1) warp.lanes[__builtin_ctz(lanes)]->state = Thread::kReady;
+    each_lane(warp, first.lanes, [](Thread& lane) { lane.state = Thread::kReady; });
     first.meeting(warp, first.lanes);
     return true;
   }
@@ -132,10 +131,8 @@ void run(Warp& warp, Order& order) {
     waits = meet(warp);
   }
   if (const uint32_t stuck = waiting_lanes(warp)) {
-    const Thread& thread = *warp.lanes[__builtin_ctz(stuck)];
-    char mask[16];
-    std::snprintf(mask, sizeof mask, "0x%x", thread.lanes);
-    thread.fail(CUDA_ERROR_LAUNCH_FAILED, std::string("waits for lanes of the mask ") + mask + " that do not come");
+    const Thread& thread = *warp.lanes[std::countr_zero(stuck)];
+    thread.fail(CUDA_ERROR_LAUNCH_FAILED, "waits for lanes of the mask " + hex(thread.lanes) + " that do not come");
   }
 }
 
@@ -165,6 +162,12 @@ bool is_over(const Block& block) {
 }
 
 }  // namespace
+
+std::string hex(uint64_t number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(number));
+  return text;
+}
 
 Order::Order() {
   const char* wanted = std::getenv("LTC_EMULATOR_ORDER");
@@ -214,9 +217,7 @@ std::byte* Launch::global_place(const Thread& thread, uint64_t address, size_t b
   std::string why;
   const Allocation* holder = memory->holder(device, address, bytes, &why);
   if (!holder) {
-    char text[32];
-    std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(address));
-    thread.fail(CUDA_ERROR_ILLEGAL_ADDRESS, std::to_string(bytes) + " bytes at " + text + ": " + why);
+    thread.fail(CUDA_ERROR_ILLEGAL_ADDRESS, std::to_string(bytes) + " bytes at " + hex(address) + ": " + why);
   }
   recent_[next_recent_++ % 4] = *holder;
   return reinterpret_cast<std::byte*>(address);

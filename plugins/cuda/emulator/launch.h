@@ -23,6 +23,8 @@ class Order {
   uint32_t seed_ = 1;
 };
 
+std::string hex(uint64_t number);  // for messages: "0x1f"
+
 struct Launch {
   const Module* module = nullptr;
   const Function* kernel = nullptr;

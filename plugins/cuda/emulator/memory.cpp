@@ -15,11 +15,15 @@ uint64_t up_to(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit
 
 }  // namespace
 
+uint64_t environment_number(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
 Memory::Memory() {
   void* reserved = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved != MAP_FAILED) base_ = next_ = reinterpret_cast<uint64_t>(reserved);
-  const char* megabytes = std::getenv("LTC_EMULATOR_MEMORY");
-  limit_ = (megabytes ? std::strtoull(megabytes, nullptr, 10) : 4096) << 20;
+  limit_ = environment_number("LTC_EMULATOR_MEMORY", 4096) << 20;
 }
 
 Memory::~Memory() {

@@ -9,6 +9,8 @@
 
 namespace ltc::emulator {
 
+uint64_t environment_number(const char* name, uint64_t otherwise);
+
 struct Allocation {
   uint64_t begin = 0, bytes = 0;
   int device = 0;

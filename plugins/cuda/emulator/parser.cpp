@@ -73,18 +73,10 @@ uint32_t bytes_of(const std::string& type) {
   return static_cast<uint32_t>(value / 8);
 }
 
-// ---- a module
+// ---- declarations
 
-namespace {
-
-struct Declared {
-  std::string name;
-  uint32_t align = 1, bytes = 0, element = 1;
-};
-
-// ".align 8 .b8 name[16]", behind the word of its space.
-Declared declared(Words& words) {
-  Declared made;
+Declaration read_declaration(Words& words) {
+  Declaration made;
   while (words.peek() == ".align" || words.peek() == ".ptr" || words.peek() == ".global" || words.peek() == ".shared") {
     if (words.next() == ".align") made.align = static_cast<uint32_t>(words.number());
   }
@@ -98,11 +90,15 @@ Declared declared(Words& words) {
   return made;
 }
 
-uint32_t placed(uint32_t& total, uint32_t bytes, uint32_t align) {
+uint32_t place_behind(uint32_t& total, uint32_t bytes, uint32_t align) {
   const uint32_t at = (total + align - 1) / align * align;
   total = at + bytes;
   return at;
 }
+
+// ---- a module
+
+namespace {
 
 class Reader {
  public:
@@ -135,7 +131,7 @@ class Reader {
   }
 
   void variable() {
-    const Declared made = declared(words_);
+    const Declaration made = read_declaration(words_);
     Variable& variable = module_->variables[made.name];
     variable = {made.name, std::vector<std::byte>(made.bytes), 0};
     if (words_.take("=")) {
@@ -155,8 +151,8 @@ class Reader {
   }
 
   void shared() {
-    const Declared made = declared(words_);
-    names_.globals[made.name] = placed(module_->shared_bytes, made.bytes, std::max(made.align, 16U));
+    const Declaration made = read_declaration(words_);
+    names_.globals[made.name] = place_behind(module_->shared_bytes, made.bytes, std::max(made.align, 16U));
     words_.expect(";");
   }
 
@@ -167,8 +163,8 @@ class Reader {
       words_.take(",");
       if (words_.take(".reg")) refuse("parameters in registers are not known, as of " + function.name);
       words_.expect(".param");
-      const Declared param = declared(words_);
-      made.push_back({param.name, placed(function.param_bytes, param.bytes, param.align), param.bytes});
+      const Declaration param = read_declaration(words_);
+      made.push_back({param.name, place_behind(function.param_bytes, param.bytes, param.align), param.bytes});
     }
     return made;
   }
@@ -220,13 +216,6 @@ class Reader {
 };
 
 }  // namespace
-
-Declaration read_declaration(Words& words) {
-  const Declared made = declared(words);
-  return {made.name, made.align, made.bytes};
-}
-
-uint32_t place_behind(uint32_t& total, uint32_t bytes, uint32_t align) { return placed(total, bytes, align); }
 
 std::unique_ptr<Module> parse(const std::string& text, Placement place, void* context) {
   return Reader(text, place, context).read();

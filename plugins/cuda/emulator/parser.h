@@ -37,8 +37,9 @@ struct Names {
 
 struct Declaration {
   std::string name;
-  uint32_t align = 1, bytes = 0;
+  uint32_t align = 1, bytes = 0, element = 1;
 };
+// ".align 8 .b8 name[16]", behind the word of its space.
 Declaration read_declaration(Words& words);
 // The place of the next variable among `total` bytes, which grow by it.
 uint32_t place_behind(uint32_t& total, uint32_t bytes, uint32_t align);

@@ -47,23 +47,22 @@ class CudaOnEmulator : public testing::Test {
   }
   ltc_buffer* upload(const Array& array) {
     ltc_buffer* buffer = create(static_cast<ltc_dtype>(array.dtype), array.sizes);
-    auto args = host::sized<ltc_transfer_args>();
-    args.direction = LTC_TO_DEVICE;
-    args.buffer = buffer;
-    args.from = array.bytes.data();
-    args.size_bytes = array.bytes.size();
-    finish(device_->transfer(args));
+    transfer(buffer, array.bytes.size(), LTC_TO_DEVICE, array.bytes.data(), nullptr);
     return buffer;
   }
   Array download(ltc_buffer* buffer, const Type& type) {
     Array array(type.dtype, type.sizes);
-    auto args = host::sized<ltc_transfer_args>();
-    args.direction = LTC_FROM_DEVICE;
-    args.buffer = buffer;
-    args.to = array.bytes.data();
-    args.size_bytes = array.bytes.size();
-    finish(device_->transfer(args));
+    transfer(buffer, array.bytes.size(), LTC_FROM_DEVICE, nullptr, array.bytes.data());
     return array;
+  }
+  void transfer(ltc_buffer* buffer, size_t bytes, ltc_direction direction, const void* from, void* to) {
+    auto args = host::sized<ltc_transfer_args>();
+    args.direction = direction;
+    args.buffer = buffer;
+    args.from = from;
+    args.to = to;
+    args.size_bytes = bytes;
+    finish(device_->transfer(args));
   }
   void finish(ltc_event* event) {
     device_->wait(event);
@@ -106,7 +105,7 @@ class CudaOnEmulator : public testing::Test {
     }
     for (ltc_buffer* buffer : buffers) device_->destroy_buffer(buffer);
   }
-  // Of an instruction or a function of the driver, in this process.
+  // Counts an instruction or a function of the driver, in this process.
   static uint64_t uses(const char* name) {
     void* driver = dlopen(LTC_CUDA_EMULATOR_FOLDER "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     const auto count = reinterpret_cast<uint64_t (*)(const char*)>(driver ? dlsym(driver, "ltc_emulator_uses") : nullptr);

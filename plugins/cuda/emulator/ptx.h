@@ -102,6 +102,8 @@ using Placement = CUdeviceptr (*)(const Variable& variable, void* context);
 // Throws Fault with CUDA_ERROR_INVALID_PTX; the text names the kernel and what is not known.
 std::unique_ptr<Module> parse(const std::string& text, Placement place, void* context);
 
+inline constexpr uint32_t kMostSharedBytes = 48 << 10;  // of a block that asks for no more
+
 // Windows of generic addresses. Shared and local memory have addresses of their own, which begin at 0.
 inline constexpr uint64_t kSharedWindow = uint64_t{0x7001} << 48, kLocalWindow = uint64_t{0x7002} << 48,
                           kWindowBytes = uint64_t{1} << 32;

@@ -19,13 +19,11 @@ const char* name_of(Access access) { return access == Access::kRead ? "reads" : 
 [[noreturn]] void report(const Thread& thread, const char* space, uint64_t address, Access access, const Stamp& other,
                          bool wrote) {
   const Launch& launch = *thread.block->launch;
-  char place[32];
-  std::snprintf(place, sizeof place, "0x%llx", static_cast<unsigned long long>(address));
   const bool same_block = other.segment >= launch.block_segment;
   const std::string who =
       same_block ? "thread " + std::to_string(other.thread) : "thread " + std::to_string(other.thread) + " of another block";
-  thread.fail(CUDA_ERROR_LAUNCH_FAILED, std::string("is a race: it ") + name_of(access) + " the byte at " + place + " of " +
-                                            space + " memory, which " + who + (wrote ? " writes" : " reads") +
+  thread.fail(CUDA_ERROR_LAUNCH_FAILED, std::string("is a race: it ") + name_of(access) + " the byte at " + hex(address) +
+                                            " of " + space + " memory, which " + who + (wrote ? " writes" : " reads") +
                                             ", and nothing orders them");
 }
 

@@ -4,7 +4,7 @@
 
 namespace ltc::emulator {
 
-// What is done to memory, for the reports and the search for races.
+// Kinds of access, for the reports and the search for races.
 enum class Access { kRead, kWrite, kAtomic };
 
 // Throws a Fault where the access is in no order with another one. `value`: what is written, or null.

@@ -1,4 +1,4 @@
-// Who last accessed a byte, to find accesses that nothing orders. Blocks run one after the other; a segment is the time of one
+// The last accesses to each byte, to find some that nothing orders. Blocks run one after the other; a segment is the time of one
 // block from one meeting of all its threads to the next. Segments are numbered through, so that the number alone tells accesses
 // of this segment from those of an earlier one of the block, and of other blocks.
 #pragma once

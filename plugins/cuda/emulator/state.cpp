@@ -1,22 +1,13 @@
 #include "cuda/emulator/state.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 namespace ltc::emulator {
-namespace {
-
-uint64_t variable(const char* name, uint64_t otherwise) {
-  const char* text = std::getenv(name);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
-}  // namespace
-
 // NVRTC has no architecture 9.9, so that the plugin gives PTX of the one before.
 State::State()
-    : contexts(variable("LTC_EMULATOR_DEVICES", 1)), capability(static_cast<int>(variable("LTC_EMULATOR_CAPABILITY", 99))) {
+    : contexts(environment_number("LTC_EMULATOR_DEVICES", 1)),
+      capability(static_cast<int>(environment_number("LTC_EMULATOR_CAPABILITY", 99))) {
   for (size_t i = 0; i < contexts.size(); ++i) contexts[i].device = static_cast<int>(i);
 }
 
@@ -99,7 +90,7 @@ KernelCall kernel_call(CUfunction function, Dimensions grid, Dimensions block, u
   const Function& kernel = *function->function;
   require(grid.count() > 0 && block.count() > 0 && block.count() <= kernel.most_threads);
   require(grid.x <= INT32_MAX && grid.y <= UINT16_MAX && grid.z <= UINT16_MAX && block.z <= 64);
-  require(function->module->module->shared_bytes + shared_bytes <= 48 << 10);
+  require(function->module->module->shared_bytes + shared_bytes <= kMostSharedBytes);
   KernelCall call{function, grid, block, shared_bytes, {}};
   for (size_t i = 0; i < kernel.params.size(); ++i) {
     const Param& param = kernel.params[i];

@@ -105,7 +105,7 @@ struct State {
 };
 
 State& state();
-// Of the calling thread; throws a Fault where there is none, or where it has met an error.
+// The calling thread's; throws a Fault where there is none, or where it has met an error.
 CUctx_st& current_context();
 void check_context(const CUctx_st& context);
 

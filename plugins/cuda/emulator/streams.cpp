@@ -24,7 +24,7 @@ LTC_EMULATED cuStreamSynchronize(CUstream stream) {
     check_context(*stream->stream->context);
   });
 }
-// What the event stands for now; it may be recorded anew.
+// The event's present place is waited for; it may be recorded anew.
 LTC_EMULATED cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
   return answer([&] {
     require(flags == 0);

@@ -1,5 +1,6 @@
 // The state of a block of threads while it runs.
 #pragma once
+#include <bit>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -13,7 +14,7 @@ namespace ltc::emulator {
 struct Block;
 struct Warp;
 
-// What a meeting of a warp does once all its members are there; `members`: the lanes.
+// A meeting of a warp runs it once all its members are there; `members`: the lanes.
 using Meeting = void (*)(Warp&, uint32_t members);
 
 // A function in progress.
@@ -23,7 +24,6 @@ struct Frame {
   std::vector<uint64_t> registers;    // empty in an entry: those lie with the block
   const Instruction* back = nullptr;  // where the caller goes on
   const Call* call = nullptr;
-  uint32_t local_base = 0;
 };
 
 // A copy into shared memory that nobody has waited for.
@@ -70,6 +70,11 @@ struct Warp {
 
   void reset_clocks();
 };
+
+template <typename F>
+void each_lane(const Warp& warp, uint32_t lanes, F f) {
+  for (uint32_t rest = lanes; rest; rest &= rest - 1) f(*warp.lanes[std::countr_zero(rest)]);
+}
 
 struct Dimensions {
   uint32_t x = 1, y = 1, z = 1;

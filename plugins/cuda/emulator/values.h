@@ -88,6 +88,53 @@ void set(Thread& thread, const Instruction& in, int i, T value) {
 inline bool holds(const Thread& thread, const Instruction& in, int i) { return thread.registers[in.slots[i]] != 0; }
 inline void set_predicate(Thread& thread, const Instruction& in, int i, bool value) { thread.registers[in.slots[i]] = value; }
 
+// A number of any type, in floats of the processor.
+template <typename T>
+auto number(const Thread& thread, const Instruction& in, int i) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    return get<T>(thread, in, i);
+  } else {
+    return get<T>(thread, in, i).value();
+  }
+}
+
+// Zero where the magnitude is below that of normal numbers, as the suffix .ftz says.
+template <std::floating_point T>
+T flushed(T x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(T{0}, x) : x;
+}
+// The other one, unless both are NaN. Zeros are in order of their sign.
+template <std::floating_point T>
+T least(T a, T b) {
+  if (std::isnan(a)) return std::isnan(b) ? std::numeric_limits<T>::quiet_NaN() : b;
+  if (a == b) return std::signbit(a) ? a : b;
+  return b < a ? b : a;
+}
+template <std::floating_point T>
+T most(T a, T b) {
+  if (std::isnan(a)) return std::isnan(b) ? std::numeric_limits<T>::quiet_NaN() : b;
+  if (a == b) return std::signbit(a) ? b : a;
+  return a < b ? b : a;
+}
+
+// Handlers of d = f(a) and d = f(a, b). kFlush: see flushed().
+template <typename T, auto kFunction, bool kFlush = false>
+void unary(Thread& t, const Instruction& in) {
+  if constexpr (kFlush) {
+    set<T>(t, in, 0, flushed(kFunction(flushed(get<T>(t, in, 1)))));
+  } else {
+    set<T>(t, in, 0, kFunction(get<T>(t, in, 1)));
+  }
+}
+template <typename T, auto kFunction, bool kFlush = false>
+void binary(Thread& t, const Instruction& in) {
+  if constexpr (kFlush) {
+    set<T>(t, in, 0, flushed(kFunction(flushed(get<T>(t, in, 1)), flushed(get<T>(t, in, 2)))));
+  } else {
+    set<T>(t, in, 0, kFunction(get<T>(t, in, 1), get<T>(t, in, 2)));
+  }
+}
+
 // Calls f.operator()<T>(name) for each type.
 template <typename F>
 void each_integer(F f) {
@@ -112,8 +159,5 @@ template <std::integral T>
 using Product = std::conditional_t<sizeof(T) == 8, std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>,
                                    std::conditional_t<std::is_signed_v<T>, std::conditional_t<sizeof(T) == 4, int64_t, int32_t>,
                                                       std::conditional_t<sizeof(T) == 4, uint64_t, uint32_t>>>;
-
-// Zero where the magnitude is below that of normal numbers, as the suffix .ftz says.
-inline float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0F, x) : x; }
 
 }  // namespace ltc::emulator

@@ -1,5 +1,5 @@
 // Instructions of a warp: shuffles, votes, matches, and its meeting.
-#include <bit>
+#include <algorithm>
 
 #include "cuda/emulator/table.h"
 #include "cuda/emulator/values.h"
@@ -7,12 +7,7 @@
 namespace ltc::emulator {
 namespace {
 
-template <typename F>
-void each_lane(Warp& warp, uint32_t members, F f) {
-  for (uint32_t rest = members; rest; rest &= rest - 1) f(*warp.lanes[std::countr_zero(rest)]);
-}
-
-// What was done before the meeting is known to all members behind it.
+// All members know behind the meeting what was done before it.
 void join_clocks(Warp& warp, uint32_t members) {
   uint16_t seen[Warp::kLanes] = {};
   each_lane(warp, members, [&](const Thread& t) {
