@@ -19,24 +19,18 @@ MOST_SHARED_BYTES = 48 << 10  # CUDA C++ Programming Guide, "Compute Capabilitie
 MOST_SPILLED_BYTES = 256
 WORK = """
 import itertools, sys, torch, ltc
-from checking import Trainer, batches
+from checking import run_both_programs
+from comparing import LTC
 from models import ROWS
 
-device = torch.device("ltc")
 for row in ROWS:
     if row.name in sys.argv[1:]:
-        trainer, data = Trainer(row, device, dropout=0.1), batches(row, device)
-        with torch.no_grad():
-            row.run(trainer.module.eval(), data[0])
-        ltc.mark_step()
-        trainer.module.train()
-        trainer.step(data[0])
-        ltc.wait_device_ops()
+        run_both_programs(row, LTC, dropout=0.1)
 if "attention" in sys.argv[1:]:
     forms = itertools.product((torch.float32, torch.bfloat16), (64, 128), ("causal", "mask", "neither"))
     for dtype, width, form in forms:
-        q, k, v = (torch.randn(8, 12, 1024, width, device=device, dtype=dtype, requires_grad=True) for _ in range(3))
-        mask = torch.randn(1024, 1024, device=device, dtype=dtype) if form == "mask" else None
+        q, k, v = (torch.randn(8, 12, 1024, width, device=LTC, dtype=dtype, requires_grad=True) for _ in range(3))
+        mask = torch.randn(1024, 1024, device=LTC, dtype=dtype) if form == "mask" else None
         attended = torch.nn.functional.scaled_dot_product_attention(q, k, v, mask, is_causal=form == "causal")
         attended.backward(torch.ones_like(attended))
         ltc.mark_step()

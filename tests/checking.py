@@ -85,6 +85,17 @@ def train(row, device, dropout=0.0, after_step=lambda: None):
     return result
 
 
+def run_both_programs(row, device, dropout):
+    """An evaluation and one training step, each a program of its own, to their end. No value is read."""
+    trainer, data = Trainer(row, device, dropout), batches(row, device)
+    with torch.no_grad():
+        row.run(trainer.module.eval(), data[0])
+    ltc.mark_step()
+    trainer.module.train()
+    trainer.step(data[0])
+    ltc.wait_device_ops()
+
+
 def train_on_device(row, dropout=0.0):
     """The same on the device, and what it cost."""
     ops, compiles = [], []

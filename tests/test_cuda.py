@@ -19,20 +19,14 @@ COMPILE_ONLY = PACKAGE.parents[1] / "tests" / "libltc_cuda_compile_only.so"  # g
 pytestmark = pytest.mark.skipif(not PLUGIN.exists(), reason="built where there were no headers of CUDA")
 
 MODELS = """
-import sys, torch, ltc
-from checking import Trainer, batches, fallbacks
+import sys, ltc
+from checking import fallbacks, run_both_programs
+from comparing import LTC
 from models import ROWS
 
-device = torch.device("ltc")
 for row in ROWS[int(sys.argv[1])::2]:
     ltc.metrics.reset()
-    trainer, data = Trainer(row, device, dropout=0.1), batches(row, device)
-    with torch.no_grad():
-        row.run(trainer.module.eval(), data[0])
-    ltc.mark_step()
-    trainer.module.train()
-    trainer.step(data[0])
-    ltc.wait_device_ops()
+    run_both_programs(row, LTC, dropout=0.1)
     assert fallbacks() == {}, (row.name, fallbacks())
     assert ltc.metrics.counter_value("UncachedCompile") > 0, row.name
     print(row.name)
