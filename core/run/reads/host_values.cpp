@@ -19,7 +19,7 @@ bool is_exact(TypeId id) {
   return is_whole(type.dtype) && type.element_count <= kMostElements;
 }
 
-// Of one result, which an op of the table makes from its operands alone.
+// Whether an op of the table makes it, as its one result, from its operands alone.
 bool is_computable(const Trace& trace, ValueId value) {
   const Record& record = trace.records[value];
   if (!is_node(record) || !is_exact(record.type) || is_collective(record.op)) return false;
@@ -27,7 +27,8 @@ bool is_computable(const Trace& trace, ValueId value) {
   return !has_more && find_op_row(op_name(record.op)) != nullptr;
 }
 
-// What the value is made from, itself included, in the order of the records; empty if there is too much of it.
+// The records that the value is made from, its own included, in order; empty if the host may not compute one, or if there are too
+// many.
 std::vector<ValueId> records_of(const Trace& trace, ValueId value) {
   std::vector<ValueId> found{value};
   for (size_t i = 0; i < found.size(); ++i) {
