@@ -43,7 +43,15 @@ bool accept(std::string_view input) {
   } catch (const Error&) {
     return false;
   }
-  for (const deploy::Function& function : archive->functions()) use(function.code);
+  for (const deploy::Function& function : archive->functions()) {
+    use(function.code);
+    deploy::Sizes sizes = deploy::examples_of(function.dimensions);
+    for (int64_t& size : sizes) size = size < INT64_MAX ? size + 1 : 0;
+    try {
+      archive->with_sizes(function, sizes);
+    } catch (const Error&) {
+    }
+  }
   for (const deploy::NamedTensor& tensor : archive->state())
     require(tensor.data.size() == type_of(tensor.type).size_bytes(), "a value has the bytes of its type");
   const std::string written = again(*archive);
@@ -53,6 +61,6 @@ bool accept(std::string_view input) {
   return true;
 }
 
-std::vector<std::string> sound_inputs() { return {deploy::testing::Entries().bytes()}; }
+std::vector<std::string> sound_inputs() { return {deploy::testing::Entries().bytes(), deploy::testing::sized_entries().bytes()}; }
 
 }  // namespace ltc::fuzz

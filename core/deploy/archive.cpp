@@ -49,19 +49,18 @@ std::vector<NamedTensor> Archive::take_values(const std::vector<std::string>& na
   return taken;
 }
 
-TypeId Archive::type_of_source(const Function& function, const ValueSource& source) const {
+TypeId Archive::type_of_source(const Function& function, const SizedFunction& sized, const ValueSource& source) const {
   switch (source.kind) {
-    case ValueSource::kInput: return function.inputs[source.index].type;
+    case ValueSource::kInput: return sized.inputs[source.index];
     case ValueSource::kState: return state_[source.index].type;
     case ValueSource::kConstant: return constants_[source.index].type;
     case ValueSource::kOutput: break;
   }
-  if (source.index >= function.code.outputs.size())
+  if (source.index >= sized.code.outputs.size())
     fail(Code::kDataCorrupt, path_, ": function ", function.name, ": its graph has no output ", source.index);
-  return function.code.types[function.code.outputs[source.index]];
+  return sized.code.types[sized.code.outputs[source.index]];
 }
 
-// That the graph takes and gives what the manifest says.
 Function Archive::check(FunctionManifest manifest) const {
   const std::string where = cat(path_, ": function ", manifest.name);
   Function function{std::move(manifest)};
@@ -72,14 +71,38 @@ Function Archive::check(FunctionManifest manifest) const {
   } catch (const Error& error) {
     fail(error.code(), where, ": its graph: ", error.what());
   }
+  with_sizes(function, examples_of(function.dimensions));  // checks it
+  return function;
+}
+
+SizedFunction Archive::with_sizes(const Function& function, std::span<const int64_t> sizes) const {
+  SizedFunction sized;
+  const auto types_of = [&](const std::vector<NamedType>& tensors) {
+    std::vector<TypeId> types;
+    for (const NamedType& tensor : tensors) types.push_back(tensor.type_at(sizes));
+    return types;
+  };
+  try {
+    sized = {deploy::with_sizes(function.code, function.size_rules, sizes), types_of(function.inputs),
+             types_of(function.results)};
+  } catch (const Error& error) {
+    fail(error.code(), path_, ": function ", function.name, ": ", error.what());
+  }
+  check_fits(function, sized);
+  return sized;
+}
+
+// That the graph takes and gives what the manifest says.
+void Archive::check_fits(const Function& function, const SizedFunction& sized) const {
+  const std::string where = cat(path_, ": function ", function.name);
   const auto require_like = [&](TypeId a, TypeId b, const auto&... what) {
     if (!same_shape(type_of(a), type_of(b)))
       fail(Code::kDataCorrupt, where, ": ", what..., " is ", type_text(a), " in the manifest and ", type_text(b),
            " in its graph");
   };
   size_t buffers = 0, numbers = 0;
-  for (const Param& param : function.code.params) {
-    const TypeId type = function.code.types[param.value];
+  for (const Param& param : sized.code.params) {
+    const TypeId type = sized.code.types[param.value];
     if (param.scalar) {
       if (numbers == function.numbers.size() || function.numbers[numbers].dtype != type_of(type).dtype)
         fail(Code::kDataCorrupt, where, ": number ", numbers, " is not that of its graph");
@@ -87,16 +110,15 @@ Function Archive::check(FunctionManifest manifest) const {
       continue;
     }
     if (buffers == function.params.size()) fail(Code::kDataCorrupt, where, ": its graph takes more than ", buffers, " params");
-    require_like(type_of_source(function, function.params[buffers]), type, "param ", buffers);
+    require_like(type_of_source(function, sized, function.params[buffers]), type, "param ", buffers);
     ++buffers;
   }
   if (buffers != function.params.size() || numbers != function.numbers.size())
     fail(Code::kDataCorrupt, where, ": its graph takes ", buffers, " params and ", numbers, " numbers");
   for (size_t i = 0; i < function.results.size(); ++i)
-    require_like(function.results[i].type, type_of_source(function, function.result_sources[i]), "result ", i);
+    require_like(sized.results[i], type_of_source(function, sized, function.result_sources[i]), "result ", i);
   for (const Update& update : function.updates)
-    require_like(state_[update.state].type, type_of_source(function, update.from), "state ", state_[update.state].name);
-  return function;
+    require_like(state_[update.state].type, type_of_source(function, sized, update.from), "state ", state_[update.state].name);
 }
 
 size_t Archive::find_function(std::string_view name) const {

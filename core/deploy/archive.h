@@ -25,6 +25,12 @@ struct Function : FunctionManifest {
   Graph code;
 };
 
+// What a function is for the sizes of a call.
+struct SizedFunction {
+  Graph code;
+  std::vector<TypeId> inputs, results;
+};
+
 class Archive {
  public:
   // Throws NOT_FOUND, DATA_CORRUPT or UNSUPPORTED, with the path and the part.
@@ -45,6 +51,9 @@ class Archive {
   // The function compiled for that target; empty if it is not.
   std::string_view executable(std::string_view function, std::string_view target) const;
   std::vector<NamedTensor> sample(const std::string& entry) const;
+  // A function with the sizes that its dimensions have in a call. Throws INVALID_ARGUMENT for sizes that are too large, and
+  // DATA_CORRUPT where its formulas do not give what its inputs, the state and its graph agree on.
+  SizedFunction with_sizes(const Function& function, std::span<const int64_t> sizes) const;
 
   void verify() const;  // reads all of it; throws DATA_CORRUPT for an entry whose CRC differs
 
@@ -52,7 +61,8 @@ class Archive {
   Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path);
   std::vector<NamedTensor> take_values(const std::vector<std::string>& names, TensorsByName& unused) const;
   Function check(FunctionManifest manifest) const;
-  TypeId type_of_source(const Function& function, const ValueSource& source) const;
+  void check_fits(const Function& function, const SizedFunction& sized) const;
+  TypeId type_of_source(const Function& function, const SizedFunction& sized, const ValueSource& source) const;
 
   const std::string path_;
   const std::shared_ptr<const MappedFile> file_;

@@ -93,6 +93,63 @@ TEST(Archive, AManifestThatDoesNotFitItsGraphIsRefused) {
   EXPECT_THAT(refusal_of_manifest("\"format\": 1,", "\"format\": 1"), says("DATA_CORRUPT: a.ltc: manifest.json: "));
 }
 
+std::string refusal_of_sizes(std::string_view from, std::string_view to) {
+  Entries entries = testing::sized_entries();
+  entries.manifest = replaced(entries.manifest, from, to);
+  return refusal(entries.bytes());
+}
+
+TEST(Archive, AFunctionWithDimensionsHasAGraphForEachSize) {
+  const std::string bytes = testing::sized_entries().bytes();
+  const auto archive = Archive::read(bytes, "a.ltc");
+  const Function& scale = archive->functions()[0];
+  const SizedFunction sized = archive->with_sizes(scale, Sizes{7});
+  EXPECT_EQ(print(sized.code), replaced(replaced(std::string(testing::kSizedGraph), "[2,3]", "[7,3]"), "[2,3]", "[7,3]") + "\n");
+  EXPECT_EQ(type_text(sized.inputs[0]), "f32[7,3]");
+  EXPECT_EQ(type_text(sized.results[0]), "f32[7,3]");
+  EXPECT_EQ(scale.numbers[0].value_at(Sizes{7}).f, 7.0);
+  EXPECT_THAT(
+      [&] { archive->with_sizes(scale, Sizes{INT64_MAX / 4}); },
+      ::testing::ThrowsMessage<Error>(::testing::HasSubstr("function scale: a value would have sizes [2305843009213693951,3]")));
+}
+
+TEST(Archive, DimensionsThatDoNotFitAreRefused) {
+  const auto says = [](const char* text) { return ::testing::HasSubstr(text); };
+  EXPECT_EQ(refusal(testing::sized_entries().bytes()), "");
+  EXPECT_THAT(refusal_of_sizes("[\"rows\", 3]}],\n    \"results\"", "[2, 3]}],\n    \"results\""),
+              says("no input has the dimension rows"));
+  EXPECT_THAT(refusal_of_sizes("\"example\": 2", "\"example\": 200"), says("its example is out of its range"));
+  EXPECT_THAT(refusal_of_sizes("[2, -1, 0]]", "[2, -1, 2]]"), says("its graph has no number [2, -1, 2]"));
+  EXPECT_THAT(refusal_of_sizes("[2, -1, 0]]", "[9, -1, 0]]"), says("its graph has no number [9, -1, 0]"));
+  EXPECT_THAT(refusal_of_sizes("[2, -1, 0]]", "[0, 0, 0]]"), says("its graph has no number [0, 0, 0]"));
+  EXPECT_THAT(refusal_of_sizes("\"is\": \"rows\"", "\"is\": \"lines\""), says("there is no dimension \"lines\""));
+  EXPECT_THAT(refusal_of_sizes("\"is\": \"rows\"", "\"is\": {\"of\": [\"rows\"], \"divisor\": 0}"), says("divisor is 0"));
+  EXPECT_THAT(refusal_of_sizes("\"is\": \"rows\"", "\"is\": {\"of\": [\"rows\"], \"power\": 2}"), says("'power' is not known"));
+  EXPECT_THAT(refusal_of_sizes("\"is\": \"rows\"", "\"is\": {\"of\": [\"rows\"], \"offset\": 1}"),
+              says("param 0 is f32[2,3] in the manifest and f32[3,3] in its graph"));
+}
+
+TEST(Archive, FormulasThatAgreeAtTheExampleOnlyAreRefusedAtOtherSizes) {
+  Entries entries = testing::sized_entries();
+  entries.manifest = replaced(entries.manifest, "\"is\": \"rows\"", "\"is\": {\"of\": [\"rows\"], \"scale\": 2, \"offset\": -2}");
+  const std::string bytes = entries.bytes();
+  const auto archive = Archive::read(bytes, "a.ltc");
+  EXPECT_THAT(
+      [&] { archive->with_sizes(archive->functions()[0], Sizes{5}); },
+      ::testing::ThrowsMessage<Error>(::testing::HasSubstr("param 0 is f32[5,3] in the manifest and f32[8,3] in its graph")));
+}
+
+TEST(Formula, RoundsDown) {
+  const std::vector<Dimension> dimensions{{"n", 0, 9, 1, {}}, {"m", 0, 9, 1, {}}};
+  const Formula half{.dimensions = {0}, .offset = -3, .divisor = 2}, area{.dimensions = {0, 1}, .scale = 2};
+  EXPECT_EQ(half.value(Sizes{2, 1}), -1);
+  EXPECT_EQ(half.value(Sizes{6, 1}), 1);
+  EXPECT_EQ(area.value(Sizes{3, 4}), 24);
+  EXPECT_EQ(half.text(dimensions), "floor((n-3)/2)");
+  EXPECT_EQ(area.text(dimensions), "2*n*m");
+  EXPECT_THROW(area.value(Sizes{INT64_MAX, 2}), Error);
+}
+
 TEST(Archive, FilesThatAreNoneAreRefused) {
   EXPECT_THAT(refusal(""), ::testing::HasSubstr("it has 0 bytes"));
   EXPECT_THAT(refusal(std::string(100, 'x')), ::testing::HasSubstr("it does not end as a zip file"));

@@ -96,16 +96,29 @@ size_t bytes_of(const std::vector<NamedTensor>& tensors) {
   return bytes;
 }
 
-std::string signature(const std::vector<NamedType>& types) {
+std::string signature(const std::vector<NamedType>& types, const Function& function) {
   std::string text;
-  for (const NamedType& type : types) text += cat(text.empty() ? "" : ", ", type.name, ": ", type_text(type.type));
+  for (const NamedType& type : types) text += cat(text.empty() ? "" : ", ", type.name, ": ", type.text(function.dimensions));
   return text;
 }
 
-nlohmann::ordered_json json_of(const std::vector<NamedType>& types) {
+std::string ranges(const Function& function) {
+  std::string text;
+  for (const auto& [name, min, max, example, is] : function.dimensions)
+    if (is.empty()) text += cat(text.empty() ? "\n    " : ", ", name, " from ", min, max == INT64_MAX ? "" : cat(" to ", max));
+  return text;
+}
+
+nlohmann::ordered_json json_of(const std::vector<NamedType>& types, const Function& function) {
   auto list = nlohmann::ordered_json::array();
-  for (const NamedType& type : types) list.push_back({{"name", type.name}, {"type", type_text(type.type)}});
+  for (const NamedType& type : types) list.push_back({{"name", type.name}, {"type", type.text(function.dimensions)}});
   return list;
+}
+
+nlohmann::ordered_json json_of(const Dimension& dimension) {
+  nlohmann::ordered_json json = {{"name", dimension.name}, {"min", dimension.min}};
+  if (dimension.max != INT64_MAX) json["max"] = dimension.max;
+  return json;
 }
 
 int show(const Options& options) {
@@ -120,13 +133,16 @@ int show(const Options& options) {
                                    {"producer", manifest.producer},
                                    {"state", {{"tensors", manifest.state.size()}, {"bytes", bytes_of(archive->state())}}},
                                    {"functions", nlohmann::ordered_json::array()}};
-    for (const Function& function : archive->functions())
+    for (const Function& function : archive->functions()) {
       json["functions"].push_back({{"name", function.name},
-                                   {"inputs", json_of(function.inputs)},
-                                   {"results", json_of(function.results)},
+                                   {"inputs", json_of(function.inputs, function)},
+                                   {"results", json_of(function.results, function)},
                                    {"ops", function.code.nodes.size()},
                                    {"updates", function.updates.size()},
                                    {"samples", function.samples.size()}});
+      for (const Dimension& dimension : function.dimensions)
+        if (dimension.is.empty()) json["functions"].back()["dimensions"].push_back(json_of(dimension));
+    }
     std::cout << json.dump(2) << "\n";
     return 0;
   }
@@ -134,8 +150,8 @@ int show(const Options& options) {
             << "state: " << manifest.state.size() << " tensors, " << size_text(static_cast<int64_t>(bytes_of(archive->state())))
             << (manifest.generators.empty() ? "" : cat("; random generators: ", manifest.generators.size())) << "\n";
   for (const Function& function : archive->functions())
-    std::cout << function.name << "(" << signature(function.inputs) << ") -> (" << signature(function.results) << ")\n    "
-              << function.code.nodes.size() << " ops; changes " << function.updates.size()
+    std::cout << function.name << "(" << signature(function.inputs, function) << ") -> (" << signature(function.results, function)
+              << ")" << ranges(function) << "\n    " << function.code.nodes.size() << " ops; changes " << function.updates.size()
               << " tensors of the state; samples: " << function.samples.size() << "\n";
   for (const Executable& executable : manifest.executables)
     std::cout << "executable of " << executable.function << " for: " << executable.target << "\n";
@@ -163,9 +179,9 @@ bool check_sample(const std::shared_ptr<Model>& model, size_t index, const std::
     const NamedTensor& value = find(sample, "input." + input.name, entry);
     inputs.push_back(view_of(value.type, value.data.data()));
   }
-  for (const NamedType& result : function.results) {
-    found.push_back(allocate_host_value(result.type));
-    results.push_back(view_of(result.type, found.back().data.get()));
+  for (const TypeId type : model->results_of_call(index, inputs)) {
+    found.push_back(allocate_host_value(type));
+    results.push_back(view_of(type, found.back().data.get()));
   }
   Session(model).run(index, inputs, results);
   bool is_good = true;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/deploy/sizes.h"
 #include "core/ir/type.h"
 
 namespace ltc::deploy {
@@ -23,7 +24,11 @@ struct ValueSource {
 
 struct NamedType {
   std::string name;
-  TypeId type = kNoType;  // contiguous
+  TypeId type = kNoType;       // contiguous; of the example's sizes
+  std::vector<Formula> sizes;  // by dim; empty where all are fixed
+
+  std::string text(std::span<const Dimension> dimensions) const;  // "f32[batch,4]"
+  TypeId type_at(std::span<const int64_t> of_dimensions) const;   // throws INVALID_ARGUMENT for one that is too large
 };
 
 // A number that the graph takes by value.
@@ -31,7 +36,10 @@ struct Number {
   enum Kind : uint8_t { kValue, kSeed, kOffset } kind = kValue;
   DType dtype = DType::kNone;
   Scalar value = {};
-  uint32_t draw = 0;  // of a seed or an offset
+  uint32_t draw = 0;          // of a seed or an offset
+  std::vector<Formula> size;  // one where the value follows from the sizes of the call, else none
+
+  Scalar value_at(std::span<const int64_t> sizes) const;  // the value, unless it is of a draw
 };
 
 // Numbers that each call takes from a generator.
@@ -47,7 +55,9 @@ struct Update {
 };
 
 struct FunctionManifest {
-  std::string name, graph;  // `graph`: the entry with its bytes
+  std::string name, graph;            // `graph`: the entry with its bytes
+  std::vector<Dimension> dimensions;  // none where all sizes are fixed
+  std::vector<SizeRule> size_rules;   // of the graph
   std::vector<NamedType> inputs, results;
   std::vector<ValueSource> params;  // of the graph's params that are buffers, in order
   std::vector<Number> numbers;      // of those that are not

@@ -1,5 +1,8 @@
 #include "core/deploy/model.h"
 
+#include <algorithm>
+#include <functional>
+
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/compile/build_program.h"
@@ -30,7 +33,12 @@ std::vector<std::unique_ptr<host::PluginDevice>> open_devices(const ModelOptions
   return devices;
 }
 
-CompileTarget target_of(Device& device) { return {device.device(), device.demotion(), precision_for(device.device())}; }
+// Programs of a function with dimensions that are kept, besides the one of the archive's sizes.
+constexpr size_t kMostSizes = 64;
+
+CompileTarget target_of(Device& device, std::shared_ptr<SymbolicPrograms> symbolic = nullptr) {
+  return {device.device(), device.demotion(), precision_for(device.device()), std::move(symbolic)};
+}
 
 std::string text_of_target(Device& device) {
   const host::Plugin& plugin = device.device().plugin();
@@ -82,6 +90,16 @@ std::vector<bool> given_up(const Function& function, size_t state_count) {
 
 }  // namespace
 
+std::string text_of(const TensorView& view) {
+  std::string text(dtype_name(view.dtype));
+  for (size_t i = 0; i < view.sizes.size(); ++i) text += cat(i == 0 ? "[" : ",", view.sizes[i]);
+  return text + (view.sizes.empty() ? "[]" : "]");
+}
+
+Device::Device(std::unique_ptr<host::PluginDevice> opened) : DeviceMemory(std::move(opened)), executor(*this, kPendingRuns) {
+  if (device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic = std::make_shared<SymbolicPrograms>(kMostSizes);
+}
+
 BufferRef Device::upload(TypeId type, std::shared_ptr<const void> data) {
   auto buffer = std::make_shared<Buffer>(*this, type);
   executor.upload({type, std::const_pointer_cast<void>(std::move(data))}, *buffer);
@@ -103,7 +121,8 @@ std::unique_ptr<Instance> Model::make_instance(std::unique_ptr<host::PluginDevic
   auto instance = std::make_unique<Instance>(std::move(device));
   if (target_.empty()) target_ = text_of_target(instance->device);
   for (const Function& function : archive_->functions())
-    instance->functions.push_back(compile(function, instance->device, runs_executables));
+    instance->functions.push_back(compile(function, examples_of(function.dimensions), instance->device, runs_executables));
+  instance->of_sizes.resize(instance->functions.size());
   std::lock_guard lock(instance->device.mutex);
   instance->state = upload(archive_->state(), instance->device);
   instance->constants = upload(archive_->constants(), instance->device);
@@ -130,12 +149,18 @@ std::shared_ptr<const Program> Model::take_executable(const Function& function, 
   }
 }
 
-LoadedFunction Model::compile(const Function& function, Device& device, bool runs_executables) {
-  LoadedFunction loaded{nullptr, given_up(function, archive_->state().size())};
-  if (function.code.outputs.empty()) return loaded;
+LoadedFunction Model::compile(const Function& function, Sizes sizes, Device& device, bool runs_executables) {
+  SizedFunction sized = archive_->with_sizes(function, sizes);
+  LoadedFunction loaded{.sizes = std::move(sizes), .program = nullptr, .gives_up = given_up(function, archive_->state().size())};
+  loaded.inputs = std::move(sized.inputs), loaded.results = std::move(sized.results);
+  for (const ValueId output : sized.code.outputs) loaded.outputs.push_back(sized.code.types[output]);
+  if (loaded.outputs.empty()) return loaded;
+  const bool is_example = loaded.sizes == examples_of(function.dimensions);
   try {
-    if (runs_executables) loaded.program = take_executable(function, device);
-    if (!loaded.program) loaded.program = build_program(function.code, target_of(device)).program;
+    if (runs_executables && is_example) loaded.program = take_executable(function, device);
+    // The program of the archive's sizes is for these alone, so that it can be saved as an executable.
+    if (!loaded.program)
+      loaded.program = build_program(std::move(sized.code), target_of(device, is_example ? nullptr : device.symbolic)).program;
   } catch (const Error& error) {
     fail(error.code(), archive_->path(), ": function ", function.name, ": ", error.what());
   }
@@ -143,6 +168,60 @@ LoadedFunction Model::compile(const Function& function, Device& device, bool run
     fail(Code::kUnsupported, archive_->path(), ": function ", function.name, ": plugin ", device.device().plugin().name(),
          " does not run ", ops);
   return loaded;
+}
+
+const LoadedFunction& Model::loaded(Instance& instance, size_t index, const Sizes& sizes) {
+  if (instance.functions[index].sizes == sizes) return instance.functions[index];
+  std::list<LoadedFunction>& known = instance.of_sizes[index];
+  const auto found = std::ranges::find(known, sizes, &LoadedFunction::sizes);
+  if (found != known.end()) {
+    known.splice(known.begin(), known, found);
+  } else {
+    known.push_front(compile(functions()[index], sizes, instance.device, false));
+    if (known.size() > kMostSizes) known.pop_back();
+  }
+  return known.front();
+}
+
+std::vector<TypeId> Model::results_of_call(size_t index, std::span<const TensorView> inputs) const {
+  const Function& function = functions()[index];
+  const Sizes sizes = sizes_of_call(index, inputs);
+  std::vector<TypeId> types;
+  for (const NamedType& result : function.results) types.push_back(result.type_at(sizes));
+  return types;
+}
+
+Sizes Model::sizes_of_call(size_t index, std::span<const TensorView> inputs) const {
+  const Function& function = functions()[index];
+  Sizes sizes(function.dimensions.size(), -1);
+  std::vector<const NamedType*> first(sizes.size());  // by dimension: the input that has it
+  for (size_t i = 0; i < std::min(inputs.size(), function.inputs.size()); ++i) {
+    const NamedType& input = function.inputs[i];
+    if (input.sizes.empty()) continue;
+    const auto refuse = [&](const auto&... what) {
+      fail(Code::kInvalidArgument, "function ", function.name, ": input ", input.name, what...);
+    };
+    const auto is_other = [&](const Formula& size, int64_t given) { return size.dimensions.empty() && size.offset != given; };
+    if (inputs[i].dtype != type_of(input.type).dtype || inputs[i].sizes.size() != input.sizes.size() ||
+        !std::ranges::equal(input.sizes, inputs[i].sizes, std::not_fn(is_other)))
+      refuse(" is ", text_of(inputs[i]), ", and is to be ", input.text(function.dimensions));
+    for (size_t dim = 0; dim < input.sizes.size(); ++dim) {
+      const uint32_t number = input.sizes[dim].plain_dimension();
+      if (number == kNone) continue;
+      const auto& [name, min, max, example, is] = function.dimensions[number];
+      const int64_t size = inputs[i].sizes[dim];
+      if (size < min || size > max)
+        refuse(": ", name, " is ", size, ", and is to be from ", min, max == INT64_MAX ? "" : cat(" to ", max));
+      if (first[number] && size != sizes[number])
+        refuse(": ", name, " is ", size, ", and is ", sizes[number], " in input ", first[number]->name);
+      if (!first[number]) first[number] = &input;
+      sizes[number] = size;
+    }
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (const Dimension& dimension = function.dimensions[i]; !dimension.is.empty()) sizes[i] = dimension.is[0].value(sizes);
+  }
+  return sizes;
 }
 
 std::vector<BufferRef> Model::upload(const std::vector<NamedTensor>& values, Device& device) {

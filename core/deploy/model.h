@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "core/compile/lowering/program.h"
+#include "core/compile/lowering/symbolic_programs.h"
 #include "core/compile/lowering/target.h"
 #include "core/deploy/archive.h"
 #include "core/run/queue/executor.h"
@@ -26,26 +28,31 @@ struct TensorView {
   void* data = nullptr;
   size_t size_bytes = 0;
 };
+std::string text_of(const TensorView& view);  // "f32[2,3]"
 
 // A device with what runs work on it, one call at a time.
 class Device : public DeviceMemory {
  public:
-  explicit Device(std::unique_ptr<host::PluginDevice> device) : DeviceMemory(std::move(device)), executor(*this, kPendingRuns) {}
+  explicit Device(std::unique_ptr<host::PluginDevice> device);
   ~Device() { executor.finish(); }
 
   BufferRef upload(TypeId type, std::shared_ptr<const void> data);  // with `mutex` held; throws
 
   std::mutex mutex;  // held for each use of what follows
   DeviceExecutor executor;
+  // Of functions with dimensions; null for a plugin that does not understand ltc/symbolic.h.
+  std::shared_ptr<SymbolicPrograms> symbolic;
 
  private:
   static constexpr size_t kPendingRuns = 2;
 };
 
-// A function as it is run.
+// A function as it is run, for the sizes of a call.
 struct LoadedFunction {
-  std::shared_ptr<const Program> program;  // null if there is nothing to compute
-  std::vector<bool> gives_up;              // by state: whether a call may use its memory for the new value
+  Sizes sizes;                                   // of its dimensions
+  std::shared_ptr<const Program> program;        // null if there is nothing to compute
+  std::vector<bool> gives_up;                    // by state: whether a call may use its memory for the new value
+  std::vector<TypeId> inputs, results, outputs;  // `outputs` are those of the graph
 };
 
 // The functions on a device that was opened for them.
@@ -53,7 +60,9 @@ struct Instance {
   explicit Instance(std::unique_ptr<host::PluginDevice> opened) : device(std::move(opened)) {}
 
   Device device;
+  // By function: for the sizes in the archive, then for others, the one that was used last first. Guarded by the device's mutex.
   std::vector<LoadedFunction> functions;
+  std::vector<std::list<LoadedFunction>> of_sizes;
   std::vector<BufferRef> state, constants;  // as the archive has them
 };
 
@@ -79,6 +88,11 @@ class Model {
   std::string target() const { return target_; }
   // The bytes of a function's entry of executables; empty where there is nothing to compute.
   std::string save(size_t function);
+  // What the dimensions are in a call with these inputs. Throws INVALID_ARGUMENT with both values where a size is out of its
+  // range or two differ, and for another rank.
+  Sizes sizes_of_call(size_t function, std::span<const TensorView> inputs) const;
+  // The sizes of the results of such a call.
+  std::vector<TypeId> results_of_call(size_t function, std::span<const TensorView> inputs) const;
   std::string plugin_name() { return instances_.front()->device.device().plugin().name(); }
 
  private:
@@ -86,7 +100,9 @@ class Model {
   Model(std::shared_ptr<const Archive> archive, const ModelOptions& options);
   std::unique_ptr<Instance> make_instance(std::unique_ptr<host::PluginDevice> device, bool runs_executables);
   std::shared_ptr<const Program> take_executable(const Function& function, Device& device);
-  LoadedFunction compile(const Function& function, Device& device, bool runs_executables);
+  LoadedFunction compile(const Function& function, Sizes sizes, Device& device, bool runs_executables);
+  // The function for these sizes, compiled here where it was not before. With the device's mutex held, as long as it is used.
+  const LoadedFunction& loaded(Instance& instance, size_t function, const Sizes& sizes);
   std::vector<BufferRef> upload(const std::vector<NamedTensor>& values, Device& device);
   Instance& next_instance() { return *instances_[next_instance_++ % instances_.size()]; }
 
@@ -119,7 +135,7 @@ class Session {
 
  private:
   std::vector<BufferRef> take_inputs(const Function& function, const LoadedFunction& loaded, std::span<const BufferRef> given);
-  std::vector<Scalar> scalars(const Function& function) const;
+  std::vector<Scalar> scalars(const Function& function, const Sizes& sizes) const;
   BufferRef value_of(const ValueSource& source, std::span<const BufferRef> given, std::span<const BufferRef> outputs) const;
   std::string put_back(const Function& function, std::vector<BufferRef>& inputs);
   const BufferRef& held(size_t state) const;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <new>
 
 #include "core/deploy/model.h"
@@ -25,9 +26,17 @@ ltcr_tensor_info info_of(const std::string& name, ltc::TypeId id) {
           type.size_bytes()};
 }
 
-std::vector<ltcr_tensor_info> infos_of(const auto& tensors) {
+// Of the tensors of functions. `sizes` keeps those of which some vary.
+std::vector<ltcr_tensor_info> infos_of(const std::vector<ltc::deploy::NamedType>& tensors,
+                                       std::deque<std::vector<int64_t>>& sizes) {
   std::vector<ltcr_tensor_info> infos;
-  for (const auto& tensor : tensors) infos.push_back(info_of(tensor.name, tensor.type));
+  for (const auto& tensor : tensors) {
+    infos.push_back(info_of(tensor.name, tensor.type));
+    if (tensor.sizes.empty()) continue;
+    std::vector<int64_t>& shown = sizes.emplace_back();
+    for (const auto& size : tensor.sizes) shown.push_back(size.dimensions.empty() ? size.offset : -1);
+    infos.back().sizes = shown.data(), infos.back().size_bytes = 0;
+  }
   return infos;
 }
 
@@ -39,15 +48,20 @@ const auto* at(const auto& list, size_t index) { return index < list.size() ? &l
 struct ltcr_model {
   explicit ltcr_model(std::shared_ptr<ltc::deploy::Model> loaded) : model(std::move(loaded)) {
     for (const auto& function : model->functions()) {
-      inputs.push_back(infos_of(function.inputs));
-      results.push_back(infos_of(function.results));
+      inputs.push_back(infos_of(function.inputs, sizes));
+      results.push_back(infos_of(function.results, sizes));
+      std::vector<ltcr_dimension>& own = dimensions.emplace_back();
+      for (const auto& dimension : function.dimensions)
+        if (dimension.is.empty()) own.push_back({dimension.name.c_str(), dimension.min, dimension.max});
     }
-    state = infos_of(model->archive().state());
+    for (const auto& tensor : model->archive().state()) state.push_back(info_of(tensor.name, tensor.type));
   }
 
   const std::shared_ptr<ltc::deploy::Model> model;
   std::vector<std::vector<ltcr_tensor_info>> inputs, results;  // by function
+  std::vector<std::vector<ltcr_dimension>> dimensions;         // by function
   std::vector<ltcr_tensor_info> state;
+  std::deque<std::vector<int64_t>> sizes;
 };
 
 struct ltcr_session : ltc::deploy::Session {
@@ -162,6 +176,38 @@ ltcr_error* ltcr_find_state(const ltcr_model* model, const char* name, size_t* s
   return guard([&] {
     require(model, "model"), require(name, "name"), require(state, "state");
     *state = model->model->archive().find_state(name);
+  });
+}
+
+size_t ltcr_dimension_count(const ltcr_model* model, size_t function) {
+  const auto* dimensions = at(model->dimensions, function);
+  return dimensions ? dimensions->size() : 0;
+}
+const ltcr_dimension* ltcr_function_dimension(const ltcr_model* model, size_t function, size_t dimension) {
+  const auto* dimensions = at(model->dimensions, function);
+  return dimensions ? at(*dimensions, dimension) : nullptr;
+}
+const ltcr_dimension* ltcr_input_dimension(const ltcr_model* model, size_t function, size_t input, size_t dim) {
+  const auto* found = at(model->model->functions(), function);
+  const auto* tensor = found ? at(found->inputs, input) : nullptr;
+  const auto* size = tensor ? at(tensor->sizes, dim) : nullptr;
+  return size ? ltcr_function_dimension(model, function, size->plain_dimension()) : nullptr;
+}
+
+ltcr_error* ltcr_result_sizes(const ltcr_model* model, size_t function, const ltcr_tensor* inputs, size_t input_count,
+                              size_t result, int64_t* sizes, size_t* size_bytes) {
+  return guard([&] {
+    require(model, "model");
+    const ltcr_tensor_info* info = ltcr_result(model, function, result);
+    if (!info) ltc::fail(Code::kInvalidArgument, "there is no result ", result, " of a function ", function);
+    if (info->rank > 0) require(sizes, "sizes");
+    const size_t count = ltcr_input_count(model, function);
+    if (input_count != count)
+      ltc::fail(Code::kInvalidArgument, "the function takes ", count, " inputs, and was given ", input_count);
+    const auto types = model->model->results_of_call(function, views_of(inputs, input_count, "inputs"));
+    const ltc::Type& type = ltc::type_of(types[result]);
+    std::ranges::copy(type.sizes, sizes);
+    if (size_bytes) *size_bytes = type.size_bytes();
   });
 }
 

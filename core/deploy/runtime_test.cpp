@@ -131,6 +131,44 @@ TEST_F(Runtime, OptionsOfAnOlderProgramAreRead) {
   ltcr_model_destroy(model);
 }
 
+TEST_F(Runtime, AFunctionTakesAnySizeOfItsDimensions) {
+  std::ofstream(path_, std::ios::binary) << deploy::testing::sized_entries().bytes();
+  const Model model(path_, LTC_TEST_PLUGIN);
+  Session session(model);
+  const ltcr_tensor_info &x_info = model.input(0, 0), &scaled_info = model.result(0, 0);
+  EXPECT_THAT(std::vector(x_info.sizes, x_info.sizes + 2), ElementsAre(-1, 3));
+  EXPECT_EQ(x_info.size_bytes, 0u);
+  ASSERT_EQ(ltcr_dimension_count(model.get(), 0), 1u);
+  const ltcr_dimension* rows = ltcr_input_dimension(model.get(), 0, 0, 0);
+  ASSERT_EQ(rows, ltcr_function_dimension(model.get(), 0, 0));
+  EXPECT_EQ(std::tuple(std::string(rows->name), rows->min, rows->max), std::tuple("rows", 1, 100));
+  EXPECT_EQ(ltcr_input_dimension(model.get(), 0, 0, 1), nullptr);
+  EXPECT_EQ(ltcr_input_dimension(model.get(), 0, 1, 0), nullptr);
+  EXPECT_EQ(ltcr_function_dimension(model.get(), 1, 0), nullptr);
+  for (const int64_t count : {2, 5, 1, 100}) {
+    const std::vector<int64_t> sizes{count, 3};
+    std::vector<float> x(static_cast<size_t>(count) * 3, 2), scaled(x.size());
+    const ltcr_tensor input = tensor(x_info, sizes, x.data(), x.size() * sizeof(float));
+    EXPECT_EQ(model.result_sizes(0, {input}, 0), sizes);
+    session.run(0, {input}, {tensor(scaled_info, sizes, scaled.data(), scaled.size() * sizeof(float))});
+    EXPECT_THAT(scaled, ::testing::Each(2.0F * static_cast<float>(count)));
+  }
+  const auto refused = [&](const std::vector<int64_t>& sizes, ltc_dtype dtype, const char* text) {
+    const ltcr_tensor input{dtype, static_cast<uint32_t>(sizes.size()), sizes.data(), nullptr, 0};
+    EXPECT_THAT([&] { session.run(0, {input}, {ltcr_tensor{}}); }, ThrowsMessage<Error>(HasSubstr(text)));
+    EXPECT_THAT([&] { model.result_sizes(0, {input}, 0); }, ThrowsMessage<Error>(HasSubstr(text)));
+  };
+  refused({101, 3}, LTC_F32, "function scale: input x: rows is 101, and is to be from 1 to 100");
+  refused({4, 2}, LTC_F32, "input x is f32[4,2], and is to be f32[rows,3]");
+  refused({4}, LTC_F32, "input x is f32[4], and is to be f32[rows,3]");
+  refused({4, 3}, LTC_I32, "input x is i32[4,3], and is to be f32[rows,3]");
+  int64_t sizes[2];
+  EXPECT_THAT([&] { check(ltcr_result_sizes(model.get(), 0, nullptr, 0, 0, sizes, nullptr)); },
+              ThrowsMessage<Error>(HasSubstr("takes 1 inputs, and was given 0")));
+  EXPECT_THAT([&] { check(ltcr_result_sizes(model.get(), 0, nullptr, 0, 7, sizes, nullptr)); },
+              ThrowsMessage<Error>(HasSubstr("there is no result 7")));
+}
+
 class Instances : public Runtime, public ::testing::WithParamInterface<uint32_t> {};
 INSTANTIATE_TEST_SUITE_P(Some, Instances, ::testing::Values(1, 3));
 

@@ -8,12 +8,6 @@
 namespace ltc::deploy {
 namespace {
 
-std::string text_of(const TensorView& view) {
-  std::string text(dtype_name(view.dtype));
-  for (size_t i = 0; i < view.sizes.size(); ++i) text += cat(i == 0 ? "[" : ",", view.sizes[i]);
-  return text + (view.sizes.empty() ? "[]" : "]");
-}
-
 // `what` are the parts of a text that names the tensor.
 template <typename... What>
 void require_fits(const TensorView& view, TypeId expected, const What&... what) {
@@ -92,10 +86,10 @@ std::string Session::put_back(const Function& function, std::vector<BufferRef>& 
   return lost;
 }
 
-std::vector<Scalar> Session::scalars(const Function& function) const {
+std::vector<Scalar> Session::scalars(const Function& function, const Sizes& sizes) const {
   std::vector<Scalar> scalars;
   for (const Number& number : function.numbers) {
-    scalars.push_back(number.value);
+    scalars.push_back(number.value_at(sizes));
     if (number.kind == Number::kValue) continue;
     const Draw& draw = function.draws[number.draw];
     const auto& [seed, offset] = generators_[draw.generator];
@@ -110,23 +104,23 @@ void Session::copy_out(const BufferRef& buffer, void* to) {
 
 void Session::run(size_t index, std::span<const TensorView> inputs, std::span<const TensorView> results) {
   const Function& function = model_->functions()[index];
-  const LoadedFunction& loaded = instance_.functions[index];
   if (inputs.size() != function.inputs.size() || results.size() != function.results.size())
     fail(Code::kInvalidArgument, "function ", function.name, " takes ", function.inputs.size(), " inputs and gives ",
          function.results.size(), " results, and was called with ", inputs.size(), " and ", results.size());
-  for (size_t i = 0; i < inputs.size(); ++i)
-    require_fits(inputs[i], function.inputs[i].type, "function ", function.name, ": input ", function.inputs[i].name);
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (results[i].data)
-      require_fits(results[i], function.results[i].type, "function ", function.name, ": result ", function.results[i].name);
-  }
+  const Sizes sizes = model_->sizes_of_call(index, inputs);
   Device& device = instance_.device;
   std::lock_guard lock(device.mutex);
+  const LoadedFunction& loaded = model_->loaded(instance_, index, sizes);
+  for (size_t i = 0; i < inputs.size(); ++i)
+    require_fits(inputs[i], loaded.inputs[i], "function ", function.name, ": input ", function.inputs[i].name);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].data)
+      require_fits(results[i], loaded.results[i], "function ", function.name, ": result ", function.results[i].name);
+  }
   std::vector<BufferRef> given;
-  for (size_t i = 0; i < inputs.size(); ++i) given.push_back(device.upload(function.inputs[i].type, borrow(inputs[i].data)));
-  Run run{loaded.program, {}, scalars(function)};
-  for (const ValueId output : function.code.outputs)
-    run.outputs.push_back(std::make_shared<Buffer>(device, function.code.types[output]));
+  for (size_t i = 0; i < inputs.size(); ++i) given.push_back(device.upload(loaded.inputs[i], borrow(inputs[i].data)));
+  Run run{loaded.program, {}, scalars(function, sizes)};
+  for (const TypeId output : loaded.outputs) run.outputs.push_back(std::make_shared<Buffer>(device, output));
   std::vector<BufferRef> updated;
   run.inputs = take_inputs(function, loaded, given);
   try {

@@ -51,6 +51,30 @@ struct Entries {
   }
 };
 
+// The same archive with another function: `scale` multiplies an input of any number of rows, from 1 to 100, by that number.
+inline constexpr std::string_view kSizedGraph = R"(graph(%0: f32[2,3], %1: f64 scalar) {
+  %2: f32[2,3] = aten::mul.Tensor(%0, %1)
+  return %2
+})";
+
+inline constexpr std::string_view kSizedManifest = R"({
+  "format": 1, "producer": "a test", "state": ["sum"], "constants": [], "generators": [],
+  "functions": [{
+    "name": "scale", "graph": "step.bin", "text": "step.txt",
+    "dimensions": [{"name": "rows", "min": 1, "max": 100, "example": 2}],
+    "sizes": [{"is": "rows", "at": [[0, -1, 0], [2, -1, 0]]}],
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["rows", 3]}],
+    "results": [{"name": "scaled", "dtype": "f32", "shape": ["rows", 3], "from": {"output": 0}}],
+    "params": [{"input": 0}],
+    "numbers": [{"dtype": "f64", "value": 2.0, "size": "rows"}],
+    "draws": [],
+    "updates": [],
+    "samples": []
+  }]
+})";
+
+inline Entries sized_entries() { return {std::string(kSizedManifest), std::string(kSizedGraph)}; }
+
 inline std::string replaced(std::string text, std::string_view from, std::string_view to) {
   return text.replace(text.find(from), from.size(), to);
 }

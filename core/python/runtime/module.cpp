@@ -38,23 +38,37 @@ py::dtype dtype_of(const ltcr_tensor_info& info) {
 
 std::vector<py::ssize_t> sizes_of(const ltcr_tensor_info& info) { return {info.sizes, info.sizes + info.rank}; }
 
-py::array new_array(const ltcr_tensor_info& info) { return py::array(dtype_of(info), sizes_of(info)); }
+// Whether the array has the sizes that are fixed.
+bool fits(const std::vector<py::ssize_t>& sizes, const ltcr_tensor_info& info) {
+  bool fits = sizes.size() == info.rank;
+  for (size_t i = 0; fits && i < info.rank; ++i) fits = info.sizes[i] < 0 || info.sizes[i] == sizes[i];
+  return fits;
+}
+
+// Of an expected shape: None for a size that varies.
+py::tuple shape_of(const ltcr_tensor_info& info) {
+  py::tuple shape(info.rank);
+  for (size_t i = 0; i < info.rank; ++i) shape[i] = info.sizes[i] < 0 ? py::object(py::none()) : py::int_(info.sizes[i]);
+  return shape;
+}
 
 // Contiguous, of the dtype and sizes that are wanted.
 py::array as_array(const py::handle& value, const ltcr_tensor_info& info) {
   const auto given = py::array::ensure(value);
   if (!given) throw py::type_error(std::string(info.name) + " is to be an array");
   const std::vector<py::ssize_t> sizes(given.shape(), given.shape() + given.ndim());
-  if (!given.dtype().equal(dtype_of(info)) || sizes != sizes_of(info))
+  if (!given.dtype().equal(dtype_of(info)) || !fits(sizes, info))
     throw py::value_error(std::string(info.name) + " is " + py::str(given.dtype()).cast<std::string>() + " " +
                           py::str(given.attr("shape")).cast<std::string>() + ", and is to be " +
-                          py::str(dtype_of(info)).cast<std::string>() + " " +
-                          py::str(py::tuple(py::cast(sizes_of(info)))).cast<std::string>());
+                          py::str(dtype_of(info)).cast<std::string>() + " " + py::str(shape_of(info)).cast<std::string>());
   return py::module_::import("numpy").attr("ascontiguousarray")(given).cast<py::array>().reshape(sizes);
 }
 
+// The array has the shape's type: npy_intp is int64_t on all systems of this project.
 ltcr_tensor view_of(const py::array& array, const ltcr_tensor_info& info) {
-  return {info.dtype, info.rank, info.sizes, const_cast<void*>(array.data()), info.size_bytes};
+  static_assert(sizeof(py::ssize_t) == sizeof(int64_t));
+  return {info.dtype, info.rank, reinterpret_cast<const int64_t*>(array.shape()), const_cast<void*>(array.data()),
+          static_cast<size_t>(array.nbytes())};
 }
 
 py::list infos(size_t count, auto info_of) {
@@ -62,8 +76,7 @@ py::list infos(size_t count, auto info_of) {
   for (size_t i = 0; i < count; ++i) {
     const ltcr_tensor_info& info = *info_of(i);
     const char* format = info.dtype < std::size(kFormats) ? kFormats[info.dtype] : "";
-    list.append(
-        py::make_tuple(info.name, *format ? py::object(py::dtype(format)) : py::none(), py::tuple(py::cast(sizes_of(info)))));
+    list.append(py::make_tuple(info.name, *format ? py::object(py::dtype(format)) : py::none(), shape_of(info)));
   }
   return list;
 }
@@ -101,6 +114,19 @@ class Model {
     return all;
   }
 
+  py::dict dimensions() const {
+    py::dict all;
+    for (size_t i = 0; i < ltcr_function_count(get()); ++i) {
+      py::list list;
+      for (size_t dim = 0; dim < ltcr_dimension_count(get(), i); ++dim) {
+        const ltcr_dimension& one = *ltcr_function_dimension(get(), i, dim);
+        list.append(py::make_tuple(one.name, one.min, one.max == INT64_MAX ? py::object(py::none()) : py::int_(one.max)));
+      }
+      all[ltcr_function_name(get(), i)] = list;
+    }
+    return all;
+  }
+
   py::list state() const {
     return infos(ltcr_state_count(get()), [&](size_t i) { return ltcr_state(get(), i); });
   }
@@ -125,7 +151,7 @@ class Session {
     for (size_t i = 0; i < inputs.size(); ++i) input_views.push_back(view_of(inputs[i], *ltcr_input(model_.get(), function, i)));
     for (size_t i = 0; i < ltcr_result_count(model_.get(), function); ++i) {
       const ltcr_tensor_info& info = *ltcr_result(model_.get(), function, i);
-      results.push_back(new_array(info));
+      results.emplace_back(dtype_of(info), result_sizes(function, input_views, i));
       result_views.push_back(view_of(results.back(), info));
     }
     ltcr_error* error = nullptr;
@@ -141,7 +167,7 @@ class Session {
   py::array get_state(const std::string& name) {
     const size_t index = find_state(name);
     const ltcr_tensor_info& info = *ltcr_state(model_.get(), index);
-    py::array array = new_array(info);
+    py::array array(dtype_of(info), sizes_of(info));
     const ltcr_tensor view = view_of(array, info);
     check(ltcr_session_get_state(session_.get(), index, &view));
     return array;
@@ -174,6 +200,12 @@ class Session {
     return inputs;
   }
 
+  std::vector<py::ssize_t> result_sizes(size_t function, const std::vector<ltcr_tensor>& inputs, size_t result) const {
+    std::vector<int64_t> sizes(ltcr_result(model_.get(), function, result)->rank);
+    check(ltcr_result_sizes(model_.get(), function, inputs.data(), inputs.size(), result, sizes.data(), nullptr));
+    return {sizes.begin(), sizes.end()};
+  }
+
   size_t find_state(const std::string& name) const {
     size_t index = 0;
     check(ltcr_find_state(model_.get(), name.c_str(), &index));
@@ -193,7 +225,11 @@ PYBIND11_MODULE(ltc_runtime, m) {
   m.doc() = "Runs the functions of an archive of ltc.export, with NumPy arrays, without PyTorch.";
   m.attr("__version__") = ltcr_version();
   py::class_<Model>(m, "Model", "An archive, compiled for a device. Any thread may use it.")
-      .def_property_readonly("functions", &Model::functions, "By name: inputs and results, each as (name, dtype, shape).")
+      .def_property_readonly("functions", &Model::functions,
+                             "By name: inputs and results, each as (name, dtype, shape); None stands for a size that varies.")
+      .def_property_readonly(
+          "dimensions", &Model::dimensions,
+          "By name of the function: its sizes that vary, each as (name, min, max); max is None where there is no limit.")
       .def_property_readonly("state", &Model::state, "The tensors of the state, each as (name, dtype, shape).")
       .def(
           "session", [](const Model& model) { return std::make_unique<Session>(model); },

@@ -58,8 +58,8 @@ typedef struct ltcr_tensor_info {
   const char* name;
   ltc_dtype dtype;
   uint32_t rank;
-  const int64_t* sizes;
-  size_t size_bytes;
+  const int64_t* sizes; /* -1 for one that varies from call to call */
+  size_t size_bytes;    /* 0 where a size varies */
 } ltcr_tensor_info;
 
 /* Functions and states have numbers, from 0. A number that is too large gives null, or 0. */
@@ -71,6 +71,18 @@ LTCR_API const ltcr_tensor_info* ltcr_input(const ltcr_model* model, size_t func
 LTCR_API const ltcr_tensor_info* ltcr_result(const ltcr_model* model, size_t function, size_t result);
 LTCR_API size_t ltcr_state_count(const ltcr_model* model);
 LTCR_API const ltcr_tensor_info* ltcr_state(const ltcr_model* model, size_t state);
+
+/* A size that varies from call to call. The inputs say what it is in a call, and all sizes of the function follow from that. */
+typedef struct ltcr_dimension {
+  const char* name;
+  int64_t min, max; /* INT64_MAX: no limit */
+} ltcr_dimension;
+
+/* The dimensions of a function. A function of fixed sizes has none. */
+LTCR_API size_t ltcr_dimension_count(const ltcr_model* model, size_t function);
+LTCR_API const ltcr_dimension* ltcr_function_dimension(const ltcr_model* model, size_t function, size_t dimension);
+/* The dimension that the size `dim` of an input is; null for a fixed size. */
+LTCR_API const ltcr_dimension* ltcr_input_dimension(const ltcr_model* model, size_t function, size_t input, size_t dim);
 
 /* Errors: LTC_NOT_FOUND, with the names that there are. */
 LTCR_API ltcr_error* ltcr_find_function(const ltcr_model* model, const char* name, size_t* function);
@@ -89,12 +101,19 @@ typedef struct ltcr_tensor {
   size_t size_bytes;    /* of `data` */
 } ltcr_tensor;
 
+/* The sizes, and the bytes, of a result of a call with such inputs, whose data are not read and may be null. `sizes` has as many
+ * places as the result's rank. `size_bytes` may be null. Computes nothing, and needs no session.
+ * Errors: LTC_INVALID_ARGUMENT as ltcr_session_run. */
+LTCR_API ltcr_error* ltcr_result_sizes(const ltcr_model* model, size_t function, const ltcr_tensor* inputs, size_t input_count,
+                                       size_t result, int64_t* sizes, size_t* size_bytes);
+
 /* Runs a function; returns when the results are written. `inputs` and `results` have as many as the function; null may stand for
- * a list of none. A result whose data is null is not written.
- * Errors: LTC_INVALID_ARGUMENT for another number, dtype, shape or size, with both; the plugin's own. A call that fails changes
- * no state. Where the plugin had taken over the memory of a value already, that one is lost: the message says so, and calls that
- * need it fail with LTC_CANCELLED until it is set, loaded or reset. After
- * LTC_DEVICE_LOST the model is to be loaded again. */
+ * a list of none. A result whose data is null is not written. The first call with other sizes of the dimensions compiles the
+ * function for them, or finds its program; a model keeps those of the last 64 sizes.
+ * Errors: LTC_INVALID_ARGUMENT for another number, dtype, shape or size, for a dimension that is out of its range or differs
+ * between inputs, with both; the plugin's own. A call that fails changes no state. Where the plugin had taken over the memory of
+ * a value already, that one is lost: the message says so, and calls that need it fail with LTC_CANCELLED until it is set, loaded
+ * or reset. After LTC_DEVICE_LOST the model is to be loaded again. */
 LTCR_API ltcr_error* ltcr_session_run(ltcr_session* session, size_t function, const ltcr_tensor* inputs, size_t input_count,
                                       const ltcr_tensor* results, size_t result_count);
 

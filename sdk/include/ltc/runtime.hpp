@@ -35,6 +35,11 @@ inline ltcr_tensor tensor(const ltcr_tensor_info& info, void* data) {
   return {info.dtype, info.rank, info.sizes, data, info.size_bytes};
 }
 
+// The same with sizes of the caller's, which outlive it.
+inline ltcr_tensor tensor(const ltcr_tensor_info& info, const std::vector<int64_t>& sizes, void* data, size_t size_bytes) {
+  return {info.dtype, static_cast<uint32_t>(sizes.size()), sizes.data(), data, size_bytes};
+}
+
 // An archive, compiled for a device.
 class Model {
  public:
@@ -61,6 +66,12 @@ class Model {
   }
   const ltcr_tensor_info& input(size_t function, size_t input) const { return known(ltcr_input(get(), function, input)); }
   const ltcr_tensor_info& result(size_t function, size_t result) const { return known(ltcr_result(get(), function, result)); }
+  // Of a call with inputs of these sizes, whose data may be null.
+  std::vector<int64_t> result_sizes(size_t function, const std::vector<ltcr_tensor>& inputs, size_t result) const {
+    std::vector<int64_t> sizes(this->result(function, result).rank);
+    check(ltcr_result_sizes(get(), function, inputs.data(), inputs.size(), result, sizes.data(), nullptr));
+    return sizes;
+  }
   const ltcr_tensor_info& state_info(size_t state) const { return known(ltcr_state(get(), state)); }
 
  private:
