@@ -143,6 +143,13 @@ void bind_exports(py::module_& m) {
       .def("run", &Export::run)
       .def("abandon", &Export::abandon);
   m.def("write_archive", &write);
+  m.def("graph_numbers", [](const std::string& graph) {
+    const GraphNumbers numbers = graph_numbers(graph);
+    py::list places;
+    for (const auto& [owner, attr, element] : numbers.places)
+      places.append(py::make_tuple(owner, attr == kNone ? int64_t{-1} : int64_t{attr}, element));
+    return py::make_tuple(py::bytes(numbers.structure), numbers.numbers, places);
+  });
 }
 
 }  // namespace ltc

@@ -1,7 +1,7 @@
 """``ltc.export``: a function with its state as an archive, which runs without Python and without PyTorch. docs/archive.md"""
 
-import collections
 import contextlib
+import functools
 import inspect
 import json
 import math
@@ -12,18 +12,22 @@ import torch
 from torch.utils import _pytree as pytree
 
 from . import _C
-from ._placeholders import module_of, own_tensors, show_placeholders
+from ._export_state import State
+from ._placeholders import module_of
+from ._sizes import Formulas, Unproved, read_dynamic_shapes
 from ._version import __version__
 
 FORMAT = 1
 
 
-def export(function, args=(), kwargs=None, *, name=None, state=None, sample=True):
+def export(function, args=(), kwargs=None, *, name=None, state=None, dynamic_shapes=None, sample=True):
     """Records ``function(*args, **kwargs)`` once, without running it, and returns an :class:`Exported` with it.
 
     name    of the function in the archive; default: its own, ``forward`` of a module
     state   what the function reads or changes besides its arguments: a dict of modules, optimizers and tensors by name, all on one
             ltc device; default: the module that the function is, or whose method it is
+    dynamic_shapes  sizes that vary from call to call, as torch.export has them: by parameter, by dim, a name or a torch.export.Dim
+            with a range, as in ``{"x": {0: "batch"}}``
     sample  whether to keep the arguments with the results that they give, for ``ltc check``
 
     Tensors among the arguments are the inputs of the archive's function; other arguments keep the values that they have here. The
@@ -35,7 +39,7 @@ def export(function, args=(), kwargs=None, *, name=None, state=None, sample=True
         module = module_of(function)
         state = {"": module} if module is not None else {}
     exported = Exported(state)
-    exported.add(function, args, kwargs, name=name, sample=sample)
+    exported.add(function, args, kwargs, name=name, dynamic_shapes=dynamic_shapes, sample=sample)
     return exported
 
 
@@ -43,11 +47,11 @@ class Exported:
     """Functions over one state. :meth:`add` adds one, :meth:`save` writes the archive with the state as it was at the first one."""
 
     def __init__(self, state: dict):
-        self.state = _State(state)
+        self.state = State(state)
         self.constants, self.generators, self.functions, self.entries = {}, [], [], []
         self.values = {name: _to_cpu(tensor) for name, tensor in self.state.tensors.items()}
 
-    def add(self, function, args=(), kwargs=None, *, name=None, sample=True):
+    def add(self, function, args=(), kwargs=None, *, name=None, dynamic_shapes=None, sample=True):
         """Records one more function, as :func:`export` does."""
         if name is None:
             name = "forward" if isinstance(function, torch.nn.Module) else getattr(function, "__name__", "function").strip("<>")
@@ -57,7 +61,7 @@ class Exported:
             raise ValueError(f"ltc.export: {name!r} cannot be the name of a function: use letters, digits, - and _")
         if any(name == known["name"] for known in self.functions):
             raise ValueError(f"ltc.export: there is a function {name!r} already: give another name")
-        _Recording(self, function, args, kwargs or {}, name).run(sample)
+        _Recording(self, function, args, kwargs or {}, name, dynamic_shapes).run(sample)
 
     def save(self, path) -> None:
         """Writes the archive. The file is replaced as a whole."""
@@ -77,95 +81,6 @@ class Exported:
         _C.write_archive(os.fspath(path), entries)
 
 
-class _State:
-    """The tensors of modules and optimizers, by name, and placeholders in their place."""
-
-    def __init__(self, parts: dict):
-        self.tensors, self.modules, self.optimizers = {}, [], []
-        self.names = {}  # by the tensor's id
-        for name, part in parts.items():
-            if isinstance(part, torch.nn.Module):
-                self.modules.extend(module for module in part.modules() if module not in self.modules)
-                self._add_all(name, [*part.named_parameters(), *part.named_buffers()])
-            elif isinstance(part, torch.Tensor):
-                self._add(name, part)
-            elif not isinstance(part, torch.optim.Optimizer):
-                raise TypeError(f"ltc.export: state {name!r} is a {type(part).__name__}, and is to be a module, an optimizer or a tensor")
-        for name, part in parts.items():
-            if isinstance(part, torch.optim.Optimizer):
-                self.optimizers.append(part)
-                self._add_optimizer(name, part)
-
-    def _add_all(self, prefix, tensors):
-        for name, tensor in tensors:
-            self._add(f"{prefix}.{name}" if prefix else name, tensor)
-
-    def _add(self, name, tensor):
-        if id(tensor) in self.names:
-            return
-        if name in self.tensors:
-            raise ValueError(f"ltc.export: two tensors of the state are called {name!r}")
-        if tensor.device.type != "ltc":
-            raise RuntimeError(f"ltc.export: state {name!r} is on {tensor.device}: move it to device ltc first")
-        self.names[id(tensor)] = name
-        self.tensors[name] = tensor
-
-    def _add_optimizer(self, prefix, optimizer):
-        for number, group in enumerate(optimizer.param_groups):
-            for place, parameter in enumerate(group["params"]):
-                self._add(f"{prefix}.{number}.{place}", parameter)
-                for key, value in optimizer.state.get(parameter, {}).items():
-                    if isinstance(value, torch.Tensor):
-                        self._check_step(group, key, value)
-                        self._add(f"{prefix}.{self.names[id(parameter)]}.{key}", value)
-            self._add_all(f"{prefix}.{number}", [(key, value) for key, value in group.items() if isinstance(value, torch.Tensor)])
-
-    def _check_step(self, group, key, value):
-        if value.device.type != "cpu" or "capturable" not in group or group["capturable"]:
-            return
-        raise RuntimeError(
-            f"ltc.export: the optimizer keeps its {key!r} on the CPU, where its value would become a part of the program: make the "
-            "optimizer with capturable=True"
-        )
-
-    @contextlib.contextmanager
-    def shown(self, placeholders: dict):
-        """While the block runs, modules and optimizers have `placeholders`, by name, in the place of their tensors."""
-        stand_in = {key: placeholders[name] for key, name in self.names.items()}
-        with contextlib.ExitStack() as stack:
-            for optimizer in self.optimizers:
-                stack.enter_context(_show_in_optimizer(optimizer, stand_in))
-            in_modules = [stand_in[id(tensor)] for module in self.modules for tensor in own_tensors(module)]
-            with show_placeholders(self.modules, in_modules):
-                yield
-
-
-@contextlib.contextmanager
-def _show_in_optimizer(optimizer, stand_in: dict):
-    def shown(value):
-        return stand_in.get(id(value), value)
-
-    groups, state = optimizer.param_groups, optimizer.state
-    optimizer.param_groups = [
-        {key: [shown(one) for one in value] if key == "params" else shown(value) for key, value in group.items()} for group in groups
-    ]
-    own = {shown(parameter): {key: shown(value) for key, value in values.items()} for parameter, values in state.items()}
-    optimizer.state = collections.defaultdict(dict, {parameter: dict(values) for parameter, values in own.items()})
-    try:
-        yield
-        for parameter, values in optimizer.state.items():
-            before = own.get(parameter, {})
-            for key, value in values.items():
-                if key not in before:
-                    raise RuntimeError(
-                        f"ltc.export: the optimizer makes its state ({key!r}) in its first step: run a step before the export"
-                    )
-                if value is not before[key]:
-                    raise RuntimeError(f"ltc.export: the optimizer counts {key!r} in Python, which an archive cannot do")
-    finally:
-        optimizer.param_groups, optimizer.state = groups, state
-
-
 @contextlib.contextmanager
 def _exporting():
     """``torch.compiler.is_exporting()`` is true meanwhile: libraries then ask for no values."""
@@ -180,16 +95,18 @@ def _exporting():
 class _Recording:
     """One call of a function, as an entry of the manifest."""
 
-    def __init__(self, exported: Exported, function, args, kwargs, name):
+    def __init__(self, exported: Exported, function, args, kwargs, name, dynamic_shapes):
         self.exported, self.function, self.name = exported, function, name
         leaves, self.spec = pytree.tree_flatten_with_path((args, kwargs))
         self.leaves = [leaf for _, leaf in leaves]
         self.places = [i for i, leaf in enumerate(self.leaves) if isinstance(leaf, torch.Tensor)]
         names = _parameter_names(function, len(args))
-        self.input_names = [_input_name(leaves[i][0], names) for i in self.places]
+        paths = [leaves[i][0] for i in self.places]
+        self.input_names = [_input_name(path, names) for path in paths]
         self.inputs = [self._input(i) for i in self.places]
         self.state = exported.state.tensors
-        self.result_names = []
+        self.shapes = read_dynamic_shapes(dynamic_shapes, [_keys(path, names) for path in paths], self.inputs, self.input_names)
+        self.result_names, self.recorded_ones = [], {}
 
     def _input(self, place):
         tensor = self.leaves[place]
@@ -201,15 +118,26 @@ class _Recording:
         raise RuntimeError(f"ltc.export({self.name}): {reason}")
 
     def run(self, sample):
-        tensors = [*self.inputs, *(tensor.detach() for tensor in self.state.values())]
+        recorded = self._record(self.inputs)
+        if recorded.parts["host_ops"]:
+            self._refuse("the backend does not run " + "; ".join(recorded.parts["host_ops"]))
+        others = self._record_other_sizes(recorded) if self.shapes.dimensions else {}
+        self._add(recorded, others)
+        if sample:
+            self._add_sample(recorded)
+            for sizes in [*list(others)[-1:], *list(self.recorded_ones)[-1:]]:
+                self._add_sample(self._record(self.shapes.inputs_at(self.inputs, sizes)))
+
+    def _record(self, inputs):
+        tensors = [*inputs, *(tensor.detach() for tensor in self.state.values())]
         on_device = [tensor.device for tensor in tensors if tensor.device.type == "ltc"]
         if len(set(on_device)) > 1:
             self._refuse(f"its tensors are on {sorted(map(str, set(on_device)))}: an archive runs on one device")
         device = on_device[0].index if on_device else _C.current_device()
         capture = _C.Export(device, tensors)
         try:
-            results = self._record(capture.placeholders())
-            recorded = capture.finish(results)
+            results = self._call(capture.placeholders())
+            return _Recorded(capture, tensors, capture.finish(results), results)
         except Exception as error:
             reason = capture.abandon()
             if reason:
@@ -218,13 +146,8 @@ class _Recording:
                     "tensors that are neither arguments nor a part of `state`"
                 ) from error
             raise
-        if recorded["host_ops"]:
-            self._refuse("the backend does not run " + "; ".join(recorded["host_ops"]))
-        self._add(recorded, results)
-        if sample:
-            self._add_sample(capture, tensors)
 
-    def _record(self, placeholders):
+    def _call(self, placeholders):
         given, held = placeholders[: len(self.inputs)], dict(zip(self.state, placeholders[len(self.inputs) :]))
         if torch.is_grad_enabled():
             for name, tensor in self.state.items():
@@ -235,7 +158,7 @@ class _Recording:
         args, kwargs = pytree.tree_unflatten(leaves, self.spec)
         with self.exported.state.shown(held), _exporting():
             leaves, _ = pytree.tree_flatten_with_path(self.function(*args, **kwargs))
-        results = []
+        results, self.result_names = [], []
         for path, leaf in leaves:
             if isinstance(leaf, torch.Tensor):
                 self.result_names.append(_path_text(path) or "result")
@@ -247,10 +170,75 @@ class _Recording:
             tensor.requires_grad_(False)
         return results
 
-    def _add(self, recorded, results):
-        folder = f"functions/{self.name}"
-        constants = [self._constant(tensor) for tensor in recorded["constants"]]
+    def _record_other_sizes(self, base):
+        """By sizes, what is recorded there: as many as prove the formulas of all numbers."""
+        others = {}
+        for consecutive in (4, 8, 16, 32, 64):
+            while missing := [sizes for sizes in self.shapes.recorded_sizes(consecutive) if sizes not in others]:
+                others[missing[0]] = self._record_at(missing[0], base)
+            proofs = {sizes: recorded for sizes, recorded in others.items() if recorded and self.shapes.has(sizes)}
+            try:
+                self._check_ones(base, proofs)
+                return {sizes: recorded for sizes, recorded in proofs.items() if self.shapes.has(sizes)}
+            except Unproved:
+                continue
+        self._refuse(f"{len(others)} sizes are too few to know how those of the results follow from them")
+
+    def _record_at(self, sizes, base):
+        """None where that is another program. For a size of 1 it often is one that does the same, since ops that then do nothing are
+        not recorded."""
+        try:
+            recorded = self._record(self.shapes.inputs_at(self.inputs, sizes))
+            difference = base.difference(recorded)
+        except Exception as error:
+            recorded, difference = None, error
+        if difference is None:
+            return recorded
+        if self.shapes.ones(sizes) and recorded and recorded.changes == base.changes:
+            self.recorded_ones[sizes] = recorded
+        else:
+            self._exclude(sizes, difference)
+        return None
+
+    def _exclude(self, sizes, difference):
+        """Lets the range begin behind a size of 1. One that was given stays."""
+        ones = self.shapes.ones(sizes)
+        if not ones or not all(one.is_named_only for one in ones):
+            names = ", ".join(f"{one.name} {size}" for one, size in zip(self.shapes.dimensions, sizes))
+            reason = difference if isinstance(difference, str) else f"it cannot be recorded ({difference})"
+            raise RuntimeError(
+                f"ltc.export({self.name}): {reason} for {names}, unlike for {', '.join(map(str, self.shapes.example))}, and one archive "
+                "cannot have both: give other arguments, or a torch.export.Dim with another range"
+            ) from (difference if isinstance(difference, Exception) else None)
+        for one in ones:
+            one.min = 2
+
+    def _check_ones(self, base, others):
+        """Where the results of the program for 1 have other shapes than the archive's program gives, the range begins behind it."""
+        formulas = self._formulas(base, others)
+        for sizes, recorded in self.recorded_ones.items():
+            given = [tuple(result.shape) for result in recorded.results]
+            expected = [tuple(formulas[[one.results[i].shape[dim] for one in (base, *others.values())]].value(formulas.extended(sizes))
+                              for dim in range(result.dim())) for i, result in enumerate(base.results)]  # fmt: skip
+            if given != expected:
+                self._exclude(sizes, f"the results have shapes {given}, and not {expected},")
+        self.recorded_ones = {sizes: recorded for sizes, recorded in self.recorded_ones.items() if self.shapes.has(sizes)}
+
+    def _formulas(self, base, others):
+        recorded = [base, *others.values()]
+        for values in zip(*(one.values for one in recorded)):
+            if len(set(values)) > 1 and not all(isinstance(value, int) for value in values):
+                self._refuse(f"a number of it is {', '.join(map(str, values))}, by sizes, and only whole numbers may follow from them")
+        try:
+            return Formulas(self.shapes.dimensions, [self.shapes.example, *others], list(zip(*(one.all_numbers for one in recorded))))
+        except ValueError as error:
+            self._refuse(str(error))
+
+    def _add(self, base, others):
+        folder, parts = f"functions/{self.name}", base.parts
+        constants = [self._constant(tensor) for tensor in parts["constants"]]
         state = list(self.state)
+        formulas = self._formulas(base, others)
 
         def source(given):
             ((kind, index),) = given.items()
@@ -260,24 +248,48 @@ class _Recording:
                 return {"output": index}
             return {"input": index} if index < len(self.inputs) else {"state": state[index - len(self.inputs)]}
 
-        for argument, _ in recorded["updates"]:
+        def size(number_of):
+            return formulas[[number_of(one) for one in (base, *others.values())]].json(formulas.names)
+
+        def number(index, given):
+            if "value" not in given:
+                return given
+            varies = any(one.values[index] != base.values[index] for one in others.values())
+            return {**given, "value": _json_number(given["value"]), **({"size": size(lambda one: one.values[index])} if varies else {})}
+
+        def shape(index, tensor):
+            return [size(lambda one: one.results[index].shape[dim]) for dim in range(tensor.dim())]
+
+        for argument, _ in parts["updates"]:
             if argument < len(self.inputs):
                 self._refuse(f"it writes its argument {self.input_names[argument]}: return the new value, or make it a part of `state`")
+        about_sizes = {
+            "dimensions": [dimension.json() for dimension in self.shapes.dimensions] + formulas.json(),
+            "sizes": self._size_rules(base, others, formulas),
+        }
         self.exported.functions.append({
             "name": self.name,
             "graph": f"{folder}/graph.bin",
             "text": f"{folder}/graph.txt",
-            "inputs": [_about(name, tensor) for name, tensor in zip(self.input_names, self.inputs)],
-            "results": [{**_about(name, tensor), "from": source(given)}
-                        for name, tensor, given in zip(self.result_names, results, recorded["results"])],
-            "params": [source(given) for given in recorded["params"]],
-            "numbers": [{**number, "value": _json_number(number["value"])} if "value" in number else number
-                        for number in recorded["numbers"]],
-            "draws": [{"generator": self._generator(draw), "advance": draw["advance"]} for draw in recorded["draws"]],
-            "updates": [{"state": state[argument - len(self.inputs)], "from": source(given)} for argument, given in recorded["updates"]],
+            **(about_sizes if self.shapes.dimensions else {}),
+            "inputs": [_about(name, tensor, self.shapes.shape(i, tensor)) for i, (name, tensor) in enumerate(zip(self.input_names, self.inputs))],
+            "results": [{**_about(name, tensor, shape(i, tensor)), "from": source(given)}
+                        for i, (name, tensor, given) in enumerate(zip(self.result_names, base.results, parts["results"]))],
+            "params": [source(given) for given in parts["params"]],
+            "numbers": [number(index, given) for index, given in enumerate(parts["numbers"])],
+            "draws": [{"generator": self._generator(draw), "advance": draw["advance"]} for draw in parts["draws"]],
+            "updates": [{"state": state[argument - len(self.inputs)], "from": source(given)} for argument, given in parts["updates"]],
             "samples": [],
         })  # fmt: skip
-        self.exported.entries += [(f"{folder}/graph.bin", recorded["graph"]), (f"{folder}/graph.txt", recorded["text"].encode())]
+        self.exported.entries += [(f"{folder}/graph.bin", parts["graph"]), (f"{folder}/graph.txt", parts["text"].encode())]
+
+    def _size_rules(self, base, others, formulas):
+        rules = {}
+        for index, place in enumerate(base.places if others else ()):
+            values = [one.numbers[index] for one in (base, *others.values())]
+            if len(set(values)) > 1:
+                rules.setdefault(formulas[values], []).append(place)
+        return [{"is": formula.json(formulas.names), "at": places} for formula, places in rules.items()]
 
     def _constant(self, tensor):
         name = f"constant.{len(self.exported.constants)}"
@@ -292,21 +304,70 @@ class _Recording:
         generators.append((draw["generator"], draw["seed"], draw["offset"]))
         return len(generators) - 1
 
-    def _add_sample(self, capture, tensors):
-        results = capture.run([tensor.clone() for tensor in tensors])
-        entry = f"functions/{self.name}/sample0.safetensors"
-        sample = {f"input.{name}": _to_cpu(tensor) for name, tensor in zip(self.input_names, self.inputs)}
+    def _add_sample(self, recorded):
+        samples = self.exported.functions[-1]["samples"]
+        results = recorded.capture.run([tensor.clone() for tensor in recorded.tensors])
+        entry = f"functions/{self.name}/sample{len(samples)}.safetensors"
+        sample = {f"input.{name}": _to_cpu(tensor) for name, tensor in zip(self.input_names, recorded.tensors)}
         sample.update({f"result.{name}": _to_cpu(tensor) for name, tensor in zip(self.result_names, results)})
         self.exported.entries.append((entry, sample))
-        self.exported.functions[-1]["samples"].append(entry)
+        samples.append(entry)
+
+
+class _Recorded:
+    """A function as it is for the sizes of some arguments."""
+
+    def __init__(self, capture, tensors, parts, results):
+        self.capture, self.tensors, self.parts, self.results = capture, tensors, parts, results
+
+    @functools.cached_property
+    def _graph(self):
+        return _C.graph_numbers(self.parts["graph"]) if self.parts["graph"] else (b"", [], [])
+
+    @property
+    def numbers(self):
+        return self._graph[1]
+
+    @property
+    def places(self):
+        return self._graph[2]
+
+    @property
+    def values(self) -> list:
+        """Whole ones as integers."""
+        values = [_json_number(number.get("value", 0)) for number in self.parts["numbers"]]
+        return [int(value) if isinstance(value, float) and value.is_integer() else value for value in values]
+
+    @property
+    def all_numbers(self) -> list:
+        """All that may follow from sizes: those of the graph, the results' shapes, and the numbers that the graph takes."""
+        return [*self.numbers, *(size for result in self.results for size in result.shape), *self.values]
+
+    @property
+    def changes(self):
+        """What a call leaves changed: tensors and generators."""
+        return [argument for argument, _ in self.parts["updates"]], [draw["advance"] for draw in self.parts["draws"]]
+
+    def difference(self, other) -> str | None:
+        """A text of what is not the same but for numbers."""
+        kinds = [[{key: value for key, value in number.items() if key != "value"} for number in one.parts["numbers"]] for one in (self, other)]
+        same = self._graph[0] == other._graph[0] and kinds[0] == kinds[1] and len(self.results) == len(other.results)
+        if not same or any(self.parts[part] != other.parts[part] for part in ("params", "results", "updates")):
+            return "the function computes something else"
+        if [draw["advance"] for draw in self.parts["draws"]] != [draw["advance"] for draw in other.parts["draws"]]:
+            return "the function draws more or fewer random numbers"
+        mine, others = self.parts["constants"], other.parts["constants"]
+        if len(mine) != len(others) or not all(a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b) for a, b in zip(mine, others)):
+            return "the function makes another constant"
+        return None
 
 
 def _to_cpu(tensor):
     return tensor.detach().cpu().contiguous().clone()
 
 
-def _about(name, tensor):
-    return {"name": name, "dtype": _DTYPES[tensor.dtype], "shape": list(tensor.shape)}
+def _about(name, tensor, shape):
+    return {"name": name, "dtype": _DTYPES[tensor.dtype], "shape": shape}
 
 
 def _json_number(value):
@@ -329,9 +390,15 @@ def _parameter_names(function, count):
 
 def _input_name(path, names):
     """Of a leaf of (args, kwargs)."""
-    kind, first, *rest = path
-    name = names[first.idx] if kind.idx == 0 else str(first.key)
+    name, rest = _keys(path, names)[0], path[2:]
     return ".".join([name, _path_text(rest)]) if rest else name
+
+
+def _keys(path, names):
+    """Of a leaf of (args, kwargs): the parameter, its number or None, and the keys inside of it."""
+    kind, first, *rest = path
+    name, number = (names[first.idx], first.idx) if kind.idx == 0 else (str(first.key), None)
+    return name, number, [getattr(key, "idx", getattr(key, "key", getattr(key, "name", None))) for key in rest]
 
 
 def _path_text(path):

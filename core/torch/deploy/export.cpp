@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/compile/lowering/symbolic_graph.h"
 #include "core/deploy/safetensors.h"
 #include "core/deploy/zip.h"
 #include "core/ir/binary.h"
@@ -156,6 +157,16 @@ void rewind_generators(const CapturedFunction& function) {
 
 ExportedFunction export_function(LazyDevice& device, const CapturedFunction& function) {
   return Exporter(device, function).run();
+}
+
+GraphNumbers graph_numbers(const std::string& graph) {
+  ByteReader in(graph);
+  const GraphSkeleton skeleton(read_graph(in));
+  GraphNumbers result{{reinterpret_cast<const char*>(skeleton.structure.data()), skeleton.structure.size() * sizeof(uint32_t)},
+                      skeleton.numbers,
+                      {}};
+  for (const ltc_symbolic_number& place : skeleton.places) result.places.push_back({place.owner, place.attr, place.element});
+  return result;
 }
 
 void write_archive(const std::string& path, const std::vector<ArchiveEntry>& entries) {

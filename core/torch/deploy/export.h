@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <complex>
 #include <string>
 #include <utility>
@@ -48,6 +49,15 @@ LTC_API void rewind_generators(const CapturedFunction& function);
 
 // Throws where an argument, or a result, is a part of a storage: an archive has whole values only.
 LTC_API ExportedFunction export_function(LazyDevice& device, const CapturedFunction& function);
+
+// A graph taken apart (core/compile/lowering/symbolic_graph.h): graphs with equal structures differ in numbers only.
+struct GraphNumbers {
+  std::string structure;  // as bytes
+  std::vector<int64_t> numbers;
+  // By number: the value and kNone, or the node and which of its attributes; then the dim, or the element of the attribute.
+  std::vector<std::array<uint32_t, 3>> places;
+};
+LTC_API GraphNumbers graph_numbers(const std::string& graph);
 
 // An entry of an archive: bytes, or tensors of the CPU as a safetensors file.
 struct ArchiveEntry {
