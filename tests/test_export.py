@@ -1,5 +1,6 @@
 """ltc.export: archives, and the runtime that runs them without Python and without PyTorch."""
 
+import json
 import os
 import re
 import subprocess
@@ -155,9 +156,21 @@ def test_others_read_its_parts(tmp_path):
     ltc.export(model, (torch.ones(2, 4),)).save(tmp_path / "net.ltc")
     with zipfile.ZipFile(tmp_path / "net.ltc") as archive:
         assert archive.testzip() is None
-        assert "aten::" in archive.read("functions/forward/graph.txt").decode()
+        text = archive.read("functions/forward/graph.txt").decode()
+        graph = json.loads(archive.read("functions/forward/graph.json"))
         values = pytest.importorskip("safetensors.torch").load(archive.read("values.safetensors"))
     assert torch.equal(values["0.weight"], model[0].weight.cpu())
+    assert [node["op"] for node in graph["nodes"]] == re.findall(r" = (\S+)\(", text)
+    product = next(node for node in graph["nodes"] if node["op"] == "aten::addmm")
+    assert product["results"] == [{"value": product["results"][0]["value"], "dtype": "f32", "shape": [2, 8]}]
+    assert product["attributes"] == {"beta": 1, "alpha": 1} and re.fullmatch(r".*test_export.py:\d+", product["line"])
+    known = {param["value"] for param in graph["params"]}
+    for node in graph["nodes"]:
+        assert known.issuperset(operand for operand in node["operands"] if operand is not None)
+        known.update(result["value"] for result in node["results"] if result)
+    assert known.issuperset(graph["outputs"]) and len(graph["outputs"]) == 1
+    shown = json.loads(command("show", tmp_path / "net.ltc", "--graph", "forward", "--json").stdout)
+    assert shown == {**graph, "nodes": [{key: value for key, value in node.items() if key != "line"} for node in graph["nodes"]]}
 
 
 def test_an_export_changes_nothing(tmp_path):

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "core/base/error.h"
+#include "core/deploy/graph_json.h"
 #include "core/deploy/testing/sample_archive.h"
 
 namespace ltc::deploy {
@@ -148,6 +149,39 @@ TEST(Formula, RoundsDown) {
   EXPECT_EQ(half.text(dimensions), "floor((n-3)/2)");
   EXPECT_EQ(area.text(dimensions), "2*n*m");
   EXPECT_THROW(area.value(Sizes{INT64_MAX, 2}), Error);
+}
+
+TEST(Archive, EntriesThatTheManifestDoesNotNameAreLeftOut) {
+  const std::string sound = Entries().bytes(), note = "a note";
+  std::vector<NewEntry> entries;
+  const auto written = Archive::read(sound, "a.ltc");
+  for (const ZipEntry& entry : written->entries()) entries.push_back({std::string(entry.name), {entry.data}});
+  entries.push_back({"functions/step/graph.json", {note}});
+  const std::string bytes = zip_bytes(entries);
+  const auto archive = Archive::read(bytes, "a.ltc");
+  EXPECT_EQ(archive->functions()[0].code.nodes.size(), 2u);
+  EXPECT_EQ(archive->entry("functions/step/graph.json"), note);
+}
+
+TEST(GraphJson, HasALineForEachParamAndNode) {
+  EXPECT_EQ(graph_json(parse(testing::kGraph)), R"({
+ "params": [
+  {"value":0,"dtype":"f32","shape":[2,3]},
+  {"value":1,"dtype":"f32","shape":[2,3],"becomes":0},
+  {"value":2,"dtype":"f64","shape":[],"number":true}
+ ],
+ "nodes": [
+  {"op":"aten::add.Tensor","operands":[1,0,2],"attributes":{},"results":[{"value":3,"dtype":"f32","shape":[2,3]}]},
+  {"op":"aten::mul.Tensor","operands":[3,2],"attributes":{},"results":[{"value":4,"dtype":"f32","shape":[2,3]}]}
+ ],
+ "outputs": [3,4]
+}
+)");
+  const Graph odd = parse(
+      "graph(%0: f32[2]) {\n  %1: f32[2], _ = test::op(%0, none) {a=none, b=nan, c=[1,2], d=\"x\\\"y\", e=true}\n  return %1\n}");
+  EXPECT_THAT(graph_json(odd),
+              ::testing::HasSubstr(R"("operands":[0,null],"attributes":{"a":null,"b":"nan","c":[1,2],"d":"x\"y","e":true},)"
+                                   R"("results":[{"value":1,"dtype":"f32","shape":[2]},null]})"));
 }
 
 TEST(Archive, FilesThatAreNoneAreRefused) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/bytes.h"
+#include "core/deploy/graph_json.h"
 #include "core/deploy/model.h"
 #include "core/host/library.h"
 #include "core/host/search.h"
@@ -125,7 +126,8 @@ int show(const Options& options) {
   const auto archive = Archive::open(options.path);
   const Manifest& manifest = archive->manifest();
   if (!options.graph.empty()) {
-    std::cout << print(archive->functions()[archive->find_function(options.graph)].code);
+    const Graph& graph = archive->functions()[archive->find_function(options.graph)].code;
+    std::cout << (options.json ? graph_json(graph) : print(graph));
     return 0;
   }
   if (options.json) {

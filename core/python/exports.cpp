@@ -61,7 +61,8 @@ py::dict dict_of(const ExportedFunction& exported) {
                     "offset"_a = one.offset, "advance"_a = one.advance);
   };
   const auto update = [](const ExportedFunction::Update& one) { return py::make_tuple(one.argument, dict_of(one.from)); };
-  return py::dict("graph"_a = py::bytes(exported.graph), "text"_a = exported.text, "params"_a = list_of(exported.params, source),
+  return py::dict("graph"_a = py::bytes(exported.graph), "text"_a = exported.text, "json"_a = exported.json,
+                  "params"_a = list_of(exported.params, source),
                   "numbers"_a = list_of(exported.numbers, [](const auto& one) { return dict_of(one); }),
                   "draws"_a = list_of(exported.draws, draw), "results"_a = list_of(exported.results, source),
                   "updates"_a = list_of(exported.updates, update), "constants"_a = wrap_all(exported.constants),

@@ -281,7 +281,8 @@ class _Recording:
             "updates": [{"state": state[argument - len(self.inputs)], "from": source(given)} for argument, given in parts["updates"]],
             "samples": [],
         })  # fmt: skip
-        self.exported.entries += [(f"{folder}/graph.bin", parts["graph"]), (f"{folder}/graph.txt", parts["text"].encode())]
+        self.exported.entries += [(f"{folder}/graph.bin", parts["graph"]), (f"{folder}/graph.txt", parts["text"].encode()),
+                                  (f"{folder}/graph.json", parts["json"].encode())]  # fmt: skip
 
     def _size_rules(self, base, others, formulas):
         rules = {}

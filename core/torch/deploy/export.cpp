@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/compile/lowering/symbolic_graph.h"
+#include "core/deploy/graph_json.h"
 #include "core/deploy/safetensors.h"
 #include "core/deploy/zip.h"
 #include "core/ir/binary.h"
@@ -56,6 +57,7 @@ class Exporter {
     write_graph(out, traced.graph);
     exported_.graph = out.take();
     exported_.text = print(traced.graph);
+    exported_.json = deploy::graph_json(traced.graph);
     for (const uint32_t buffer : traced.buffers) exported_.params.push_back(source_of(captured_.inputs[buffer]));
     size_t number = 0;
     for (const Param& param : traced.graph.params) {

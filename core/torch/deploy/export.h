@@ -34,9 +34,9 @@ struct ExportedFunction {
     Source from;
   };
 
-  std::string graph, text;      // as bytes, and for people
-  std::vector<Source> params;   // of the graph's params that are buffers
-  std::vector<Number> numbers;  // of those that are not
+  std::string graph, text, json;  // as bytes, and twice for people
+  std::vector<Source> params;     // of the graph's params that are buffers
+  std::vector<Number> numbers;    // of those that are not
   std::vector<Draw> draws;
   std::vector<Source> results;        // by result
   std::vector<Update> updates;        // of arguments that the function writes
