@@ -30,16 +30,32 @@ def export(function, args=(), kwargs=None, *, name=None, state=None, dynamic_sha
             with a range, as in ``{"x": {0: "batch"}}``
     sample  whether to keep the arguments with the results that they give, for ``ltc check``
 
+    `function` may be the path of a file .pt2 that torch.export.save has written. It is read as data, and nothing in it is run or unpickled;
+    `args` may be left out, and `dynamic_shapes` are those of the file.
+
     Tensors among the arguments are the inputs of the archive's function; other arguments keep the values that they have here. The
     function may do a training step: a backward, and the step of an optimizer that has its state already. The state is not changed
     by the export. Raises RuntimeError with the reason where the function cannot be recorded: it depends on a tensor's value, say,
     or the backend does not run one of its ops.
     """
+    if isinstance(function, (str, os.PathLike)):
+        return _export_file(function, args, kwargs, name, state, dynamic_shapes, sample)
     if state is None:
         module = module_of(function)
         state = {"": module} if module is not None else {}
     exported = Exported(state)
     exported.add(function, args, kwargs, name=name, dynamic_shapes=dynamic_shapes, sample=sample)
+    return exported
+
+
+def _export_file(path, args, kwargs, name, state, dynamic_shapes, sample):
+    from ._pt2 import Pt2
+
+    if kwargs or state:
+        raise TypeError("ltc.export: a file has its state in it, and its arguments go by place")
+    file = Pt2(path, args)
+    exported = Exported({"": file.module})
+    exported.add(file.function, file.args, name=name, dynamic_shapes=dynamic_shapes or file.dynamic_shapes, sample=sample)
     return exported
 
 
@@ -368,7 +384,7 @@ def _to_cpu(tensor):
 
 
 def _about(name, tensor, shape):
-    return {"name": name, "dtype": _DTYPES[tensor.dtype], "shape": shape}
+    return {"name": name, "dtype": DTYPES[tensor.dtype], "shape": shape}
 
 
 def _json_number(value):
@@ -406,7 +422,7 @@ def _path_text(path):
     return ".".join(str(getattr(key, "idx", getattr(key, "key", getattr(key, "name", key)))) for key in path)
 
 
-_DTYPES = {
+DTYPES = {
     torch.bool: "bool", torch.uint8: "u8", torch.int8: "i8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
     torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64", torch.complex64: "c64",
     torch.complex128: "c128", torch.uint16: "u16", torch.uint32: "u32", torch.uint64: "u64", torch.float8_e4m3fn: "f8e4m3fn",

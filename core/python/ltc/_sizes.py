@@ -20,7 +20,7 @@ class Dimension:
     min: int
     max: int | None
     example: int
-    is_named_only: bool  # its range was not given
+    is_named_only: bool  # where its range begins was not given
 
     def recorded_sizes(self, consecutive: int) -> list[int]:
         """The sizes at which the function is recorded besides the example."""
@@ -168,11 +168,9 @@ def _dimension(what, size, where):
         raise TypeError(f"{where} is {what}: give a name, or a torch.export.Dim with a name")
     least, most = what.min, what.max
     most = most if isinstance(most, int) and most < 2**62 else None  # torch.export has a number for infinity
-    if not least and most is None:
-        return Dimension(what.__name__, min(size, 1), None, size, True)
     if size < (least or 0) or (most is not None and size > most):
         raise ValueError(f"{where}: {what.__name__} is {size} in the arguments, and is to be from {least} to {most}")
-    return Dimension(what.__name__, least or 0, most, size, False)
+    return Dimension(what.__name__, least or min(size, 1), most, size, not least)
 
 
 class Formulas:
