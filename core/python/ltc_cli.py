@@ -40,6 +40,7 @@ class Command:
     program: str = ""  # of the package; it reads the words that name none of `commands`, and has a help of its own
     subcommand: str = ""  # the first word that the program gets
     reads_words: bool = False  # `run` takes the words as they are
+    args_behind_dashes: bool = False  # words behind -- are `args`, those of a script
 
     def options(self) -> dict[str, str]:
         """The long options with a line of help for each."""
@@ -102,6 +103,14 @@ def _explain(options: argparse.Namespace) -> int:
     from ltc._explain import script
 
     return script.run(options)
+
+
+def _export(options: argparse.Namespace) -> int:
+    if options.backend:
+        os.environ["LTC_BACKEND"] = options.backend
+    from ltc import _export_command
+
+    return _export_command.run(options)
 
 
 def _graph(options: argparse.Namespace) -> int:
@@ -183,6 +192,17 @@ EXPLAIN_ARGUMENTS = (
     Argument("--beside", metavar="FILE", action="append", default=[], help="JSON of another run, to compare with on the page; may be repeated"),
     *SCRIPT,
 )
+EXPORT_ARGUMENTS = (
+    BACKEND,
+    Argument("-o", dest="to", metavar="FILE", help="archive to write; default: the script's name with .ltc"),
+    Argument("--input", metavar="TYPE", action="append", default=[],
+             help="an input as dtype and sizes, f32[1,3,224,224]; repeated for each in order; f32[batch=8,3] where a size varies"),
+    Argument("--name", metavar="NAME", help="name of the function in the archive; default: its own, forward of a module"),
+    Argument("--training", action="store_true", help="leave modules in training mode, and gradients on"),
+    Argument("target", metavar="SCRIPT[:NAME]",
+             help="module or function of a script; a class or function without parameters is called first. Without NAME: the function "
+                  "`export`, which returns what ltc.export returns. Or a file .pt2 of torch.export. Behind --: arguments of the script"),
+)
 GRAPHS = "graph as ltc.graph() and LTC_LOG print it, or report of 'ltc explain --json'; FILE:3 is the third graph, or the report's program 3"
 GRAPH_ARGUMENTS = (
     Argument("--to", metavar="PICTURE", help="file to write, for the program that its suffix names; default: print the text"),
@@ -207,6 +227,7 @@ COMMANDS = (
         Command("report", "write one HTML page that needs no network", _report,
                 (Argument("--html", metavar="PAGE", required=True, help="file of the page"), RESULTS)),
     )),
+    Command("export", "write a module or a function of a script as an archive", _export, EXPORT_ARGUMENTS, args_behind_dashes=True),
     Command("show", "list the functions of an archive of ltc.export: what they take, give and change", program="ltc-archive", subcommand="show"),
     Command("compile", "add the executables of a plugin's device to an archive", program="ltc-archive", subcommand="compile"),
     Command("check", "compile an archive's functions for a plugin and run its samples", program="ltc-archive", subcommand="check"),
@@ -266,6 +287,9 @@ def _dispatch(row: Command, words: list[str], path: str) -> int | None:
         _wrong_use(f"{path}: {_unknown(kind, first, known)}\n'{path} --help' lists the commands")
     if row.program:
         return _become(row, words, path)
+    args = []
+    if row.args_behind_dashes and "--" in words:
+        words, args = words[: words.index("--")], words[words.index("--") + 1 :]
     parser = _Parser(row, path, words)
     if row.reads_words:
         return row.run(words) if first not in ("--help", "-h") else parser.print_help()
@@ -273,6 +297,8 @@ def _dispatch(row: Command, words: list[str], path: str) -> int | None:
     if more:
         parser.error(f"there is an argument too many: '{more[0]}'")
     options.command = row.name
+    if row.args_behind_dashes:
+        options.args = args
     return row.run(options)
 
 

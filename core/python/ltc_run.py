@@ -24,6 +24,11 @@ COUNTERS = {  # core/report/metrics.h
 }
 
 
+# Files whose frames are not the script's.
+OURS = ("ltc_run.py", "ltc_cli.py", "script.py", "_export_command.py", "runpy.py", "<frozen runpy>", "<frozen importlib._bootstrap>",
+        "<frozen importlib._bootstrap_external>")  # fmt: skip
+
+
 class NoScript(Exception):
     """There is nothing to run."""
 
@@ -69,10 +74,27 @@ def run_script(options: argparse.Namespace) -> None:
         _run_file(path)
 
 
+def import_script(script: str, args: list[str]) -> dict:
+    """What a script, or a module by name, has when it is imported: its `__name__` is not `__main__`, so a main program stays out."""
+    path = os.path.abspath(script)
+    sys.argv = [script, *args]
+    if os.path.isfile(path):
+        _put_first(os.path.dirname(os.path.realpath(path)))
+        name = os.path.splitext(os.path.basename(path))[0]
+        spec = importlib.util.spec_from_file_location(name, path, loader=importlib.machinery.SourceFileLoader(name, path))
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return vars(module)
+    _put_first(os.getcwd())
+    if script.endswith(".py") or "/" in script or not _has_module(script):
+        raise NoScript(f"no script and no module '{script}'")
+    return vars(importlib.import_module(script))
+
+
 def print_error(error: BaseException) -> None:
     """As Python prints it, without the frames of these commands."""
     frames = error.__traceback__
-    while frames and os.path.basename(frames.tb_frame.f_code.co_filename) in ("ltc_run.py", "ltc_cli.py", "script.py", "runpy.py", "<frozen runpy>"):
+    while frames and os.path.basename(frames.tb_frame.f_code.co_filename) in OURS:
         frames = frames.tb_next
     sys.excepthook(type(error), error.with_traceback(frames), frames)
 
