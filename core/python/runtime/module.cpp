@@ -4,6 +4,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -201,7 +202,9 @@ class Session {
   }
 
   std::vector<py::ssize_t> result_sizes(size_t function, const std::vector<ltcr_tensor>& inputs, size_t result) const {
-    std::vector<int64_t> sizes(ltcr_result(model_.get(), function, result)->rank);
+    const ltcr_tensor_info& info = *ltcr_result(model_.get(), function, result);
+    if (std::find(info.sizes, info.sizes + info.rank, -1) == info.sizes + info.rank) return sizes_of(info);
+    std::vector<int64_t> sizes(info.rank);
     check(ltcr_result_sizes(model_.get(), function, inputs.data(), inputs.size(), result, sizes.data(), nullptr));
     return {sizes.begin(), sizes.end()};
   }
