@@ -96,6 +96,19 @@ class Exported:
         ]
         _C.write_archive(os.fspath(path), entries)
 
+    def save_torchscript(self, path, name=None) -> None:
+        """Writes one function, by name where there are several, with its state, as a file for torch.jit.load. It runs on PyTorch's own
+        kernels and needs nothing of this project. Raises RuntimeError where PyTorch lacks one of its ops, and for a function that draws
+        random numbers or whose sizes vary."""
+        from . import _torchscript
+
+        names = [function["name"] for function in self.functions]
+        if name is None and len(names) > 1 or name not in (None, *names):
+            raise ValueError(f"ltc.export: {f'there is no function {name!r}' if name else 'one function is saved'}: name one of {', '.join(names)}")
+        function = self.functions[names.index(name) if name else 0]
+        dtypes = {text: dtype for dtype, text in DTYPES.items()}
+        _torchscript.save(os.fspath(path), function, self.entries, {**self.values, **self.constants}, dtypes)
+
 
 @contextlib.contextmanager
 def _exporting():
