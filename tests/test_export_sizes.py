@@ -123,6 +123,11 @@ def test_a_token_model_with_a_growing_length(tmp_path):
         torch.testing.assert_close(torch.from_numpy(session.run("forward", tokens.numpy())), result, rtol=1e-4, atol=1e-5)
 
 
+def test_only_what_is_run_is_compiled(metrics):
+    ltc.export(lambda x: (x @ x.T).cumsum(1).sin(), (torch.ones(6, 5),), name="f", dynamic_shapes={"x": {0: "n", 1: "m"}}, sample=False)
+    assert metrics.counter_value("UncachedCompile") == 1
+
+
 def test_more_sizes_than_are_kept(tmp_path):
     exported = ltc.export(lambda x: (x * x.shape[0]).sum(1), (torch.ones(3, 2),), name="f", dynamic_shapes={"x": {0: "n"}})
     (session,) = sessions(tmp_path, exported, "minimal")

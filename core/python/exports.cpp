@@ -78,12 +78,13 @@ class Export {
 
   py::list placeholders() const { return wrap_all(open_->placeholders()); }
 
-  py::dict finish(const py::list& results) {
+  // `compiles`: for run() and the host's ops.
+  py::dict finish(const py::list& results, bool compiles) {
     std::vector<at::Tensor> given = tensors_of(results);
     ExportedFunction exported;
     {
       py::gil_scoped_release released;
-      function_ = open_->function(given);
+      function_ = open_->function(given, compiles);
       open_.reset();
       rewind_generators(*function_);
       exported = export_function(device_, *function_);
@@ -97,7 +98,8 @@ class Export {
     {
       py::gil_scoped_release released;
       const TensorArguments arguments(device_, std::move(given));
-      TORCH_CHECK(function_ && function_->fits(arguments), "an exported function is run on tensors of other kinds");
+      TORCH_CHECK(function_ && (function_->captured().program || !function_->captured().step) && function_->fits(arguments),
+                  "an exported function is run on tensors of other kinds");
       results = function_->call(arguments, function_->captured().scalars);
       rewind_generators(*function_);
     }

@@ -157,7 +157,7 @@ class _Recording:
             for sizes in [*list(others)[-1:], *list(self.recorded_ones)[-1:]]:
                 self._add_sample(self._record(self.shapes.inputs_at(self.inputs, sizes)))
 
-    def _record(self, inputs):
+    def _record(self, inputs, compiles=True):
         tensors = [*inputs, *(tensor.detach() for tensor in self.state.values())]
         on_device = [tensor.device for tensor in tensors if tensor.device.type == "ltc"]
         if len(set(on_device)) > 1:
@@ -166,7 +166,7 @@ class _Recording:
         capture = _C.Export(device, tensors)
         try:
             results = self._call(capture.placeholders())
-            return _Recorded(capture, tensors, capture.finish(results), results)
+            return _Recorded(capture, tensors, capture.finish(results, compiles), results)
         except Exception as error:
             reason = capture.abandon()
             if reason:
@@ -217,7 +217,7 @@ class _Recording:
         """None where that is another program. For a size of 1 it often is one that does the same, since ops that then do nothing are
         not recorded."""
         try:
-            recorded = self._record(self.shapes.inputs_at(self.inputs, sizes))
+            recorded = self._record(self.shapes.inputs_at(self.inputs, sizes), compiles=False)
             difference = base.difference(recorded)
         except Exception as error:
             recorded, difference = None, error

@@ -93,7 +93,7 @@ std::shared_ptr<const ShortRecording> Capture::recording(std::span<const Root> r
   return recording;
 }
 
-Captured Capture::finish(std::span<LazyStorage* const> results) {
+Captured Capture::finish(std::span<LazyStorage* const> results, bool compiles) {
   LongCall call;
   Captured captured;
   LazyDevice::PendingStep step;
@@ -121,6 +121,12 @@ Captured Capture::finish(std::span<LazyStorage* const> results) {
   captured.output_lines = output_lines(trace_state_.trace, step.roots, trace_state_.locations);
   step.trace = std::move(trace_state_.trace);
   step.locations = std::move(trace_state_.locations);
+  if (!compiles) {
+    for (const BufferRef& input : trace_state_.inputs) captured.inputs.push_back(source_of(input));
+    captured.step =
+        std::make_shared<RecordedStep>(RecordedStep{std::move(step.trace), std::move(step.roots), 0, std::move(step.locations)});
+    return captured;
+  }
   auto order = lock_in_slices(device_.submission_);
   const CachedProgram& found = device_.look_up(step, /*is_kept=*/true);
   captured.program = found.program;

@@ -81,8 +81,9 @@ class LTC_API Capture : public CaptureState {
   const std::vector<RngUse>& rng_uses() const { return rng_uses_; }  // empty once finished
 
   // Compiles what was recorded, or finds it. `results` and the placeholders are alive. Refuses where one of them holds what this
-  // capture has not made: another thread wrote it, or it comes from outside.
-  Captured finish(std::span<LazyStorage* const> results);
+  // capture has not made: another thread wrote it, or it comes from outside. One that is not compiled has no program: it can be
+  // looked at, and not be called.
+  Captured finish(std::span<LazyStorage* const> results, bool compiles = true);
 
  private:
   void end();

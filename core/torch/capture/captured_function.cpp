@@ -159,7 +159,7 @@ uint32_t FunctionCapture::own_storage(const at::Tensor& result) {
   return static_cast<uint32_t>(result_storages_.size() - 1);
 }
 
-std::shared_ptr<const CapturedFunction> FunctionCapture::function(const std::vector<at::Tensor>& results) {
+std::shared_ptr<const CapturedFunction> FunctionCapture::function(const std::vector<at::Tensor>& results, bool compiles) {
   check_placeholders();
   for (const at::Tensor& result : results) {
     if (!is_lazy(result)) capture_.refuse(cat("a result is on ", result.device().str()));
@@ -176,7 +176,7 @@ std::shared_ptr<const CapturedFunction> FunctionCapture::function(const std::vec
       function_->results_.push_back({Result::kOwn, own_storage(result), geometry});
     }
   }
-  function_->captured_ = capture_.finish(result_storages_);
+  function_->captured_ = capture_.finish(result_storages_, compiles);
   for (const Binding& binding : function_->captured_.bindings) {
     if (binding.storage >= function_->distinct_.size()) continue;
     const uint32_t argument = function_->distinct_[binding.storage];

@@ -70,8 +70,8 @@ class LTC_API FunctionCapture {
   const std::vector<at::Tensor>& placeholders() const { return placeholders_; }
   const std::string& refusal() const { return capture_.refusal(); }
 
-  // The function. Throws if a result cannot be given again.
-  std::shared_ptr<const CapturedFunction> function(const std::vector<at::Tensor>& results);
+  // The function. Throws if a result cannot be given again. One that is not compiled cannot be called.
+  std::shared_ptr<const CapturedFunction> function(const std::vector<at::Tensor>& results, bool compiles = true);
   // The function, and what its first call gives.
   std::pair<std::shared_ptr<const CapturedFunction>, std::vector<at::Tensor>> finish(const std::vector<at::Tensor>& results);
 

@@ -27,7 +27,7 @@ class Exporter {
       const auto number = [&](uint32_t scalar) { return static_cast<uint64_t>(captured_.scalars[scalar].i); };
       exported_.draws.push_back({use.generator, number(use.seed), number(use.offset), LazyGenerator::advance(type_of(use.type))});
     }
-    if (captured_.program) add_graph();
+    if (captured_.step) add_graph();
     add_results();
     add_updates();
     return std::move(exported_);
@@ -63,6 +63,7 @@ class Exporter {
     for (const Param& param : traced.graph.params) {
       if (param.scalar) add_number(type_of(traced.graph.types[param.value]).dtype, traced.scalars[number++]);
     }
+    if (!captured_.program) return;
     for (const Step& step : captured_.program->steps) {
       if (!step.on_device) add_host_ops(step);
     }
