@@ -1,0 +1,347 @@
+#include "core/serve/inference_protocol.h"
+
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/ir/text.h"
+
+namespace ltc::serve {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Datatype {
+  DType dtype;
+  std::string_view name;
+};
+constexpr Datatype kDatatypes[] = {
+    {DType::kBool, "BOOL"}, {DType::kU8, "UINT8"},  {DType::kU16, "UINT16"}, {DType::kU32, "UINT32"}, {DType::kU64, "UINT64"},
+    {DType::kI8, "INT8"},   {DType::kI16, "INT16"}, {DType::kI32, "INT32"},  {DType::kI64, "INT64"},  {DType::kF16, "FP16"},
+    {DType::kBF16, "BF16"}, {DType::kF32, "FP32"},  {DType::kF64, "FP64"},
+};
+
+template <typename... Parts>
+[[noreturn]] void refuse(const Parts&... parts) {
+  fail(Code::kInvalidArgument, parts...);
+}
+
+// Calls `visit` with a value of the C++ type of the dtype's elements. False for a dtype whose elements JSON numbers do not give.
+template <typename Visit>
+bool visit_dtype(DType dtype, const Visit& visit) {
+  switch (dtype) {
+    case DType::kBool: return visit(bool{}), true;
+    case DType::kU8: return visit(uint8_t{}), true;
+    case DType::kU16: return visit(uint16_t{}), true;
+    case DType::kU32: return visit(uint32_t{}), true;
+    case DType::kU64: return visit(uint64_t{}), true;
+    case DType::kI8: return visit(int8_t{}), true;
+    case DType::kI16: return visit(int16_t{}), true;
+    case DType::kI32: return visit(int32_t{}), true;
+    case DType::kI64: return visit(int64_t{}), true;
+    case DType::kF32: return visit(float{}), true;
+    case DType::kF64: return visit(double{}), true;
+    default: return false;
+  }
+}
+
+template <typename Element>
+Element element_of(const Json& json, const std::string& where) {
+  if constexpr (std::is_same_v<Element, bool>) {
+    if (json.is_boolean()) return json.get<bool>();
+  } else if constexpr (std::is_floating_point_v<Element>) {
+    if (json.is_number()) return static_cast<Element>(json.get<double>());
+  } else if (json.is_number_unsigned()) {
+    if (json.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<Element>::max())) return json.get<Element>();
+  } else if (json.is_number_integer()) {
+    const auto value = json.get<int64_t>();  // negative: the others are unsigned
+    if (std::is_signed_v<Element> && value >= static_cast<int64_t>(std::numeric_limits<Element>::min()))
+      return static_cast<Element>(value);
+  }
+  refuse(where, ": data: ", json.dump(), " is no value of the datatype");
+}
+
+// Lists may be nested; their elements count in order.
+template <typename Element>
+void append_elements(const Json& json, const std::string& where, size_t most, std::string& out) {
+  std::vector<std::pair<const Json*, size_t>> open{{&json, 0}};
+  while (!open.empty()) {
+    auto& [list, next] = open.back();
+    if (next == list->size()) {
+      open.pop_back();
+      continue;
+    }
+    const Json& item = (*list)[next++];
+    if (item.is_array()) {
+      open.emplace_back(&item, 0);
+      continue;
+    }
+    if (out.size() == most) refuse(where, ": data has more than the ", most / sizeof(Element), " elements of its shape");
+    const auto element = element_of<Element>(item, where);
+    out.append(reinterpret_cast<const char*>(&element), sizeof element);
+  }
+}
+
+const Json& member(const Json& object, const char* name, const std::string& where) {
+  const auto found = object.find(name);
+  if (found == object.end()) refuse(where, " lacks ", name);
+  return *found;
+}
+
+std::string text_member(const Json& object, const char* name, const std::string& where) {
+  const Json& value = member(object, name, where);
+  if (!value.is_string()) refuse(where, ": ", name, " is to be a text");
+  return value.get<std::string>();
+}
+
+const Json* parameter(const Json& object, const char* name, const std::string& where) {
+  const auto parameters = object.find("parameters");
+  if (parameters == object.end()) return nullptr;
+  if (!parameters->is_object()) refuse(where, ": parameters is to be an object");
+  const auto found = parameters->find(name);
+  return found == parameters->end() ? nullptr : &*found;
+}
+
+bool flag(const Json& object, const char* name, const std::string& where, bool otherwise) {
+  const Json* value = parameter(object, name, where);
+  if (value && !value->is_boolean()) refuse(where, ": parameter ", name, " is to be true or false");
+  return value ? value->get<bool>() : otherwise;
+}
+
+std::optional<uint64_t> number(const Json& object, const char* name, const std::string& where) {
+  const Json* value = parameter(object, name, where);
+  if (value && !value->is_number_unsigned()) refuse(where, ": parameter ", name, " is to be an integer from 0");
+  return value ? std::optional(value->get<uint64_t>()) : std::nullopt;
+}
+
+const Json& list(const Json& object, const char* name, const std::string& where) {
+  const Json& value = member(object, name, where);
+  if (!value.is_array()) refuse(where, ": ", name, " is to be a list");
+  return value;
+}
+
+size_t index_of(const std::vector<deploy::NamedType>& tensors, const std::string& name, const char* kind) {
+  std::string known;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].name == name) return i;
+    known += cat(known.empty() ? "" : ", ", tensors[i].name);
+  }
+  refuse("there is no ", kind, " ", name, ", but: ", known);
+}
+
+class Reader {
+ public:
+  Reader(const ServedFunction& function, std::string body, std::optional<size_t> json_size) : function_(function) {
+    result_.request = std::make_shared<Request>();
+    request().body = std::move(body);
+    const std::string_view bytes = request().body;
+    if (json_size && *json_size > bytes.size())
+      refuse("the header says that the JSON has ", *json_size, " bytes, and the body has ", bytes.size());
+    rest_ = json_size ? bytes.substr(*json_size) : std::string_view();
+    try {
+      json_ = Json::parse(bytes.substr(0, json_size.value_or(bytes.size())));
+    } catch (const Json::exception& error) {
+      refuse("the request is no JSON: ", error.what());
+    }
+    if (!json_.is_object()) refuse("the request is to be a JSON object");
+  }
+
+  InferRequest run() {
+    if (json_.contains("id")) result_.id = text_member(json_, "id", "the request");
+    read_inputs();
+    read_outputs();
+    if (const auto timeout = number(json_, "timeout", "the request"); timeout && *timeout > 0)
+      request().deadline = Clock::now() + std::chrono::microseconds(std::min<uint64_t>(*timeout, 1ull << 50));
+    return std::move(result_);
+  }
+
+ private:
+  Request& request() { return *result_.request; }
+
+  void read_inputs() {
+    const size_t count = function_.inputs.size();
+    request().inputs.resize(count), request().input_data.resize(count);
+    std::vector<bool> seen(count, false);
+    for (const Json& input : list(json_, "inputs", "the request")) {
+      if (!input.is_object()) refuse("an input is to be an object");
+      const std::string name = text_member(input, "name", "an input");
+      const size_t index = index_of(function_.inputs, name, "input");
+      if (seen[index]) refuse("input ", name, " is given twice");
+      seen[index] = true;
+      read_input(input, index, "input " + name);
+    }
+    for (size_t i = 0; i < count; ++i) {
+      if (!seen[i]) refuse("input ", function_.inputs[i].name, " is missing");
+    }
+    if (!rest_.empty()) refuse("the body has ", rest_.size(), " bytes that belong to no input");
+    if (function_.max_rows > 1) check_rows();
+  }
+
+  void read_input(const Json& input, size_t index, const std::string& where) {
+    const deploy::NamedType& expected = function_.inputs[index];
+    const DType dtype = type_of(expected.type).dtype;
+    if (const std::string given = text_member(input, "datatype", where); given != datatype_name(dtype))
+      refuse(where, " is ", given, ", and is to be ", datatype_name(dtype));
+    std::vector<int64_t> sizes;
+    for (const Json& size : list(input, "shape", where)) {
+      if (!size.is_number_unsigned() || size.get<uint64_t>() > INT32_MAX) refuse(where, ": shape: ", size.dump(), " is no size");
+      sizes.push_back(size.get<int64_t>());
+    }
+    check_sizes(sizes, expected, where);
+    if (!is_valid({dtype, sizes, sizes})) refuse(where, ": its shape is too large");
+    const Type& type = type_of(intern_contiguous(dtype, sizes));
+    std::string_view bytes;
+    if (const auto size = number(input, "binary_data_size", where)) {
+      if (*size > rest_.size()) refuse(where, " has ", *size, " bytes, and the body has only ", rest_.size(), " more");
+      bytes = rest_.substr(0, *size);
+      rest_.remove_prefix(*size);
+      if (dtype == DType::kBool && bytes.find_first_not_of(std::string_view("\0\1", 2)) != bytes.npos)
+        refuse(where, " has a byte that is neither 0 nor 1");
+      if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(std::max_align_t) != 0)
+        bytes = request().input_data[index] = std::string(bytes);
+    } else {
+      read_elements(list(input, "data", where), type, request().input_data[index], where);
+      bytes = request().input_data[index];
+    }
+    if (bytes.size() != type.size_bytes())
+      refuse(where, " has ", bytes.size(), " bytes of data, and its shape ", type.size_bytes());
+    request().inputs[index] = {dtype, type.sizes, const_cast<char*>(bytes.data()), bytes.size()};
+  }
+
+  void check_sizes(const std::vector<int64_t>& sizes, const deploy::NamedType& expected, const std::string& where) const {
+    const Type& type = type_of(expected.type);
+    bool fits = sizes.size() == type.sizes.size();
+    for (size_t dim = 0; fits && dim < sizes.size(); ++dim) {
+      fits = expected.sizes.empty() ? sizes[dim] == type.sizes[dim] : may_be(sizes[dim], expected.sizes[dim]);
+    }
+    if (fits) return;
+    std::string given;
+    for (const int64_t size : sizes) given += cat(given.empty() ? "" : ",", size);
+    std::string ranges;
+    for (const deploy::Dimension& dimension : function_.dimensions)
+      ranges += cat(", ", dimension.name, " from ", dimension.min, " to ", dimension.max);
+    refuse(where, " has shape [", given, "], and is to be ", expected.text(function_.dimensions), ranges);
+  }
+
+  // A size that follows from others in another way is checked when the request runs.
+  bool may_be(int64_t size, const deploy::Formula& formula) const {
+    if (formula.dimensions.empty()) return size == formula.value({});
+    const uint32_t dimension = formula.plain_dimension();
+    return dimension == kNone || (size >= function_.dimensions[dimension].min && size <= function_.dimensions[dimension].max);
+  }
+
+  static void read_elements(const Json& data, const Type& type, std::string& out, const std::string& where) {
+    out.reserve(std::min<size_t>(type.size_bytes(), data.size() * 8));
+    const bool is_number =
+        visit_dtype(type.dtype, [&](auto element) { append_elements<decltype(element)>(data, where, type.size_bytes(), out); });
+    if (!is_number) refuse(where, " is ", datatype_name(type.dtype), ", which JSON cannot give: send it as bytes");
+  }
+
+  void check_rows() {
+    request().rows = request().inputs[0].sizes[0];
+    for (size_t i = 0; i < function_.inputs.size(); ++i) {
+      if (request().inputs[i].sizes[0] != request().rows)
+        refuse("input ", function_.inputs[0].name, " has ", request().rows, " rows, and input ", function_.inputs[i].name,
+               " has ", request().inputs[i].sizes[0]);
+    }
+  }
+
+  void read_outputs() {
+    const bool all_as_bytes = flag(json_, "binary_data_output", "the request", false);
+    const bool names_them = json_.contains("outputs") && !list(json_, "outputs", "the request").empty();
+    result_.wanted.assign(function_.results.size(), !names_them);
+    result_.as_bytes.assign(function_.results.size(), all_as_bytes);
+    if (!names_them) return;
+    for (const Json& output : json_["outputs"]) {
+      if (!output.is_object()) refuse("an output is to be an object");
+      const std::string name = text_member(output, "name", "an output");
+      const size_t index = index_of(function_.results, name, "output");
+      result_.wanted[index] = true;
+      result_.as_bytes[index] = flag(output, "binary_data", "output " + name, all_as_bytes);
+    }
+  }
+
+  const ServedFunction& function_;
+  InferRequest result_;
+  Json json_;
+  std::string_view rest_;
+};
+
+Json tensors_json(const std::vector<deploy::NamedType>& tensors) {
+  Json list = Json::array();
+  for (const deploy::NamedType& tensor : tensors) {
+    std::vector<int64_t> sizes = type_of(tensor.type).sizes;
+    for (size_t dim = 0; dim < tensor.sizes.size(); ++dim) {
+      if (!tensor.sizes[dim].dimensions.empty()) sizes[dim] = -1;
+    }
+    list.push_back({{"name", tensor.name}, {"datatype", datatype_name(type_of(tensor.type).dtype)}, {"shape", sizes}});
+  }
+  return list;
+}
+
+Json elements_json(const std::string& data, DType dtype) {
+  Json list = Json::array();
+  const bool is_number = visit_dtype(dtype, [&](auto element) {
+    for (size_t place = 0; place < data.size(); place += sizeof element) {
+      std::memcpy(&element, data.data() + place, sizeof element);
+      list.push_back(element);
+    }
+  });
+  if (!is_number) refuse("JSON cannot give ", datatype_name(dtype), ": ask for bytes");
+  return list;
+}
+
+}  // namespace
+
+std::string_view datatype_name(DType dtype) {
+  for (const Datatype& datatype : kDatatypes) {
+    if (datatype.dtype == dtype) return datatype.name;
+  }
+  return {};
+}
+
+std::string model_metadata(const std::string& name, const ServedFunction& function) {
+  return Json{{"name", name},
+              {"versions", {"1"}},
+              {"platform", "ltc"},
+              {"inputs", tensors_json(function.inputs)},
+              {"outputs", tensors_json(function.results)}}
+      .dump();
+}
+
+InferRequest read_infer_request(const ServedFunction& function, std::string body, std::optional<size_t> json_size) {
+  return Reader(function, std::move(body), json_size).run();
+}
+
+InferResponse write_infer_response(const std::string& name, const ServedFunction& function, const InferRequest& given) {
+  const Request& request = *given.request;
+  Json json = {{"model_name", name}, {"model_version", "1"}, {"outputs", Json::array()}};
+  if (!given.id.empty()) json["id"] = given.id;
+  std::string tensors;
+  for (size_t i = 0; i < function.results.size(); ++i) {
+    if (!given.wanted[i]) continue;
+    const DType dtype = type_of(function.results[i].type).dtype;
+    Json output = {{"name", function.results[i].name}, {"datatype", datatype_name(dtype)}, {"shape", request.result_sizes[i]}};
+    if (given.as_bytes[i]) {
+      output["parameters"] = {{"binary_data_size", request.results[i].size()}};
+      tensors += request.results[i];
+    } else {
+      output["data"] = elements_json(request.results[i], dtype);
+    }
+    json["outputs"].push_back(std::move(output));
+  }
+  InferResponse response{json.dump(-1, ' ', false, Json::error_handler_t::replace), std::nullopt};
+  const bool has_bytes = std::ranges::find(given.as_bytes, true) != given.as_bytes.end();
+  if (has_bytes) {
+    response.json_size = response.body.size();
+    response.body += tensors;
+  }
+  return response;
+}
+
+std::string error_body(std::string_view message) {
+  return Json{{"error", message}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace ltc::serve

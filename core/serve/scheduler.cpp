@@ -1,0 +1,230 @@
+#include "core/serve/scheduler.h"
+
+#include <cstring>
+#include <numeric>
+
+namespace ltc::serve {
+namespace {
+
+double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// A result's type in a call whose dimension 0 is `rows`. Without rows the types are those of the request's inputs.
+deploy::Sizes sizes_of(const ServedFunction& function, const Request& request, int64_t rows) {
+  deploy::Sizes sizes = deploy::examples_of(function.dimensions);
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    const auto& formulas = function.inputs[i].sizes;
+    for (size_t dim = 0; dim < formulas.size(); ++dim) {
+      if (const uint32_t dimension = formulas[dim].plain_dimension(); dimension != kNone)
+        sizes[dimension] = dim == 0 && function.max_rows > 1 ? rows : request.inputs[i].sizes[dim];
+    }
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (!function.dimensions[i].is.empty()) sizes[i] = function.dimensions[i].is[0].value(sizes);
+  }
+  return sizes;
+}
+
+bool same_rows(const ServedFunction& function, const Request& a, const Request& b) {
+  for (size_t i = 0; i < function.inputs.size(); ++i) {
+    if (!std::ranges::equal(a.inputs[i].sizes.subspan(1), b.inputs[i].sizes.subspan(1))) return false;
+  }
+  return true;
+}
+
+// The inputs of requests one after the other, in memory of the call's.
+struct Gathered {
+  std::vector<std::string> data;
+  std::vector<std::vector<int64_t>> sizes;
+  std::vector<TensorView> views;
+
+  Gathered(std::span<const RequestRef> batch, int64_t rows) {
+    const size_t count = batch.front()->inputs.size();
+    data.resize(count), sizes.resize(count);
+    for (size_t i = 0; i < count; ++i) {
+      for (const RequestRef& request : batch)
+        data[i].append(static_cast<const char*>(request->inputs[i].data), request->inputs[i].size_bytes);
+      sizes[i].assign(batch.front()->inputs[i].sizes.begin(), batch.front()->inputs[i].sizes.end());
+      sizes[i][0] = rows;
+      views.push_back({batch.front()->inputs[i].dtype, sizes[i], data[i].data(), data[i].size()});
+    }
+  }
+};
+
+}  // namespace
+
+Scheduler::Metrics::Metrics(const std::string& name, Registry& registry)
+    : good(registry.counter("ltc_serve_requests_total", "Requests by how they ended.", {{"model", name}, {"end", "good"}})),
+      failed(registry.counter("ltc_serve_requests_total", "", {{"model", name}, {"end", "failed"}})),
+      expired(registry.counter("ltc_serve_requests_total", "", {{"model", name}, {"end", "expired"}})),
+      cancelled(registry.counter("ltc_serve_requests_total", "", {{"model", name}, {"end", "cancelled"}})),
+      refused(registry.counter("ltc_serve_requests_total", "", {{"model", name}, {"end", "refused"}})),
+      request_seconds(registry.histogram("ltc_serve_request_seconds", "From the arrival of a request until it is done.",
+                                         kSecondsBounds, {{"model", name}})),
+      queue_seconds(
+          registry.histogram("ltc_serve_queue_seconds", "How long a request waited.", kSecondsBounds, {{"model", name}})),
+      run_seconds(
+          registry.histogram("ltc_serve_run_seconds", "How long a call of the model took.", kSecondsBounds, {{"model", name}})),
+      rows(registry.histogram("ltc_serve_call_rows", "Rows of a call of the model.", kRowsBounds, {{"model", name}})),
+      waiting(registry.gauge("ltc_serve_waiting_requests", "Requests that wait.", {{"model", name}})) {}
+
+Scheduler::Scheduler(std::vector<ServedFunction> functions, std::vector<Runner> runners, const SchedulerOptions& options,
+                     const std::string& name, Registry& registry)
+    : functions_(std::move(functions)), options_(options), queue_(options.queue_limit), metrics_(name, registry) {
+  for (Runner& runner : runners) workers_.push_back(std::make_unique<Worker>(std::move(runner)));
+  for (const auto& worker : workers_) worker->thread = std::thread([this, &worker = *worker] { work(worker); });
+}
+
+void Scheduler::submit(const RequestRef& request) {
+  request->submitted = Clock::now();
+  try {
+    queue_.put(request);
+  } catch (const Error&) {
+    metrics_.refused.add();
+    throw;
+  }
+  metrics_.waiting.add(1);
+}
+
+bool Scheduler::cancel(const Request& request) {
+  if (!queue_.remove(request)) return false;
+  metrics_.waiting.add(-1);
+  metrics_.cancelled.add();
+  return true;
+}
+
+void Scheduler::drain() {
+  queue_.close();
+  for (const auto& worker : workers_) {
+    if (worker->thread.joinable()) worker->thread.join();
+  }
+}
+
+Clock::duration Scheduler::longest_run() const {
+  const Clock::duration now = Clock::now().time_since_epoch();
+  Clock::duration longest{0};
+  for (const auto& worker : workers_) {
+    if (const Clock::rep begun = worker->begun.load()) longest = std::max(longest, now - Clock::duration(begun));
+  }
+  return longest;
+}
+
+void Scheduler::work(Worker& worker) {
+  while (true) {
+    const std::vector<RequestRef> batch = take_batch();
+    if (batch.empty()) return;
+    worker.begun = Clock::now().time_since_epoch().count();
+    run_batch(worker, batch);
+    worker.begun = 0;
+  }
+}
+
+// True where the request is not to be begun; it is done then.
+bool Scheduler::is_expired(Request& request) {
+  metrics_.waiting.add(-1);
+  request.begun = Clock::now();
+  metrics_.queue_seconds.observe(seconds(request.begun - request.submitted));
+  if (request.begun < request.deadline) return false;
+  request.failure = {Code::kTimeout, cat("the deadline passed while the request waited, after ",
+                                         seconds(request.begun - request.submitted), " s")};
+  finish(request);
+  return true;
+}
+
+// Empty where the queue is closed and empty.
+std::vector<RequestRef> Scheduler::take_batch() {
+  RequestRef first;
+  do {
+    first = queue_.take();
+    if (!first) return {};
+  } while (is_expired(*first));
+  std::vector<RequestRef> batch{first};
+  const ServedFunction& function = functions_[first->function];
+  const Clock::time_point until = std::min(first->submitted + options_.delay, first->deadline);
+  int64_t rows = first->rows;
+  while (rows < function.max_rows) {
+    RequestRef next = queue_.take_if(
+        [&](const Request& other) {
+          return other.function == first->function && rows + other.rows <= function.max_rows &&
+                 same_rows(function, *first, other);
+        },
+        until);
+    if (!next) break;
+    if (is_expired(*next)) continue;
+    rows += next->rows;
+    batch.push_back(std::move(next));
+  }
+  return batch;
+}
+
+// One request that the model refuses does not fail those beside it.
+void Scheduler::run_batch(Worker& worker, const std::vector<RequestRef>& batch) {
+  const auto attempt = [&](std::span<const RequestRef> calls) -> std::optional<Failure> {
+    try {
+      run_call(worker, calls);
+      return std::nullopt;
+    } catch (const Error& error) {
+      return Failure{error.code(), error.what()};
+    } catch (const std::exception& error) {
+      return Failure{Code::kInternal, error.what()};
+    }
+  };
+  std::optional<Failure> failure = attempt(batch);
+  const bool retries = failure && batch.size() > 1;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    batch[i]->failure = retries ? attempt(std::span(batch).subspan(i, 1)) : failure;
+    finish(*batch[i]);
+  }
+}
+
+void Scheduler::run_call(Worker& worker, std::span<const RequestRef> batch) {
+  const ServedFunction& function = functions_[batch.front()->function];
+  const bool is_alone = batch.size() == 1;
+  int64_t rows = 0;
+  for (const RequestRef& request : batch) rows += request->rows;
+  std::optional<Gathered> gathered;
+  if (!is_alone) gathered.emplace(batch, rows);
+
+  const deploy::Sizes sizes = sizes_of(function, *batch.front(), rows);
+  std::vector<TypeId> types;
+  std::vector<std::string> data;
+  std::vector<TensorView> results;
+  for (const deploy::NamedType& result : function.results) {
+    types.push_back(result.type_at(sizes));
+    data.emplace_back(type_of(types.back()).size_bytes(), '\0');
+  }
+  for (size_t i = 0; i < data.size(); ++i)
+    results.push_back({type_of(types[i]).dtype, type_of(types[i]).sizes, data[i].data(), data[i].size()});
+
+  const Clock::time_point begin = Clock::now();
+  worker.run(function.index, is_alone ? batch.front()->inputs : gathered->views, results);
+  metrics_.run_seconds.observe(seconds(Clock::now() - begin));
+  metrics_.rows.observe(static_cast<double>(rows));
+
+  int64_t row = 0;
+  for (const RequestRef& request : batch) {
+    request->results.clear(), request->result_sizes.clear();
+    for (size_t i = 0; i < data.size(); ++i) {
+      request->result_sizes.push_back(type_of(types[i]).sizes);
+      if (is_alone) {
+        request->results.push_back(std::move(data[i]));
+        continue;
+      }
+      const size_t row_bytes = data[i].size() / static_cast<size_t>(rows);
+      request->result_sizes.back()[0] = request->rows;
+      request->results.push_back(
+          data[i].substr(static_cast<size_t>(row) * row_bytes, static_cast<size_t>(request->rows) * row_bytes));
+    }
+    row += request->rows;
+  }
+}
+
+void Scheduler::finish(Request& request) {
+  Counter& counter = !request.failure                          ? metrics_.good
+                     : request.failure->code == Code::kTimeout ? metrics_.expired
+                                                               : metrics_.failed;
+  counter.add();
+  metrics_.request_seconds.observe(seconds(Clock::now() - request.submitted));
+  if (request.done) request.done();
+}
+
+}  // namespace ltc::serve
