@@ -231,6 +231,7 @@ COMMANDS = (
     Command("show", "list the functions of an archive of ltc.export: what they take, give and change", program="ltc-archive", subcommand="show"),
     Command("compile", "add the executables of a plugin's device to an archive", program="ltc-archive", subcommand="compile"),
     Command("check", "compile an archive's functions for a plugin and run its samples", program="ltc-archive", subcommand="check"),
+    Command("serve", "answer HTTP requests with the functions of archives", program="ltc-serve"),
     Command("new-backend", "make the project of a plugin that builds, holds memory, and has tests", _new_backend,
             (Argument("name", metavar="NAME", help="name of the plugin and of the new folder"),
              Argument("--cpp", action="store_true", help="in C++ instead of C")), reads_words=True),
