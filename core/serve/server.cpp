@@ -1,5 +1,6 @@
 #include "core/serve/server.h"
 
+#include <array>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -33,6 +34,7 @@ using HttpRequest = http::request<http::string_body>;
 using HttpResponse = http::response<http::string_body>;
 
 constexpr const char* kJson = "application/json";
+constexpr std::chrono::seconds kLingerLimit{2};
 constexpr const char* kJsonSize = "Inference-Header-Content-Length";
 
 // A coroutine waits here for another thread, and for its client to go away.
@@ -253,8 +255,16 @@ class Server::Impl {
       co_await http::async_write(stream, *response, asio::redirect_error(use_awaitable, error));
       if (error) break;
     }
-    error_code ignored;
-    stream.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    co_await close(stream);
+  }
+
+  // A connection that is closed while the client still sends is reset, and the client then may not read its answer.
+  static asio::awaitable<void> close(beast::tcp_stream& stream) {
+    error_code error;
+    stream.socket().shutdown(tcp::socket::shutdown_send, error);
+    stream.expires_after(kLingerLimit);
+    std::array<char, 16384> unread;
+    while (!error) co_await stream.async_read_some(asio::buffer(unread), asio::redirect_error(use_awaitable, error));
   }
 
   // None where there is nobody to answer to.
