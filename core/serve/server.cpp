@@ -133,8 +133,9 @@ class Server::Impl {
         models_(std::move(models)),
         registry_(registry),
         connections_(registry.gauge("ltc_serve_connections", "Connections that are open.")),
-        acceptor_(context_),
-        signals_(context_, SIGINT, SIGTERM),
+        strand_(asio::make_strand(context_)),
+        acceptor_(strand_),
+        signals_(strand_, SIGINT, SIGTERM),
         drain_timer_(context_) {
     error_code error;
     const auto address = asio::ip::make_address(options.host, error);
@@ -152,7 +153,7 @@ class Server::Impl {
     signals_.async_wait([this](error_code error, int) {
       if (!error) begin_drain();
     });
-    asio::co_spawn(context_, accept(), asio::detached);
+    asio::co_spawn(strand_, accept(), asio::detached);
     std::vector<std::thread> threads;
     for (uint32_t i = 1; i < options_.threads; ++i) threads.emplace_back([this] { context_.run(); });
     context_.run();
@@ -177,7 +178,7 @@ class Server::Impl {
       if (draining_) co_return;
       if (error) {  // too many open files, say
         log::warn("a connection could not be taken: ", error.message());
-        asio::steady_timer timer(context_, std::chrono::milliseconds(100));
+        asio::steady_timer timer(strand_, std::chrono::milliseconds(100));
         co_await timer.async_wait(use_awaitable);
         continue;
       }
@@ -371,6 +372,7 @@ class Server::Impl {
   Registry& registry_;
   Gauge& connections_;
   asio::io_context context_;
+  asio::strand<asio::io_context::executor_type> strand_;  // of what accepts and of the signals
   tcp::acceptor acceptor_;
   asio::signal_set signals_;
   asio::steady_timer drain_timer_;
