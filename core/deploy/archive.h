@@ -25,7 +25,7 @@ struct Function : FunctionManifest {
   Graph code;
 };
 
-// What a function is for the sizes of a call.
+// A function as it is for the sizes of a call.
 struct SizedFunction {
   Graph code;
   std::vector<TypeId> inputs, results;

@@ -26,8 +26,7 @@ std::string refusal(const std::string& bytes) {
   return "";
 }
 
-std::string refusal_of_manifest(std::string_view from, std::string_view to) {
-  Entries entries;
+std::string refusal_of_manifest(std::string_view from, std::string_view to, Entries entries = {}) {
   entries.manifest = replaced(entries.manifest, from, to);
   return refusal(entries.bytes());
 }
@@ -95,9 +94,7 @@ TEST(Archive, AManifestThatDoesNotFitItsGraphIsRefused) {
 }
 
 std::string refusal_of_sizes(std::string_view from, std::string_view to) {
-  Entries entries = testing::sized_entries();
-  entries.manifest = replaced(entries.manifest, from, to);
-  return refusal(entries.bytes());
+  return refusal_of_manifest(from, to, testing::sized_entries());
 }
 
 TEST(Archive, AFunctionWithDimensionsHasAGraphForEachSize) {

@@ -9,15 +9,12 @@
 #include "core/base/bytes.h"
 #include "core/deploy/graph_json.h"
 #include "core/deploy/model.h"
-#include "core/host/library.h"
-#include "core/host/search.h"
+#include "core/deploy/tool.h"
 #include "core/ir/text.h"
 #include "core/run/queue/compare_values.h"
 
 namespace ltc::deploy {
 namespace {
-
-constexpr int kNo = 1, kWrongUse = 2;
 
 constexpr const char* kUsage = R"(usage: ltc show ARCHIVE [--graph FUNCTION] [--json]
        ltc check ARCHIVE [--backend PLUGIN] [--tolerance X] [--executables]
@@ -43,10 +40,6 @@ struct Options {
   std::string command, path, backend, graph, to;
   std::optional<double> tolerance;
   bool json = false, executables = false;
-};
-
-class WrongUse : public std::runtime_error {
-  using runtime_error::runtime_error;
 };
 
 Options read_options(const std::vector<std::string>& words) {
@@ -167,10 +160,6 @@ const NamedTensor& find(const std::vector<NamedTensor>& tensors, const std::stri
   fail(Code::kDataCorrupt, entry, " has no tensor ", name);
 }
 
-TensorView view_of(TypeId type, const void* data) {
-  return {type_of(type).dtype, type_of(type).sizes, const_cast<void*>(data), type_of(type).size_bytes()};
-}
-
 // Whether the function gives what the sample says.
 bool check_sample(const std::shared_ptr<Model>& model, size_t index, const std::string& entry, const Options& options) {
   const Function& function = model->functions()[index];
@@ -181,7 +170,7 @@ bool check_sample(const std::shared_ptr<Model>& model, size_t index, const std::
     const NamedTensor& value = find(sample, "input." + input.name, entry);
     inputs.push_back(view_of(value.type, value.data.data()));
   }
-  for (const TypeId type : model->results_of_call(index, inputs)) {
+  for (const TypeId type : results_of_call(function, inputs)) {
     found.push_back(allocate_host_value(type));
     results.push_back(view_of(type, found.back().data.get()));
   }
@@ -206,8 +195,7 @@ bool check_sample(const std::shared_ptr<Model>& model, size_t index, const std::
 }
 
 std::shared_ptr<Model> load(const Options& options) {
-  const auto folders = host::plugin_folders(host::own_folder() + "/../plugins", host::running_elevated());
-  return Model::load(options.path, {options.backend, folders, options.executables});
+  return Model::load(options.path, {options.backend, plugin_folders(), options.executables});
 }
 
 int check(const Options& options) {
@@ -270,24 +258,12 @@ int compile(const Options& options) {
   return 0;
 }
 
-int main(const std::vector<std::string>& words) {
-  try {
-    for (const std::string& word : words) {
-      if (word != "--help" && word != "-h") continue;
-      std::cout << kUsage;
-      return 0;
-    }
-    const Options options = read_options(words);
-    return options.command == "show" ? show(options) : options.command == "check" ? check(options) : compile(options);
-  } catch (const WrongUse& error) {
-    std::cerr << "ltc: " << error.what() << "\n" << kUsage;
-    return kWrongUse;
-  } catch (const std::exception& error) {
-    std::cout.flush();
-    std::cerr << "ltc: " << error.what() << "\n";
-    return kNo;
-  }
+int run(const std::vector<std::string>& words) {
+  const Options options = read_options(words);
+  return options.command == "show" ? show(options) : options.command == "check" ? check(options) : compile(options);
 }
+
+int main(const std::vector<std::string>& words) { return run_tool(words, kUsage, run); }
 
 }  // namespace
 }  // namespace ltc::deploy

@@ -90,10 +90,53 @@ std::vector<bool> given_up(const Function& function, size_t state_count) {
 
 }  // namespace
 
+TensorView view_of(TypeId type, const void* data) {
+  return {type_of(type).dtype, type_of(type).sizes, const_cast<void*>(data), type_of(type).size_bytes()};
+}
+
 std::string text_of(const TensorView& view) {
   std::string text(dtype_name(view.dtype));
   for (size_t i = 0; i < view.sizes.size(); ++i) text += cat(i == 0 ? "[" : ",", view.sizes[i]);
   return text + (view.sizes.empty() ? "[]" : "]");
+}
+
+std::vector<TypeId> results_of_call(const FunctionManifest& function, std::span<const TensorView> inputs) {
+  const Sizes sizes = sizes_of_call(function, inputs);
+  std::vector<TypeId> types;
+  for (const NamedType& result : function.results) types.push_back(result.type_at(sizes));
+  return types;
+}
+
+Sizes sizes_of_call(const FunctionManifest& function, std::span<const TensorView> inputs) {
+  Sizes sizes(function.dimensions.size(), -1);
+  std::vector<const NamedType*> first(sizes.size());  // by dimension: the input that has it
+  for (size_t i = 0; i < std::min(inputs.size(), function.inputs.size()); ++i) {
+    const NamedType& input = function.inputs[i];
+    if (input.sizes.empty()) continue;
+    const auto refuse = [&](const auto&... what) {
+      fail(Code::kInvalidArgument, "function ", function.name, ": input ", input.name, what...);
+    };
+    const auto is_other = [&](const Formula& size, int64_t given) { return size.dimensions.empty() && size.offset != given; };
+    if (inputs[i].dtype != type_of(input.type).dtype || inputs[i].sizes.size() != input.sizes.size() ||
+        !std::ranges::equal(input.sizes, inputs[i].sizes, std::not_fn(is_other)))
+      refuse(" is ", text_of(inputs[i]), ", and is to be ", input.text(function.dimensions));
+    for (size_t dim = 0; dim < input.sizes.size(); ++dim) {
+      const uint32_t number = input.sizes[dim].plain_dimension();
+      if (number == kNone) continue;
+      const auto& [name, min, max, example, is] = function.dimensions[number];
+      const int64_t size = inputs[i].sizes[dim];
+      if (size < min || size > max)
+        refuse(": ", name, " is ", size, ", and is to be from ", min, max == INT64_MAX ? "" : cat(" to ", max));
+      if (first[number] && size != sizes[number])
+        refuse(": ", name, " is ", size, ", and is ", sizes[number], " in input ", first[number]->name);
+      if (!first[number]) first[number] = &input;
+      sizes[number] = size;
+    }
+  }
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (const Dimension& dimension = function.dimensions[i]; !dimension.is.empty()) sizes[i] = dimension.is[0].value(sizes);
+  }
+  return sizes;
 }
 
 Device::Device(std::unique_ptr<host::PluginDevice> opened) : DeviceMemory(std::move(opened)), executor(*this, kPendingRuns) {
@@ -181,47 +224,6 @@ const LoadedFunction& Model::loaded(Instance& instance, size_t index, const Size
     if (known.size() > kMostSizes) known.pop_back();
   }
   return known.front();
-}
-
-std::vector<TypeId> Model::results_of_call(size_t index, std::span<const TensorView> inputs) const {
-  const Function& function = functions()[index];
-  const Sizes sizes = sizes_of_call(index, inputs);
-  std::vector<TypeId> types;
-  for (const NamedType& result : function.results) types.push_back(result.type_at(sizes));
-  return types;
-}
-
-Sizes Model::sizes_of_call(size_t index, std::span<const TensorView> inputs) const {
-  const Function& function = functions()[index];
-  Sizes sizes(function.dimensions.size(), -1);
-  std::vector<const NamedType*> first(sizes.size());  // by dimension: the input that has it
-  for (size_t i = 0; i < std::min(inputs.size(), function.inputs.size()); ++i) {
-    const NamedType& input = function.inputs[i];
-    if (input.sizes.empty()) continue;
-    const auto refuse = [&](const auto&... what) {
-      fail(Code::kInvalidArgument, "function ", function.name, ": input ", input.name, what...);
-    };
-    const auto is_other = [&](const Formula& size, int64_t given) { return size.dimensions.empty() && size.offset != given; };
-    if (inputs[i].dtype != type_of(input.type).dtype || inputs[i].sizes.size() != input.sizes.size() ||
-        !std::ranges::equal(input.sizes, inputs[i].sizes, std::not_fn(is_other)))
-      refuse(" is ", text_of(inputs[i]), ", and is to be ", input.text(function.dimensions));
-    for (size_t dim = 0; dim < input.sizes.size(); ++dim) {
-      const uint32_t number = input.sizes[dim].plain_dimension();
-      if (number == kNone) continue;
-      const auto& [name, min, max, example, is] = function.dimensions[number];
-      const int64_t size = inputs[i].sizes[dim];
-      if (size < min || size > max)
-        refuse(": ", name, " is ", size, ", and is to be from ", min, max == INT64_MAX ? "" : cat(" to ", max));
-      if (first[number] && size != sizes[number])
-        refuse(": ", name, " is ", size, ", and is ", sizes[number], " in input ", first[number]->name);
-      if (!first[number]) first[number] = &input;
-      sizes[number] = size;
-    }
-  }
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (const Dimension& dimension = function.dimensions[i]; !dimension.is.empty()) sizes[i] = dimension.is[0].value(sizes);
-  }
-  return sizes;
 }
 
 std::vector<BufferRef> Model::upload(const std::vector<NamedTensor>& values, Device& device) {

@@ -28,7 +28,14 @@ struct TensorView {
   void* data = nullptr;
   size_t size_bytes = 0;
 };
+TensorView view_of(TypeId type, const void* data);
 std::string text_of(const TensorView& view);  // "f32[2,3]"
+
+// The dimensions of a function in a call with these inputs. Throws INVALID_ARGUMENT with both values where a size is out of its
+// range or two differ, and for another rank.
+Sizes sizes_of_call(const FunctionManifest& function, std::span<const TensorView> inputs);
+// The types of the results of such a call.
+std::vector<TypeId> results_of_call(const FunctionManifest& function, std::span<const TensorView> inputs);
 
 // A device with what runs work on it, one call at a time.
 class Device : public DeviceMemory {
@@ -40,7 +47,7 @@ class Device : public DeviceMemory {
 
   std::mutex mutex;  // held for each use of what follows
   DeviceExecutor executor;
-  // Of functions with dimensions; null for a plugin that does not understand ltc/symbolic.h.
+  // Programs of functions with dimensions; null for a plugin that does not understand ltc/symbolic.h.
   std::shared_ptr<SymbolicPrograms> symbolic;
 
  private:
@@ -88,11 +95,6 @@ class Model {
   std::string target() const { return target_; }
   // The bytes of a function's entry of executables; empty where there is nothing to compute.
   std::string save(size_t function);
-  // What the dimensions are in a call with these inputs. Throws INVALID_ARGUMENT with both values where a size is out of its
-  // range or two differ, and for another rank.
-  Sizes sizes_of_call(size_t function, std::span<const TensorView> inputs) const;
-  // The sizes of the results of such a call.
-  std::vector<TypeId> results_of_call(size_t function, std::span<const TensorView> inputs) const;
   std::string plugin_name() { return instances_.front()->device.device().plugin().name(); }
 
  private:

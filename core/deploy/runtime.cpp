@@ -26,7 +26,7 @@ ltcr_tensor_info info_of(const std::string& name, ltc::TypeId id) {
           type.size_bytes()};
 }
 
-// Of the tensors of functions. `sizes` keeps those of which some vary.
+// Infos of the tensors of functions. `sizes` keeps the sizes of those of which some vary.
 std::vector<ltcr_tensor_info> infos_of(const std::vector<ltc::deploy::NamedType>& tensors,
                                        std::deque<std::vector<int64_t>>& sizes) {
   std::vector<ltcr_tensor_info> infos;
@@ -204,7 +204,7 @@ ltcr_error* ltcr_result_sizes(const ltcr_model* model, size_t function, const lt
     const size_t count = ltcr_input_count(model, function);
     if (input_count != count)
       ltc::fail(Code::kInvalidArgument, "the function takes ", count, " inputs, and was given ", input_count);
-    const auto types = model->model->results_of_call(function, views_of(inputs, input_count, "inputs"));
+    const auto types = ltc::deploy::results_of_call(model->model->functions()[function], views_of(inputs, input_count, "inputs"));
     const ltc::Type& type = ltc::type_of(types[result]);
     std::ranges::copy(type.sizes, sizes);
     if (size_bytes) *size_bytes = type.size_bytes();

@@ -107,7 +107,7 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
   if (inputs.size() != function.inputs.size() || results.size() != function.results.size())
     fail(Code::kInvalidArgument, "function ", function.name, " takes ", function.inputs.size(), " inputs and gives ",
          function.results.size(), " results, and was called with ", inputs.size(), " and ", results.size());
-  const Sizes sizes = model_->sizes_of_call(index, inputs);
+  const Sizes sizes = sizes_of_call(function, inputs);
   Device& device = instance_.device;
   std::lock_guard lock(device.mutex);
   const LoadedFunction& loaded = model_->loaded(instance_, index, sizes);

@@ -36,12 +36,11 @@ TypeId resized(const Type& type, const std::vector<int64_t>& sizes) {
   }
   if (!type.dense || type.contiguous) return intern_contiguous(type.dtype, sizes);
   const std::vector<int64_t> order = memory_order(type);
+  std::vector<int64_t> in_order;
+  for (const int64_t dim : order) in_order.push_back(sizes[static_cast<size_t>(dim)]);
+  const std::vector<int64_t> steps = contiguous_strides(in_order);
   std::vector<int64_t> strides(sizes.size());
-  int64_t stride = 1;
-  for (auto dim = order.rbegin(); dim != order.rend(); ++dim) {
-    strides[static_cast<size_t>(*dim)] = stride;
-    stride *= std::max<int64_t>(sizes[static_cast<size_t>(*dim)], 1);
-  }
+  for (size_t i = 0; i < order.size(); ++i) strides[static_cast<size_t>(order[i])] = steps[i];
   return intern_type(type.dtype, sizes, strides);
 }
 

@@ -74,14 +74,9 @@ class BoundedQueue {
     changed_.notify_all();
   }
 
-  size_t size() const {
-    std::lock_guard lock(mutex_);
-    return items_.size();
-  }
-
  private:
   const size_t limit_;
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<ItemRef> items_;
   bool closed_ = false;

@@ -190,7 +190,8 @@ class Reader {
     }
     check_sizes(sizes, expected, where);
     if (!is_valid({dtype, sizes, sizes})) refuse(where, ": its shape is too large");
-    const Type& type = type_of(intern_contiguous(dtype, sizes));
+    const TypeId id = intern_contiguous(dtype, sizes);
+    const Type& type = type_of(id);
     std::string_view bytes;
     if (const auto size = number(input, "binary_data_size", where)) {
       if (*size > rest_.size()) refuse(where, " has ", *size, " bytes, and the body has only ", rest_.size(), " more");
@@ -206,7 +207,7 @@ class Reader {
     }
     if (bytes.size() != type.size_bytes())
       refuse(where, " has ", bytes.size(), " bytes of data, and its shape ", type.size_bytes());
-    request().inputs[index] = {dtype, type.sizes, const_cast<char*>(bytes.data()), bytes.size()};
+    request().inputs[index] = deploy::view_of(id, bytes.data());
   }
 
   void check_sizes(const std::vector<int64_t>& sizes, const deploy::NamedType& expected, const std::string& where) const {

@@ -33,7 +33,7 @@ struct InferResponse {
   std::string body;
   std::optional<size_t> json_size;  // where tensors follow the JSON
 };
-// Of a request that is done without a failure.
+// The answer to a request that is done without a failure.
 InferResponse write_infer_response(const std::string& name, const ServedFunction& function, const InferRequest& request);
 
 std::string error_body(std::string_view message);

@@ -1,28 +1,9 @@
 #include "core/serve/scheduler.h"
 
-#include <cstring>
-#include <numeric>
-
 namespace ltc::serve {
 namespace {
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-// A result's type in a call whose dimension 0 is `rows`. Without rows the types are those of the request's inputs.
-deploy::Sizes sizes_of(const ServedFunction& function, const Request& request, int64_t rows) {
-  deploy::Sizes sizes = deploy::examples_of(function.dimensions);
-  for (size_t i = 0; i < function.inputs.size(); ++i) {
-    const auto& formulas = function.inputs[i].sizes;
-    for (size_t dim = 0; dim < formulas.size(); ++dim) {
-      if (const uint32_t dimension = formulas[dim].plain_dimension(); dimension != kNone)
-        sizes[dimension] = dim == 0 && function.max_rows > 1 ? rows : request.inputs[i].sizes[dim];
-    }
-  }
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (!function.dimensions[i].is.empty()) sizes[i] = function.dimensions[i].is[0].value(sizes);
-  }
-  return sizes;
-}
 
 bool same_rows(const ServedFunction& function, const Request& a, const Request& b) {
   for (size_t i = 0; i < function.inputs.size(); ++i) {
@@ -76,13 +57,14 @@ Scheduler::Scheduler(std::vector<ServedFunction> functions, std::vector<Runner> 
 
 void Scheduler::submit(const RequestRef& request) {
   request->submitted = Clock::now();
+  metrics_.waiting.add(1);  // before a worker takes it away again
   try {
     queue_.put(request);
   } catch (const Error&) {
+    metrics_.waiting.add(-1);
     metrics_.refused.add();
     throw;
   }
-  metrics_.waiting.add(1);
 }
 
 bool Scheduler::cancel(const Request& request) {
@@ -184,19 +166,15 @@ void Scheduler::run_call(Worker& worker, std::span<const RequestRef> batch) {
   std::optional<Gathered> gathered;
   if (!is_alone) gathered.emplace(batch, rows);
 
-  const deploy::Sizes sizes = sizes_of(function, *batch.front(), rows);
-  std::vector<TypeId> types;
+  const std::vector<TensorView>& inputs = is_alone ? batch.front()->inputs : gathered->views;
+  const std::vector<TypeId> types = deploy::results_of_call(function, inputs);
   std::vector<std::string> data;
   std::vector<TensorView> results;
-  for (const deploy::NamedType& result : function.results) {
-    types.push_back(result.type_at(sizes));
-    data.emplace_back(type_of(types.back()).size_bytes(), '\0');
-  }
-  for (size_t i = 0; i < data.size(); ++i)
-    results.push_back({type_of(types[i]).dtype, type_of(types[i]).sizes, data[i].data(), data[i].size()});
+  for (const TypeId type : types) data.emplace_back(type_of(type).size_bytes(), '\0');
+  for (size_t i = 0; i < types.size(); ++i) results.push_back(deploy::view_of(types[i], data[i].data()));
 
   const Clock::time_point begin = Clock::now();
-  worker.run(function.index, is_alone ? batch.front()->inputs : gathered->views, results);
+  worker.run(function.index, inputs, results);
   metrics_.run_seconds.observe(seconds(Clock::now() - begin));
   metrics_.rows.observe(static_cast<double>(rows));
 

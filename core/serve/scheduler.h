@@ -21,11 +21,8 @@ namespace ltc::serve {
 using deploy::TensorView;
 
 // A function as clients see it.
-struct ServedFunction {
-  std::string name;
+struct ServedFunction : deploy::FunctionManifest {
   size_t index = 0;  // in the archive
-  std::vector<deploy::NamedType> inputs, results;
-  std::vector<deploy::Dimension> dimensions;
   // How many rows, at most, a call may have: dim 0 of all inputs and results. 1: requests are not put together.
   int64_t max_rows = 1;
 };

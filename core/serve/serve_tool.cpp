@@ -4,15 +4,14 @@
 #include <filesystem>
 #include <iostream>
 
-#include "core/host/library.h"
-#include "core/host/search.h"
+#include "core/deploy/tool.h"
 #include "core/serve/served_archive.h"
 #include "core/serve/server.h"
 
 namespace ltc::serve {
 namespace {
 
-constexpr int kNo = 1, kWrongUse = 2;
+using deploy::WrongUse;
 
 constexpr const char* kUsage = R"(usage: ltc serve [OPTIONS] [NAME=]ARCHIVE...
 
@@ -36,10 +35,6 @@ of several functions. Until SIGTERM or SIGINT: then it answers what it has, and 
 
 Exit code: 0 ended as asked, 1 an archive cannot be served or the address not be listened on, 2 wrong use.
 )";
-
-class WrongUse : public std::runtime_error {
-  using runtime_error::runtime_error;
-};
 
 struct Options {
   ServerOptions server;
@@ -112,7 +107,7 @@ std::pair<std::string, std::string> name_and_path(const std::string& word) {
 }
 
 int serve(Options options) {
-  options.archive.model.folders = host::plugin_folders(host::own_folder() + "/../plugins", host::running_elevated());
+  options.archive.model.folders = deploy::plugin_folders();
   Registry registry;
   std::map<std::string, ServedModel> models;
   std::vector<std::unique_ptr<ServedArchive>> archives;
@@ -133,21 +128,7 @@ int serve(Options options) {
 }
 
 int main(const std::vector<std::string>& words) {
-  try {
-    for (const std::string& word : words) {
-      if (word != "--help" && word != "-h") continue;
-      std::cout << kUsage;
-      return 0;
-    }
-    return serve(read_options(words));
-  } catch (const WrongUse& error) {
-    std::cerr << "ltc: " << error.what() << "\n" << kUsage;
-    return kWrongUse;
-  } catch (const std::exception& error) {
-    std::cout.flush();
-    std::cerr << "ltc: " << error.what() << "\n";
-    return kNo;
-  }
+  return deploy::run_tool(words, kUsage, [](const auto& given) { return serve(read_options(given)); });
 }
 
 }  // namespace

@@ -22,11 +22,6 @@ uint32_t row_dimension(const deploy::Function& function) {
   return found;
 }
 
-TensorView view_of(const HostValue& value) {
-  const Type& type = type_of(value.type);
-  return {type.dtype, type.sizes, value.data.get(), type.size_bytes()};
-}
-
 HostValue rotated(const HostValue& value) {
   HostValue result = allocate_host_value(value.type);
   const size_t bytes = type_of(value.type).size_bytes(), row = bytes / static_cast<size_t>(type_of(value.type).sizes[0]);
@@ -47,11 +42,11 @@ HostValue first_row(const HostValue& value) {
 
 std::vector<HostValue> run(deploy::Session& session, size_t function, const std::vector<HostValue>& inputs) {
   std::vector<TensorView> given, views;
-  for (const HostValue& input : inputs) given.push_back(view_of(input));
+  for (const HostValue& input : inputs) given.push_back(deploy::view_of(input.type, input.data.get()));
   std::vector<HostValue> results;
-  for (const TypeId type : session.model().results_of_call(function, given)) {
+  for (const TypeId type : deploy::results_of_call(session.model().functions()[function], given)) {
     results.push_back(allocate_host_value(type));
-    views.push_back(view_of(results.back()));
+    views.push_back(deploy::view_of(type, results.back().data.get()));
   }
   session.run(function, given, views);
   return results;
@@ -71,13 +66,13 @@ std::string dependence_of_rows(deploy::Session& session, size_t index) {
   const deploy::Function& function = session.model().functions()[index];
   for (const std::string& entry : function.samples) {
     const auto sample = session.model().archive().sample(entry);
+    const deploy::TensorsByName by_name = deploy::tensors_by_name(sample);
     std::vector<HostValue> inputs, other_order, alone;
     for (const deploy::NamedType& input : function.inputs) {
-      for (const deploy::NamedTensor& tensor : sample) {
-        if (tensor.name != "input." + input.name) continue;
-        inputs.push_back(allocate_host_value(tensor.type));
-        std::memcpy(inputs.back().data.get(), tensor.data.data(), tensor.data.size());
-      }
+      const auto found = by_name.find("input." + input.name);
+      if (found == by_name.end()) break;
+      inputs.push_back(allocate_host_value(found->second->type));
+      std::memcpy(inputs.back().data.get(), found->second->data.data(), found->second->data.size());
     }
     if (inputs.size() != function.inputs.size() || type_of(inputs[0].type).sizes[0] < 2) continue;
     std::ranges::transform(inputs, std::back_inserter(other_order), rotated);
@@ -125,7 +120,7 @@ ServedArchive::ServedArchive(const std::string& name, const std::string& path, c
 
 ServedFunction ServedArchive::describe(size_t index, const ArchiveOptions& options) {
   const deploy::Function& function = model_->functions()[index];
-  ServedFunction served{function.name, index, function.inputs, function.results, function.dimensions, 1};
+  ServedFunction served{function, index};
   std::string reason = "requests are not put together";
   const uint32_t dimension = row_dimension(function);
   if (dimension == kNone) {

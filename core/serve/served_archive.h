@@ -25,7 +25,7 @@ class ServedArchive {
   Scheduler& scheduler() { return *scheduler_; }
   // By name: NAME.FUNCTION, and NAME where there is one function, or one that is called `forward`.
   std::map<std::string, ServedModel> models();
-  // What is served of each function, or why it is not, in lines for people.
+  // A line for each function: how it is served, or why it is not.
   const std::string& report() const { return report_; }
 
  private:

@@ -280,15 +280,13 @@ class Server::Impl {
   }
 
   asio::awaitable<std::optional<HttpResponse>> respond(HttpRequest& request, tcp::socket& socket) {
-    std::optional<Failure> failure;
     try {
       co_return co_await route(request, socket);
     } catch (const Error& error) {
-      failure = {error.code(), error.what()};
+      co_return make_error(status_of(error.code()), error.what());
     } catch (const std::exception& error) {
-      failure = {Code::kInternal, error.what()};
+      co_return make_error(status_of(Code::kInternal), error.what());
     }
-    co_return make_error(status_of(failure->code), failure->message);
   }
 
   asio::awaitable<std::optional<HttpResponse>> route(HttpRequest& request, tcp::socket& socket) {
@@ -308,7 +306,7 @@ class Server::Impl {
                               R"({"name":"ltc-serve","version":")" LTC_VERSION R"(","extensions":["binary_tensor_data"]})");
     }
     if (path == "/v2/health/live") co_return health(!is_hung());
-    if (path == "/v2/health/ready") co_return health(!is_hung() && !draining_);
+    if (path == "/v2/health/ready") co_return health(is_ready());
     if (!path.starts_with("/v2/models/")) co_return make_error(http::status::not_found, cat("there is no ", path));
     const auto [name, action] = split_model_path(path);
     const auto model = models_.find(name);
@@ -318,7 +316,7 @@ class Server::Impl {
       wants_get();
       co_return make_response(http::status::ok, model_metadata(name, function));
     }
-    if (action == "/ready") co_return health(!is_hung() && !draining_);
+    if (action == "/ready") co_return health(is_ready());
     if (action != "/infer") co_return make_error(http::status::not_found, cat("there is no ", path));
     if (request.method() != http::verb::post) fail(Code::kInvalidArgument, std::string(path), " takes POST");
     co_return co_await infer(name, model->second, request, socket);
@@ -354,6 +352,7 @@ class Server::Impl {
                    : make_error(http::status::service_unavailable, "the server is shutting down, or a call of a model hangs");
   }
 
+  bool is_ready() const { return !is_hung() && !draining_; }
   bool is_hung() const {
     for (const auto& [name, model] : models_) {
       if (model.scheduler->longest_run() > options_.run_limit) return true;
