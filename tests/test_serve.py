@@ -20,7 +20,7 @@ import ltc
 PROGRAM = Path(ltc.__file__).parent / "bin/ltc-serve"
 
 
-class Double(torch.nn.Module):
+class Net(torch.nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = torch.nn.Linear(4, 3)
@@ -32,13 +32,13 @@ class Double(torch.nn.Module):
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    return Double().eval()
+    return Net().eval()
 
 
 @pytest.fixture(scope="module")
 def archive(model, tmp_path_factory):
     path = tmp_path_factory.mktemp("serve") / "net.ltc"
-    on_device = Double().eval()
+    on_device = Net().eval()
     on_device.load_state_dict(model.state_dict())
     on_device.to("ltc")
     x, shapes = torch.randn(4, 4), {"x": {0: "batch"}}
@@ -187,7 +187,7 @@ def test_a_client_that_leaves_takes_its_request_along(archive, model):
             first = pool.submit(infer, server.port, x, "net")
             time.sleep(0.3)
             with socket.create_connection(("127.0.0.1", server.port)) as leaving:
-                # Of another function, so that it waits.
+                # It asks another function, so that it waits.
                 leaving.sendall(b"POST /v2/models/net.centred/infer HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
                 time.sleep(0.2)
             torch.testing.assert_close(first.result(), model(x))
@@ -253,8 +253,8 @@ def test_what_cannot_be_served(archive, tmp_path):
 
     (tmp_path / "bad.ltc").write_text("nothing")
     assert error()[0] == 2
-    assert error(archive, "--port", "70000") == (2, error(archive, "--port", "70000")[1])
-    assert "--port 70000: this is to be an integer from 0 to 65535" in error(archive, "--port", "70000")[1]
+    code, message = error(archive, "--port", "70000")
+    assert code == 2 and "--port 70000: this is to be an integer from 0 to 65535" in message
     for arguments, text in [
         ((tmp_path / "none.ltc",), "none.ltc"),
         ((tmp_path / "bad.ltc",), "bad.ltc"),

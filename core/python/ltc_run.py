@@ -75,7 +75,7 @@ def run_script(options: argparse.Namespace) -> None:
 
 
 def import_script(script: str, args: list[str]) -> dict:
-    """What a script, or a module by name, has when it is imported: its `__name__` is not `__main__`, so a main program stays out."""
+    """The members of a script, or of a module by name, after an import: its `__name__` is not `__main__`, so a main program stays out."""
     path = os.path.abspath(script)
     sys.argv = [script, *args]
     if os.path.isfile(path):

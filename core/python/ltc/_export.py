@@ -106,8 +106,7 @@ class Exported:
         if name is None and len(names) > 1 or name not in (None, *names):
             raise ValueError(f"ltc.export: {f'there is no function {name!r}' if name else 'one function is saved'}: name one of {', '.join(names)}")
         function = self.functions[names.index(name) if name else 0]
-        dtypes = {text: dtype for dtype, text in DTYPES.items()}
-        _torchscript.save(os.fspath(path), function, self.entries, {**self.values, **self.constants}, dtypes)
+        _torchscript.save(os.fspath(path), function, self.entries, {**self.values, **self.constants}, DTYPES_BY_NAME)
 
 
 @contextlib.contextmanager
@@ -375,7 +374,7 @@ class _Recorded:
 
     @property
     def changes(self):
-        """What a call leaves changed: tensors and generators."""
+        """The tensors and generators that a call changes."""
         return [argument for argument, _ in self.parts["updates"]], [draw["advance"] for draw in self.parts["draws"]]
 
     def difference(self, other) -> str | None:
@@ -419,13 +418,13 @@ def _parameter_names(function, count):
 
 
 def _input_name(path, names):
-    """Of a leaf of (args, kwargs)."""
+    """The name of a leaf of (args, kwargs)."""
     name, rest = _keys(path, names)[0], path[2:]
     return ".".join([name, _path_text(rest)]) if rest else name
 
 
 def _keys(path, names):
-    """Of a leaf of (args, kwargs): the parameter, its number or None, and the keys inside of it."""
+    """The parameter of a leaf of (args, kwargs), its number or None, and the keys inside of it."""
     kind, first, *rest = path
     name, number = (names[first.idx], first.idx) if kind.idx == 0 else (str(first.key), None)
     return name, number, [getattr(key, "idx", getattr(key, "key", getattr(key, "name", None))) for key in rest]
@@ -441,3 +440,4 @@ DTYPES = {
     torch.complex128: "c128", torch.uint16: "u16", torch.uint32: "u32", torch.uint64: "u64", torch.float8_e4m3fn: "f8e4m3fn",
     torch.float8_e5m2: "f8e5m2",
 }  # fmt: skip
+DTYPES_BY_NAME = {name: dtype for dtype, name in DTYPES.items()}

@@ -12,7 +12,7 @@ from torch.export import Dim
 
 import ltc_run
 
-from ._export import DTYPES, Exported, export
+from ._export import DTYPES_BY_NAME, Exported, export
 
 
 class WrongUse(Exception):
@@ -115,9 +115,8 @@ def _state_of(function, members):
 def _read_input(text):
     """f32[1,3] or, with sizes that vary, f32[batch=8,3]: the tensor, and the dims that vary."""
     found = re.fullmatch(r"(\w+)\[(.*)\]", text)
-    dtypes = {name: dtype for dtype, name in DTYPES.items()}
-    if not found or found[1] not in dtypes:
-        raise WrongUse(f"--input {text}: this is to be a dtype and sizes, as f32[1,3,224,224] or i64[batch=4,16]; dtypes: {', '.join(dtypes)}")
+    if not found or found[1] not in DTYPES_BY_NAME:
+        raise WrongUse(f"--input {text}: this is to be a dtype and sizes, as f32[1,3,224,224] or i64[batch=4,16]; dtypes: {', '.join(DTYPES_BY_NAME)}")
     sizes, dims = [], {}
     for dim, size in enumerate(found[2].split(",") if found[2] else []):
         name, is_named, number = size.strip().rpartition("=")
@@ -126,7 +125,7 @@ def _read_input(text):
         sizes.append(int(number))
         if is_named:
             dims[dim] = Dim(name)
-    dtype = dtypes[found[1]]
+    dtype = DTYPES_BY_NAME[found[1]]
     generator = torch.Generator().manual_seed(0)
     if dtype.is_floating_point or dtype.is_complex:
         wide = dtype if dtype.itemsize >= 4 else torch.float32

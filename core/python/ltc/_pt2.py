@@ -17,7 +17,7 @@ from torch._export.serde import schema, serialize
 from torch.export import Dim
 from torch.utils import _pytree as pytree
 
-# What a graph may call besides ops of aten: arithmetic of sizes.
+# Arithmetic of sizes, which a graph may call besides ops of aten.
 NUMBERS = {f"_operator.{name}": getattr(operator, name) for name in (
     "add", "sub", "mul", "floordiv", "mod", "neg", "pow", "truediv", "lt", "le", "gt", "ge", "eq", "ne", "and_", "or_")}  # fmt: skip
 NUMBERS |= {"torch.sym_max": max, "torch.sym_min": min, "torch.sym_float": float, "torch.sym_int": int, "torch.sym_not": operator.not_,
@@ -136,7 +136,7 @@ class Pt2:
         return shapes or None
 
     def _op(self, target):
-        """What a node calls."""
+        """The function that a node calls."""
         if target in NUMBERS:
             return NUMBERS[target]
         found = re.fullmatch(r"torch\.ops\.(aten\.\w+)\.(\w+)", target)

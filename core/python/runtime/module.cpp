@@ -46,7 +46,7 @@ bool fits(const std::vector<py::ssize_t>& sizes, const ltcr_tensor_info& info) {
   return fits;
 }
 
-// Of an expected shape: None for a size that varies.
+// The sizes that are expected; None stands for one that varies.
 py::tuple shape_of(const ltcr_tensor_info& info) {
   py::tuple shape(info.rank);
   for (size_t i = 0; i < info.rank; ++i) shape[i] = info.sizes[i] < 0 ? py::object(py::none()) : py::int_(info.sizes[i]);

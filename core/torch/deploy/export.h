@@ -47,7 +47,7 @@ struct ExportedFunction {
 // Puts the generators back to where they stood when the function was captured.
 LTC_API void rewind_generators(const CapturedFunction& function);
 
-// Of a function that was not compiled, `host_ops` are not known. Throws where an argument, or a result, is a part of a storage:
+// `host_ops` are not known of a function that was not compiled. Throws where an argument, or a result, is a part of a storage:
 // an archive has whole values only.
 LTC_API ExportedFunction export_function(LazyDevice& device, const CapturedFunction& function);
 
