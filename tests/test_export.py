@@ -173,6 +173,25 @@ def test_others_read_its_parts(tmp_path):
     assert shown == {**graph, "nodes": [{key: value for key, value in node.items() if key != "line"} for node in graph["nodes"]]}
 
 
+def test_the_lines_are_those_of_the_exported_function(tmp_path):
+    model, x = net(), torch.ones(2, 4)
+
+    def first(x):
+        return model(x).square()
+
+    def second(x):
+        return model(x).square()
+
+    lines = {}
+    for function in (first, second):
+        ltc.export(function, (x,), name="f", state={"net": model}).save(tmp_path / "f.ltc")
+        with zipfile.ZipFile(tmp_path / "f.ltc") as archive:
+            graph = json.loads(archive.read("functions/f/graph.json"))
+        lines[function] = {int(node["line"].rpartition(":")[2]) for node in graph["nodes"]}
+    for function in (first, second):
+        assert lines[function] == {function.__code__.co_firstlineno + 1}
+
+
 def test_an_export_changes_nothing(tmp_path):
     state, train, batch = trained_net()
     before = [value.cpu() for value in state["model"].state_dict().values()], torch.ltc.get_rng_state()

@@ -121,6 +121,7 @@ Captured Capture::finish(std::span<LazyStorage* const> results, bool compiles) {
   captured.output_lines = output_lines(trace_state_.trace, step.roots, trace_state_.locations);
   step.trace = std::move(trace_state_.trace);
   step.locations = std::move(trace_state_.locations);
+  captured.locations = step.locations;
   if (!compiles) {
     for (const BufferRef& input : trace_state_.inputs) captured.inputs.push_back(source_of(input));
     captured.step =

@@ -51,8 +51,10 @@ struct LTC_API Captured {
   uint32_t precision = 0;                  // with which it was compiled; see compile/lowering/precision.h
   std::vector<BindingSource> inputs;       // of the step's buffer params
   std::vector<TypeId> outputs;
-  std::vector<LocationId> output_lines;  // of this function; `step` has those of the first one that was recorded so
-  std::vector<uint32_t> scalar_of;       // of its scalar params: which of `scalars`
+  // The lines of this function: of its nodes, and of the op that makes each output. `step` has those of the first function that
+  // was recorded so.
+  std::vector<LocationId> locations, output_lines;
+  std::vector<uint32_t> scalar_of;  // of its scalar params: which of `scalars`
   std::vector<Scalar> scalars;
   std::vector<DType> scalar_dtypes;
   std::vector<RngUse> rng_uses;

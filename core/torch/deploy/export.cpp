@@ -52,7 +52,7 @@ class Exporter {
   }
 
   void add_graph() {
-    const TraceGraph traced = build_graph(captured_.step->trace, captured_.step->roots, captured_.step->locations);
+    const TraceGraph traced = build_graph(captured_.step->trace, captured_.step->roots, captured_.locations);
     ByteWriter out;
     write_graph(out, traced.graph);
     exported_.graph = out.take();
