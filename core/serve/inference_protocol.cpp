@@ -3,14 +3,12 @@
 #include <cstddef>
 #include <cstring>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "core/ir/text.h"
+#include "core/serve/json_request.h"
 
 namespace ltc::serve {
 namespace {
-
-using Json = nlohmann::json;
 
 struct Datatype {
   DType dtype;
@@ -21,11 +19,6 @@ constexpr Datatype kDatatypes[] = {
     {DType::kI8, "INT8"},   {DType::kI16, "INT16"}, {DType::kI32, "INT32"},  {DType::kI64, "INT64"},  {DType::kF16, "FP16"},
     {DType::kBF16, "BF16"}, {DType::kF32, "FP32"},  {DType::kF64, "FP64"},
 };
-
-template <typename... Parts>
-[[noreturn]] void refuse(const Parts&... parts) {
-  fail(Code::kInvalidArgument, parts...);
-}
 
 // Calls `visit` with a value of the C++ type of the dtype's elements. False for a dtype whose elements JSON numbers do not give.
 template <typename Visit>
@@ -83,44 +76,6 @@ void append_elements(const Json& json, const std::string& where, size_t most, st
   }
 }
 
-const Json& member(const Json& object, const char* name, const std::string& where) {
-  const auto found = object.find(name);
-  if (found == object.end()) refuse(where, " lacks ", name);
-  return *found;
-}
-
-std::string text_member(const Json& object, const char* name, const std::string& where) {
-  const Json& value = member(object, name, where);
-  if (!value.is_string()) refuse(where, ": ", name, " is to be a text");
-  return value.get<std::string>();
-}
-
-const Json* parameter(const Json& object, const char* name, const std::string& where) {
-  const auto parameters = object.find("parameters");
-  if (parameters == object.end()) return nullptr;
-  if (!parameters->is_object()) refuse(where, ": parameters is to be an object");
-  const auto found = parameters->find(name);
-  return found == parameters->end() ? nullptr : &*found;
-}
-
-bool flag(const Json& object, const char* name, const std::string& where, bool otherwise) {
-  const Json* value = parameter(object, name, where);
-  if (value && !value->is_boolean()) refuse(where, ": parameter ", name, " is to be true or false");
-  return value ? value->get<bool>() : otherwise;
-}
-
-std::optional<uint64_t> number(const Json& object, const char* name, const std::string& where) {
-  const Json* value = parameter(object, name, where);
-  if (value && !value->is_number_unsigned()) refuse(where, ": parameter ", name, " is to be an integer from 0");
-  return value ? std::optional(value->get<uint64_t>()) : std::nullopt;
-}
-
-const Json& list(const Json& object, const char* name, const std::string& where) {
-  const Json& value = member(object, name, where);
-  if (!value.is_array()) refuse(where, ": ", name, " is to be a list");
-  return value;
-}
-
 size_t index_of(const std::vector<deploy::NamedType>& tensors, const std::string& name, const char* kind) {
   std::string known;
   for (size_t i = 0; i < tensors.size(); ++i) {
@@ -139,20 +94,14 @@ class Reader {
     if (json_size && *json_size > bytes.size())
       refuse("the header says that the JSON has ", *json_size, " bytes, and the body has ", bytes.size());
     rest_ = json_size ? bytes.substr(*json_size) : std::string_view();
-    try {
-      json_ = Json::parse(bytes.substr(0, json_size.value_or(bytes.size())));
-    } catch (const Json::exception& error) {
-      refuse("the request is no JSON: ", error.what());
-    }
-    if (!json_.is_object()) refuse("the request is to be a JSON object");
+    json_ = parse_request(bytes.substr(0, json_size.value_or(bytes.size())));
   }
 
   InferRequest run() {
     if (json_.contains("id")) result_.id = text_member(json_, "id", "the request");
     read_inputs();
     read_outputs();
-    if (const auto timeout = number(json_, "timeout", "the request"); timeout && *timeout > 0)
-      request().deadline = Clock::now() + std::chrono::microseconds(std::min<uint64_t>(*timeout, 1ull << 50));
+    request().deadline = deadline_of(json_);
     return std::move(result_);
   }
 
@@ -163,7 +112,7 @@ class Reader {
     const size_t count = function_.inputs.size();
     request().inputs.resize(count), request().input_data.resize(count);
     std::vector<bool> seen(count, false);
-    for (const Json& input : list(json_, "inputs", "the request")) {
+    for (const Json& input : list_member(json_, "inputs", "the request")) {
       if (!input.is_object()) refuse("an input is to be an object");
       const std::string name = text_member(input, "name", "an input");
       const size_t index = index_of(function_.inputs, name, "input");
@@ -184,7 +133,7 @@ class Reader {
     if (const std::string given = text_member(input, "datatype", where); given != datatype_name(dtype))
       refuse(where, " is ", given, ", and is to be ", datatype_name(dtype));
     std::vector<int64_t> sizes;
-    for (const Json& size : list(input, "shape", where)) {
+    for (const Json& size : list_member(input, "shape", where)) {
       if (!size.is_number_unsigned() || size.get<uint64_t>() > INT32_MAX) refuse(where, ": shape: ", size.dump(), " is no size");
       sizes.push_back(size.get<int64_t>());
     }
@@ -193,7 +142,7 @@ class Reader {
     const TypeId id = intern_contiguous(dtype, sizes);
     const Type& type = type_of(id);
     std::string_view bytes;
-    if (const auto size = number(input, "binary_data_size", where)) {
+    if (const auto size = number_parameter(input, "binary_data_size", where)) {
       if (*size > rest_.size()) refuse(where, " has ", *size, " bytes, and the body has only ", rest_.size(), " more");
       bytes = rest_.substr(0, *size);
       rest_.remove_prefix(*size);
@@ -202,7 +151,7 @@ class Reader {
       if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(std::max_align_t) != 0)
         bytes = request().input_data[index] = std::string(bytes);
     } else {
-      read_elements(list(input, "data", where), type, request().input_data[index], where);
+      read_elements(list_member(input, "data", where), type, request().input_data[index], where);
       bytes = request().input_data[index];
     }
     if (bytes.size() != type.size_bytes())
@@ -249,8 +198,8 @@ class Reader {
   }
 
   void read_outputs() {
-    const bool all_as_bytes = flag(json_, "binary_data_output", "the request", false);
-    const bool names_them = json_.contains("outputs") && !list(json_, "outputs", "the request").empty();
+    const bool all_as_bytes = flag_parameter(json_, "binary_data_output", "the request", false);
+    const bool names_them = json_.contains("outputs") && !list_member(json_, "outputs", "the request").empty();
     result_.wanted.assign(function_.results.size(), !names_them);
     result_.as_bytes.assign(function_.results.size(), all_as_bytes);
     if (!names_them) return;
@@ -259,7 +208,7 @@ class Reader {
       const std::string name = text_member(output, "name", "an output");
       const size_t index = index_of(function_.results, name, "output");
       result_.wanted[index] = true;
-      result_.as_bytes[index] = flag(output, "binary_data", "output " + name, all_as_bytes);
+      result_.as_bytes[index] = flag_parameter(output, "binary_data", "output " + name, all_as_bytes);
     }
   }
 
@@ -332,7 +281,7 @@ InferResponse write_infer_response(const std::string& name, const ServedFunction
     }
     json["outputs"].push_back(std::move(output));
   }
-  InferResponse response{json.dump(-1, ' ', false, Json::error_handler_t::replace), std::nullopt};
+  InferResponse response{text_of(json), std::nullopt};
   const bool has_bytes = std::ranges::find(given.as_bytes, true) != given.as_bytes.end();
   if (has_bytes) {
     response.json_size = response.body.size();
@@ -341,8 +290,6 @@ InferResponse write_infer_response(const std::string& name, const ServedFunction
   return response;
 }
 
-std::string error_body(std::string_view message) {
-  return Json{{"error", message}}.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string error_body(std::string_view message) { return text_of(Json{{"error", message}}); }
 
 }  // namespace ltc::serve

@@ -1,0 +1,43 @@
+// Answers requests that were read: finds the model, asks its scheduler, and writes the answer.
+//
+// Threads: every function from any thread; answer() on the strand of its connection.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/serve/http.h"
+#include "core/serve/server.h"
+
+namespace ltc::serve {
+
+class Service {
+ public:
+  Service(const ServerOptions& options, std::map<std::string, ServedModel> models, Registry& registry)
+      : options_(options), models_(std::move(models)), registry_(registry) {}
+
+  // Whether the connection may have another request.
+  asio::awaitable<bool> answer(HttpRequest request, Connection& connection);
+  // The same where the answer is known.
+  asio::awaitable<bool> write(HttpResponse response, Connection& connection, bool keep_alive) const;
+
+  // No connection has another request from here on.
+  void drain() { draining_ = true; }
+  bool is_draining() const { return draining_; }
+
+ private:
+  // None where there is nobody to answer to.
+  asio::awaitable<std::optional<HttpResponse>> respond(HttpRequest& request, Connection& connection);
+  asio::awaitable<std::optional<HttpResponse>> ask_model(std::string_view path, HttpRequest& request, Connection& connection);
+  asio::awaitable<std::optional<HttpResponse>> infer(std::string name, ServedModel model, HttpRequest& http_request,
+                                                     Connection& connection);
+  bool is_ready() const { return !is_hung() && !draining_; }
+  bool is_hung() const;
+
+  const ServerOptions& options_;
+  const std::map<std::string, ServedModel> models_;
+  Registry& registry_;
+  std::atomic<bool> draining_{false};
+};
+
+}  // namespace ltc::serve
