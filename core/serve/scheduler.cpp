@@ -3,8 +3,6 @@
 namespace ltc::serve {
 namespace {
 
-double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 bool same_rows(const ServedFunction& function, const Request& a, const Request& b) {
   for (size_t i = 0; i < function.inputs.size(); ++i) {
     if (!std::ranges::equal(a.inputs[i].sizes.subspan(1), b.inputs[i].sizes.subspan(1))) return false;
@@ -33,45 +31,17 @@ struct Gathered {
 
 }  // namespace
 
-Scheduler::Metrics::Metrics(const std::string& name, Registry& registry)
-    : good(registry.counter("ltc_serve_requests_total", "Requests by how they ended.", {{"model", name}, {"end", "good"}})),
-      failed(registry.counter("ltc_serve_requests_total", "", {{"model", name}, {"end", "failed"}})),
-      expired(registry.counter("ltc_serve_requests_total", "", {{"model", name}, {"end", "expired"}})),
-      cancelled(registry.counter("ltc_serve_requests_total", "", {{"model", name}, {"end", "cancelled"}})),
-      refused(registry.counter("ltc_serve_requests_total", "", {{"model", name}, {"end", "refused"}})),
-      request_seconds(registry.histogram("ltc_serve_request_seconds", "From the arrival of a request until it is done.",
-                                         kSecondsBounds, {{"model", name}})),
-      queue_seconds(
-          registry.histogram("ltc_serve_queue_seconds", "How long a request waited.", kSecondsBounds, {{"model", name}})),
-      run_seconds(
-          registry.histogram("ltc_serve_run_seconds", "How long a call of the model took.", kSecondsBounds, {{"model", name}})),
-      rows(registry.histogram("ltc_serve_call_rows", "Rows of a call of the model.", kRowsBounds, {{"model", name}})),
-      waiting(registry.gauge("ltc_serve_waiting_requests", "Requests that wait.", {{"model", name}})) {}
-
 Scheduler::Scheduler(std::vector<ServedFunction> functions, std::vector<Runner> runners, const SchedulerOptions& options,
                      const std::string& name, Registry& registry)
-    : functions_(std::move(functions)), options_(options), queue_(options.queue_limit), metrics_(name, registry) {
+    : functions_(std::move(functions)),
+      options_(options),
+      metrics_(name, registry),
+      run_seconds_(
+          registry.histogram("ltc_serve_run_seconds", "How long a call of the model took.", kSecondsBounds, {{"model", name}})),
+      rows_(registry.histogram("ltc_serve_call_rows", "Rows of a call of the model.", kRowsBounds, {{"model", name}})),
+      queue_(options.queue_limit, metrics_) {
   for (Runner& runner : runners) workers_.push_back(std::make_unique<Worker>(std::move(runner)));
   for (const auto& worker : workers_) worker->thread = std::thread([this, &worker = *worker] { work(worker); });
-}
-
-void Scheduler::submit(const RequestRef& request) {
-  request->submitted = Clock::now();
-  metrics_.waiting.add(1);  // before a worker takes it away again
-  try {
-    queue_.put(request);
-  } catch (const Error&) {
-    metrics_.waiting.add(-1);
-    metrics_.refused.add();
-    throw;
-  }
-}
-
-bool Scheduler::cancel(const Request& request) {
-  if (!queue_.remove(request)) return false;
-  metrics_.waiting.add(-1);
-  metrics_.cancelled.add();
-  return true;
 }
 
 void Scheduler::drain() {
@@ -82,11 +52,8 @@ void Scheduler::drain() {
 }
 
 Clock::duration Scheduler::longest_run() const {
-  const Clock::duration now = Clock::now().time_since_epoch();
   Clock::duration longest{0};
-  for (const auto& worker : workers_) {
-    if (const Clock::rep begun = worker->begun.load()) longest = std::max(longest, now - Clock::duration(begun));
-  }
+  for (const auto& worker : workers_) longest = std::max(longest, worker->timer.running());
   return longest;
 }
 
@@ -94,22 +61,17 @@ void Scheduler::work(Worker& worker) {
   while (true) {
     const std::vector<RequestRef> batch = take_batch();
     if (batch.empty()) return;
-    worker.begun = Clock::now().time_since_epoch().count();
+    worker.timer.begin();
     run_batch(worker, batch);
-    worker.begun = 0;
+    worker.timer.end();
   }
 }
 
 // True where the request is not to be begun; it is done then.
 bool Scheduler::is_expired(Request& request) {
-  metrics_.waiting.add(-1);
-  request.begun = Clock::now();
-  metrics_.queue_seconds.observe(seconds(request.begun - request.submitted));
-  if (request.begun < request.deadline) return false;
-  request.failure = {Code::kTimeout, cat("the deadline passed while the request waited, after ",
-                                         seconds(request.begun - request.submitted), " s")};
-  finish(request);
-  return true;
+  request.failure = queue_.expiry(request);
+  if (request.failure) finish(request);
+  return request.failure.has_value();
 }
 
 // Empty where the queue is closed and empty.
@@ -140,16 +102,7 @@ std::vector<RequestRef> Scheduler::take_batch() {
 
 // One request that the model refuses does not fail those beside it.
 void Scheduler::run_batch(Worker& worker, const std::vector<RequestRef>& batch) {
-  const auto attempt = [&](std::span<const RequestRef> calls) -> std::optional<Failure> {
-    try {
-      run_call(worker, calls);
-      return std::nullopt;
-    } catch (const Error& error) {
-      return Failure{error.code(), error.what()};
-    } catch (const std::exception& error) {
-      return Failure{Code::kInternal, error.what()};
-    }
-  };
+  const auto attempt = [&](std::span<const RequestRef> calls) { return failure_of([&] { run_call(worker, calls); }); };
   std::optional<Failure> failure = attempt(batch);
   const bool retries = failure && batch.size() > 1;
   for (size_t i = 0; i < batch.size(); ++i) {
@@ -175,8 +128,8 @@ void Scheduler::run_call(Worker& worker, std::span<const RequestRef> batch) {
 
   const Clock::time_point begin = Clock::now();
   worker.run(function.index, inputs, results);
-  metrics_.run_seconds.observe(seconds(Clock::now() - begin));
-  metrics_.rows.observe(static_cast<double>(rows));
+  run_seconds_.observe(seconds(Clock::now() - begin));
+  rows_.observe(static_cast<double>(rows));
 
   int64_t row = 0;
   for (const RequestRef& request : batch) {
@@ -197,11 +150,7 @@ void Scheduler::run_call(Worker& worker, std::span<const RequestRef> batch) {
 }
 
 void Scheduler::finish(Request& request) {
-  Counter& counter = !request.failure                          ? metrics_.good
-                     : request.failure->code == Code::kTimeout ? metrics_.expired
-                                                               : metrics_.failed;
-  counter.add();
-  metrics_.request_seconds.observe(seconds(Clock::now() - request.submitted));
+  metrics_.end(request.failure, request.submitted);
   if (request.done) request.done();
 }
 

@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "core/deploy/model.h"
-#include "core/serve/bounded_queue.h"
-#include "core/serve/metrics.h"
+#include "core/serve/request_queue.h"
 
 namespace ltc::serve {
 
@@ -25,11 +24,6 @@ struct ServedFunction : deploy::FunctionManifest {
   size_t index = 0;  // in the archive
   // How many rows, at most, a call may have: dim 0 of all inputs and results. 1: requests are not put together.
   int64_t max_rows = 1;
-};
-
-struct Failure {
-  Code code;
-  std::string message;
 };
 
 // One call of a function. The client fills the first part, and reads the second after `done`.
@@ -45,7 +39,7 @@ struct Request {
   std::vector<std::vector<int64_t>> result_sizes;
   std::vector<std::string> results;
   std::optional<Failure> failure;
-  Clock::time_point submitted, begun;
+  Clock::time_point submitted;
 };
 using RequestRef = std::shared_ptr<Request>;
 
@@ -68,9 +62,9 @@ class Scheduler {
   const std::vector<ServedFunction>& functions() const { return functions_; }
 
   // Throws RESOURCE_EXHAUSTED where the queue is full, CANCELLED after drain().
-  void submit(const RequestRef& request);
+  void submit(const RequestRef& request) { queue_.submit(request); }
   // Whether the request had not begun. It does not begin then, and `done` is not called.
-  bool cancel(const Request& request);
+  bool cancel(const Request& request) { return queue_.cancel(request); }
 
   // Takes no more requests; returns when those that it has are done.
   void drain();
@@ -83,7 +77,7 @@ class Scheduler {
     explicit Worker(Runner runner) : run(std::move(runner)) {}
 
     Runner run;
-    std::atomic<Clock::rep> begun{0};  // 0: it runs nothing
+    RunTimer timer;
     std::thread thread;
   };
 
@@ -96,13 +90,9 @@ class Scheduler {
 
   const std::vector<ServedFunction> functions_;
   const SchedulerOptions options_;
-  BoundedQueue<Request> queue_;
-  struct Metrics {
-    Metrics(const std::string& name, Registry& registry);
-    Counter &good, &failed, &expired, &cancelled, &refused;
-    Histogram &request_seconds, &queue_seconds, &run_seconds, &rows;
-    Gauge& waiting;
-  } metrics_;
+  RequestMetrics metrics_;
+  Histogram &run_seconds_, &rows_;
+  RequestQueue<Request> queue_;
   std::vector<std::unique_ptr<Worker>> workers_;
 };
 
