@@ -405,6 +405,19 @@ def test_executables_are_taken_where_they_fit_and_are_asked_for(tmp_path):
     assert losses[0] == losses[1] == train(*to_device(batch)).item()
 
 
+def test_metadata(tmp_path):
+    archive = tmp_path / "net.ltc"
+    with torch.no_grad():
+        ltc.export(net().eval(), (torch.ones(2, 4),), metadata={"labels": "a,b,\N{GREEK SMALL LETTER GAMMA}", "author": ""}).save(archive)
+    assert command("compile", archive, "--backend", "minimal").returncode == 0  # which writes the manifest anew
+    assert "\nauthor = \nlabels = a,b,\N{GREEK SMALL LETTER GAMMA}\n" in command("show", archive).stdout
+    assert json.loads(command("show", archive, "--json").stdout)["metadata"] == {"author": "", "labels": "a,b,\N{GREEK SMALL LETTER GAMMA}"}
+    printed = runtime_output("print([ltc_runtime.load(sys.argv[1]).metadata(key) for key in ('labels', 'author', 'other')])", archive)
+    assert printed == "['a,b,\N{GREEK SMALL LETTER GAMMA}', '', None]\n"
+    with pytest.raises(TypeError, match="metadata has 'size': 3, and keys and values are to be texts"):
+        ltc.export(net(), (torch.ones(2, 4),), metadata={"size": 3})
+
+
 def test_a_damaged_executable_is_compiled_instead(tmp_path):
     archive = tmp_path / "net.ltc"
     ltc.export(net().eval(), (torch.ones(2, 4),)).save(archive)

@@ -136,6 +136,11 @@ size_t Archive::find_state(std::string_view name) const {
        state_.empty() ? "" : cat(", the first is ", state_.front().name));
 }
 
+const std::string* Archive::find_metadata(std::string_view key) const {
+  const auto found = std::ranges::find(manifest_.metadata, key, &std::pair<std::string, std::string>::first);
+  return found == manifest_.metadata.end() ? nullptr : &found->second;
+}
+
 std::string_view Archive::executable(std::string_view function, std::string_view target) const {
   for (const Executable& executable : manifest_.executables) {
     if (executable.function == function && executable.target == target) return entry(executable.entry);

@@ -48,6 +48,7 @@ class Archive {
   // Each throws NOT_FOUND.
   size_t find_function(std::string_view name) const;
   size_t find_state(std::string_view name) const;
+  const std::string* find_metadata(std::string_view key) const;  // null where there is none
   // The function compiled for that target; empty if it is not.
   std::string_view executable(std::string_view function, std::string_view target) const;
   std::vector<NamedTensor> sample(const std::string& entry) const;

@@ -73,6 +73,8 @@ TEST(Archive, EachShorterFileIsRefused) {
 TEST(Archive, AMemberThatIsNotKnownIsRefusedByName) {
   EXPECT_EQ(refusal_of_manifest("\"samples\": []", "\"samples\": [], \"rounding\": 1"),
             "UNSUPPORTED: a.ltc: manifest.json: functions[0]: 'rounding' is not known here; a newer version may read it");
+  EXPECT_THAT(refusal_of_manifest("\"format\": 1", "\"format\": 1, \"metadata\": {\"size\": 3}"),
+              ::testing::HasSubstr("manifest.json: metadata: size is to be a text"));
   EXPECT_EQ(refusal_of_manifest("\"format\": 1", "\"format\": 9"),
             "UNSUPPORTED: a.ltc: manifest.json: the archive has format 9, and format 1 is read here");
 }

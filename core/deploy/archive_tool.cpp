@@ -126,8 +126,10 @@ int show(const Options& options) {
   if (options.json) {
     nlohmann::ordered_json json = {{"format", kFormat},
                                    {"producer", manifest.producer},
+                                   {"metadata", nlohmann::ordered_json::object()},
                                    {"state", {{"tensors", manifest.state.size()}, {"bytes", bytes_of(archive->state())}}},
                                    {"functions", nlohmann::ordered_json::array()}};
+    for (const auto& [key, value] : manifest.metadata) json["metadata"][key] = value;
     for (const Function& function : archive->functions()) {
       json["functions"].push_back({{"name", function.name},
                                    {"inputs", json_of(function.inputs, function)},
@@ -144,6 +146,7 @@ int show(const Options& options) {
   std::cout << options.path << ": format " << kFormat << ", written by " << manifest.producer << "\n"
             << "state: " << manifest.state.size() << " tensors, " << size_text(static_cast<int64_t>(bytes_of(archive->state())))
             << (manifest.generators.empty() ? "" : cat("; random generators: ", manifest.generators.size())) << "\n";
+  for (const auto& [key, value] : manifest.metadata) std::cout << key << " = " << value << "\n";
   for (const Function& function : archive->functions())
     std::cout << function.name << "(" << signature(function.inputs, function) << ") -> (" << signature(function.results, function)
               << ")" << ranges(function) << "\n    " << function.code.nodes.size() << " ops; changes " << function.updates.size()

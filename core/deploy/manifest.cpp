@@ -98,8 +98,9 @@ class Reader {
     const int64_t format = root_.integer("format");
     if (format != kFormat)
       fail(Code::kUnsupported, root_.where(), ": the archive has format ", format, ", and format ", kFormat, " is read here");
-    root_.only({"format", "producer", "state", "constants", "generators", "functions", "executables"});
+    root_.only({"format", "producer", "metadata", "state", "constants", "generators", "functions", "executables"});
     manifest_.producer = root_.text("producer");
+    if (root_.has("metadata")) manifest_.metadata = read_metadata(root_.object("metadata"));
     manifest_.state = root_.texts("state");
     manifest_.constants = root_.texts("constants");
     state_ = numbers_of(manifest_.state, root_, "state");
@@ -124,6 +125,13 @@ class Reader {
   }
 
  private:
+  static std::vector<std::pair<std::string, std::string>> read_metadata(const JsonObject& json) {
+    std::vector<std::pair<std::string, std::string>> metadata;
+    for (const auto& [key, value] : json.json().items()) metadata.emplace_back(key, json.text(key));
+    std::ranges::sort(metadata);
+    return metadata;
+  }
+
   FunctionManifest read_function(const JsonObject& json) {
     json.only({"name", "graph", "text", "dimensions", "sizes", "inputs", "results", "params", "numbers", "draws", "updates",
                "samples"});

@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/deploy/sizes.h"
@@ -78,7 +79,8 @@ struct Generator {
 
 struct Manifest {
   std::string producer;
-  std::vector<std::string> state, constants;  // the names of tensors of the values
+  std::vector<std::pair<std::string, std::string>> metadata;  // of the one who exported it; keys and values, by key
+  std::vector<std::string> state, constants;                  // the names of tensors of the values
   std::vector<Generator> generators;
   std::vector<FunctionManifest> functions;
   std::vector<Executable> executables;

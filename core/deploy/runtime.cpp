@@ -179,6 +179,11 @@ ltcr_error* ltcr_find_state(const ltcr_model* model, const char* name, size_t* s
   });
 }
 
+const char* ltcr_metadata(const ltcr_model* model, const char* key) {
+  const std::string* value = key ? model->model->archive().find_metadata(key) : nullptr;
+  return value ? value->c_str() : nullptr;
+}
+
 size_t ltcr_dimension_count(const ltcr_model* model, size_t function) {
   const auto* dimensions = at(model->dimensions, function);
   return dimensions ? dimensions->size() : 0;

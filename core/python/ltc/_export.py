@@ -20,7 +20,7 @@ from ._version import __version__
 FORMAT = 1
 
 
-def export(function, args=(), kwargs=None, *, name=None, state=None, dynamic_shapes=None, sample=True):
+def export(function, args=(), kwargs=None, *, name=None, state=None, dynamic_shapes=None, sample=True, metadata=None):
     """Records ``function(*args, **kwargs)`` once, without running it, and returns an :class:`Exported` with it.
 
     name    of the function in the archive; default: its own, ``forward`` of a module
@@ -29,6 +29,7 @@ def export(function, args=(), kwargs=None, *, name=None, state=None, dynamic_sha
     dynamic_shapes  sizes that vary from call to call, as torch.export has them: by parameter, by dim, a name or a torch.export.Dim
             with a range, as in ``{"x": {0: "batch"}}``
     sample  whether to keep the arguments with the results that they give, for ``ltc check``
+    metadata    a dict of texts, kept as it is for those who read the archive; ``ltc serve`` knows some
 
     `function` may be the path of a file .pt2 that torch.export.save has written. It is read as data, and nothing in it is run or unpickled;
     `args` may be left out, and `dynamic_shapes` are those of the file.
@@ -39,22 +40,22 @@ def export(function, args=(), kwargs=None, *, name=None, state=None, dynamic_sha
     or the backend does not run one of its ops.
     """
     if isinstance(function, (str, os.PathLike)):
-        return _export_file(function, args, kwargs, name, state, dynamic_shapes, sample)
+        return _export_file(function, args, kwargs, name, state, dynamic_shapes, sample, metadata)
     if state is None:
         module = module_of(function)
         state = {"": module} if module is not None else {}
-    exported = Exported(state)
+    exported = Exported(state, metadata)
     exported.add(function, args, kwargs, name=name, dynamic_shapes=dynamic_shapes, sample=sample)
     return exported
 
 
-def _export_file(path, args, kwargs, name, state, dynamic_shapes, sample):
+def _export_file(path, args, kwargs, name, state, dynamic_shapes, sample, metadata):
     from ._pt2 import Pt2
 
     if kwargs or state:
         raise TypeError("ltc.export: a file has its state in it, and its arguments go by place")
     file = Pt2(path, args)
-    exported = Exported({"": file.module})
+    exported = Exported({"": file.module}, metadata)
     exported.add(file.function, file.args, name=name, dynamic_shapes=dynamic_shapes or file.dynamic_shapes, sample=sample)
     return exported
 
@@ -62,8 +63,11 @@ def _export_file(path, args, kwargs, name, state, dynamic_shapes, sample):
 class Exported:
     """Functions over one state. :meth:`add` adds one, :meth:`save` writes the archive with the state as it was at the first one."""
 
-    def __init__(self, state: dict):
-        self.state = State(state)
+    def __init__(self, state: dict, metadata: dict | None = None):
+        for key, value in (metadata or {}).items():
+            if not isinstance(key, str) or not isinstance(value, str):
+                raise TypeError(f"ltc.export: metadata has {key!r}: {value!r}, and keys and values are to be texts")
+        self.state, self.metadata = State(state), dict(metadata or {})
         self.constants, self.generators, self.functions, self.entries = {}, [], [], []
         self.values = {name: _to_cpu(tensor) for name, tensor in self.state.tensors.items()}
 
@@ -84,6 +88,7 @@ class Exported:
         manifest = {
             "format": FORMAT,
             "producer": f"ltc {__version__}, torch {torch.__version__}",
+            **({"metadata": self.metadata} if self.metadata else {}),
             "state": list(self.values),
             "constants": list(self.constants),
             "generators": [{"seed": seed, "offset": offset} for _, seed, offset in self.generators],
@@ -335,10 +340,14 @@ class _Recording:
 
     def _add_sample(self, recorded):
         samples = self.exported.functions[-1]["samples"]
-        results = recorded.capture.run([tensor.clone() for tensor in recorded.tensors])
+        try:
+            results = [_to_cpu(result) for result in recorded.capture.run([tensor.clone() for tensor in recorded.tensors])]
+        except RuntimeError as error:  # the values of an example need not fit other sizes
+            shapes = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in zip(self.input_names, recorded.tensors))
+            raise RuntimeError(f"ltc.export({self.name}): its sample with {shapes} fails: {error}. sample=False writes none") from error
         entry = f"functions/{self.name}/sample{len(samples)}.safetensors"
         sample = {f"input.{name}": _to_cpu(tensor) for name, tensor in zip(self.input_names, recorded.tensors)}
-        sample.update({f"result.{name}": _to_cpu(tensor) for name, tensor in zip(self.result_names, results)})
+        sample.update({f"result.{name}": tensor for name, tensor in zip(self.result_names, results)})
         self.exported.entries.append((entry, sample))
         samples.append(entry)
 

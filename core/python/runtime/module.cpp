@@ -235,6 +235,9 @@ PYBIND11_MODULE(ltc_runtime, m) {
           "By name of the function: its sizes that vary, each as (name, min, max); max is None where there is no limit.")
       .def_property_readonly("state", &Model::state, "The tensors of the state, each as (name, dtype, shape).")
       .def(
+          "metadata", [](const Model& model, const std::string& key) { return ltcr_metadata(model.get(), key.c_str()); },
+          "The text that the archive has under that key; None where it has none.")
+      .def(
           "session", [](const Model& model) { return std::make_unique<Session>(model); },
           "A state of its own, as the archive has it.");
   py::class_<Session>(m, "Session", "A state of a model, for one thread at a time.")

@@ -88,6 +88,9 @@ LTCR_API const ltcr_dimension* ltcr_input_dimension(const ltcr_model* model, siz
 LTCR_API ltcr_error* ltcr_find_function(const ltcr_model* model, const char* name, size_t* function);
 LTCR_API ltcr_error* ltcr_find_state(const ltcr_model* model, const char* name, size_t* state);
 
+/* A text that the archive has under that key, as `metadata` of ltc.export; null where it has none. */
+LTCR_API const char* ltcr_metadata(const ltcr_model* model, const char* key);
+
 /* A session begins with the state of the archive. */
 LTCR_API ltcr_error* ltcr_session_create(ltcr_model* model, ltcr_session** session);
 LTCR_API void ltcr_session_destroy(ltcr_session* session); /* null: nothing */

@@ -64,6 +64,7 @@ class Model {
     check(ltcr_find_state(get(), name.c_str(), &found));
     return found;
   }
+  const char* metadata(const std::string& key) const { return ltcr_metadata(get(), key.c_str()); }  // null where there is none
   const ltcr_tensor_info& input(size_t function, size_t input) const { return known(ltcr_input(get(), function, input)); }
   const ltcr_tensor_info& result(size_t function, size_t result) const { return known(ltcr_result(get(), function, result)); }
   // Of a call with inputs of these sizes, whose data may be null.
