@@ -31,11 +31,13 @@ void Waiter::end() {
 void Waiter::watch_client() {
   is_watching_ = true;
   socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
-    if (error || self->over_) return;
-    char byte;
-    error_code peeked;
-    self->socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, peeked);
-    if (!peeked) return;  // the next request is there
+    if (self->over_) return;
+    if (!error) {
+      char byte;
+      error_code peeked;
+      self->socket_.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, peeked);
+      if (!peeked) return;  // the next request is there
+    }
     self->client_left_ = true;
     self->timer_.cancel();
   });

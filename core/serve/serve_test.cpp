@@ -1,19 +1,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "core/serve/inference_protocol.h"
 #include "core/serve/metrics.h"
 #include "core/serve/scheduler.h"
+#include "core/serve/testing/gate.h"
 
 namespace ltc::serve {
 namespace {
 
 using nlohmann::json;
 using ::testing::ElementsAre;
+using testing::Gate;
 using ::testing::HasSubstr;
 
 std::string message_of(const auto& work) {
@@ -54,32 +55,6 @@ std::vector<float> floats(const std::string& bytes) {
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
 }
-
-// Calls wait in it until it is opened.
-class Gate {
- public:
-  void pass() {
-    std::unique_lock lock(mutex_);
-    ++arrived_;
-    changed_.notify_all();
-    changed_.wait(lock, [&] { return open_; });
-  }
-  void open() {
-    std::lock_guard lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  void wait_for(int count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return arrived_ >= count; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int arrived_ = 0;
-  bool open_ = false;
-};
 
 class SchedulerTest : public ::testing::Test {
  protected:

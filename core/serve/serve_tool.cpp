@@ -17,7 +17,8 @@ constexpr const char* kUsage = R"(usage: ltc serve [OPTIONS] [NAME=]ARCHIVE...
 
 Answers requests of the Open Inference Protocol (KServe, Triton) over HTTP: POST /v2/models/NAME/infer, and GET /v2/models/NAME,
 /v2/health/live, /v2/health/ready, and /metrics for Prometheus. NAME is the file's name without its end; NAME.FUNCTION asks for one
-of several functions. Until SIGTERM or SIGINT: then it answers what it has, and ends.
+of several functions. Where the archive has functions `prefill` and `decode`, POST /v2/models/NAME/generate and
+/v2/models/NAME/generate_stream give text, as tokens. Until SIGTERM or SIGINT: then it answers what it has, and ends.
 
   --host ADDRESS      address to listen on; default: 127.0.0.1, this machine alone
   --port N            port; 0: any that is free; default: 8000
@@ -25,10 +26,13 @@ of several functions. Until SIGTERM or SIGINT: then it answers what it has, and 
   --instances N       calls of a model that run at once, each on a copy of it; default: 1
   --executables       take the executables of the archives, which are code: for files that you trust
   --max-rows N        rows of requests that are put together in a call; default: 32; 1: none are
+  --texts N           texts that an instance generates at once, each with a cache of its own; default: 8
+  --max-tokens N      that a request may have generated; default: 4096
   --delay-us N        how long a request waits for others, in us; default: 0: it takes those that wait already
   --queue N           requests that may wait, for each archive; more are refused with status 503; default: 256
   --deadline-ms N     for requests that have none of their own; default: none
   --run-limit-s N     after which a call counts as hung, and /v2/health fails; default: 60
+  --io-limit-s N      for a client to send a request, and to read an answer or a part of one; default: 30
   --body-limit-mb N   bytes of a request; default: 64
   --io-threads N      threads that read and write; default: 1
   --drain-s N         limit for the end; default: 30
@@ -44,8 +48,8 @@ struct Options {
 
 Options read_options(const std::vector<std::string>& words) {
   Options options;
-  int64_t port = options.server.port, threads = 1, instances = 1, queue = 256, delay = 0, deadline = 0, run = 60, body = 64,
-          drain = 30;
+  int64_t port = options.server.port, threads = 1, instances = 1, queue = 256, delay = 0, deadline = 0, run = 60, io = 30,
+          body = 64, drain = 30;
   const struct {
     const char* name;
     int64_t min, max;
@@ -55,10 +59,13 @@ Options read_options(const std::vector<std::string>& words) {
       {"--io-threads", 1, 256, &threads},
       {"--instances", 1, 1024, &instances},
       {"--max-rows", 1, 65536, &options.archive.max_rows},
+      {"--texts", 1, 65536, &options.archive.texts},
+      {"--max-tokens", 1, 1'000'000'000, &options.server.max_tokens},
       {"--delay-us", 0, 10'000'000, &delay},
       {"--queue", 1, 1'000'000, &queue},
       {"--deadline-ms", 0, 86'400'000, &deadline},
       {"--run-limit-s", 1, 86'400, &run},
+      {"--io-limit-s", 1, 86'400, &io},
       {"--body-limit-mb", 1, 65536, &body},
       {"--drain-s", 0, 86'400, &drain},
   };
@@ -93,6 +100,7 @@ Options read_options(const std::vector<std::string>& words) {
   options.server.body_limit = static_cast<size_t>(body) << 20;
   options.server.deadline = std::chrono::milliseconds(deadline);
   options.server.run_limit = std::chrono::seconds(run);
+  options.server.io_limit = std::chrono::seconds(io);
   options.server.drain_limit = std::chrono::seconds(drain);
   options.archive.model.instances = static_cast<uint32_t>(instances);
   options.archive.scheduler = {static_cast<size_t>(queue), std::chrono::microseconds(delay)};
@@ -122,7 +130,7 @@ int serve(Options options) {
   Server server(options.server, std::move(models), registry);
   std::cout << "ready on http://" << options.server.host << ":" << server.port() << std::endl;
   server.run();
-  for (const auto& archive : archives) archive->scheduler().drain();
+  for (const auto& archive : archives) archive->drain();
   std::cout << "ended" << std::endl;
   return 0;
 }

@@ -88,13 +88,28 @@ std::string dependence_of_rows(deploy::Session& session, size_t index) {
   return "it has no sample of two rows that would show whether they are independent";
 }
 
+Runner runner_of(deploy::Session& session) {
+  return [&session](size_t function, std::span<const TensorView> inputs, std::span<const TensorView> results) {
+    session.run(function, inputs, results);
+  };
+}
+
 }  // namespace
 
 ServedArchive::ServedArchive(const std::string& name, const std::string& path, const ArchiveOptions& options, Registry& registry)
     : name_(name), model_(deploy::Model::load(path, options.model)) {
-  for (uint32_t i = 0; i < options.model.instances; ++i) sessions_.push_back(std::make_unique<deploy::Session>(model_));
-  std::vector<ServedFunction> functions;
+  std::optional<TextModel> text_model;
+  if (const auto failure = failure_of([&] { text_model = find_text_model(model_->archive()); }))
+    report_ += cat(name_, " generates no text: ", failure->message, "\n");
+  serve_functions(options, text_model ? &*text_model : nullptr, registry);
+  if (text_model) serve_texts(options, *text_model, registry);
+  if (!scheduler_ && !generator_) fail(Code::kUnsupported, path, " has no function that can be served:\n", report_);
+}
+
+void ServedArchive::serve_functions(const ArchiveOptions& options, const TextModel* text_model, Registry& registry) {
+  std::vector<size_t> indices;
   for (size_t i = 0; i < model_->functions().size(); ++i) {
+    if (text_model && (i == text_model->prefill || i == text_model->decode)) continue;
     const deploy::Function& function = model_->functions()[i];
     std::string reason = function.updates.empty() ? "" : "it changes the state, which requests share";
     for (const auto* tensors : {&function.inputs, &function.results}) {
@@ -104,21 +119,34 @@ ServedArchive::ServedArchive(const std::string& name, const std::string& path, c
       }
     }
     if (reason.empty()) {
-      functions.push_back(describe(i, options));
+      indices.push_back(i);
     } else {
       report_ += cat(name_, ".", function.name, " is not served: ", reason, "\n");
     }
   }
-  if (functions.empty()) fail(Code::kUnsupported, path, " has no function that can be served:\n", report_);
+  if (indices.empty()) return;
   std::vector<Runner> runners;
-  for (const auto& session : sessions_) {
-    runners.emplace_back([&session = *session](size_t function, std::span<const TensorView> inputs,
-                                               std::span<const TensorView> results) { session.run(function, inputs, results); });
-  }
+  for (uint32_t i = 0; i < options.model.instances; ++i) runners.push_back(runner_of(new_session()));
+  std::vector<ServedFunction> functions;
+  for (const size_t index : indices) functions.push_back(describe(*sessions_.front(), index, options));
   scheduler_ = std::make_unique<Scheduler>(std::move(functions), std::move(runners), options.scheduler, name_, registry);
 }
 
-ServedFunction ServedArchive::describe(size_t index, const ArchiveOptions& options) {
+void ServedArchive::serve_texts(const ArchiveOptions& options, const TextModel& text_model, Registry& registry) {
+  std::vector<std::vector<TextSession>> sessions(options.model.instances);
+  const int64_t count = (options.texts + text_model.slots - 1) / text_model.slots;
+  for (int64_t i = 0; i < count; ++i) {
+    for (auto& of_instance : sessions) {  // sessions are spread over the instances in this order
+      deploy::Session& session = new_session();
+      of_instance.push_back({runner_of(session), [&session] { session.reset(); }});
+    }
+  }
+  generator_ = std::make_unique<TextGenerator>(text_model, std::move(sessions), options.scheduler.queue_limit, name_, registry);
+  report_ += cat(name_, " generates text: prompts of up to ", text_model.max_prompt, " tokens, ", count * text_model.slots,
+                 " texts at once in an instance, ", text_model.slots, " in a call\n");
+}
+
+ServedFunction ServedArchive::describe(deploy::Session& session, size_t index, const ArchiveOptions& options) {
   const deploy::Function& function = model_->functions()[index];
   ServedFunction served{function, index};
   std::string reason = "requests are not put together";
@@ -128,7 +156,7 @@ ServedFunction ServedArchive::describe(size_t index, const ArchiveOptions& optio
   } else if (options.max_rows > 1) {
     const int64_t max_rows = std::min(options.max_rows, function.dimensions[dimension].max);
     const std::string dependence =
-        function.dimensions[dimension].min > 1 ? "a call has more than one row" : dependence_of_rows(*sessions_[0], index);
+        function.dimensions[dimension].min > 1 ? "a call has more than one row" : dependence_of_rows(session, index);
     if (dependence.empty()) served.max_rows = max_rows;
     reason = dependence.empty() ? cat("up to ", max_rows, " rows of requests in a call") : reason + ": " + dependence;
   }
@@ -138,12 +166,19 @@ ServedFunction ServedArchive::describe(size_t index, const ArchiveOptions& optio
 
 std::map<std::string, ServedModel> ServedArchive::models() {
   std::map<std::string, ServedModel> models;
+  if (generator_) models[name_].generator = generator_.get();
+  if (!scheduler_) return models;
   const auto& functions = scheduler_->functions();
   for (size_t i = 0; i < functions.size(); ++i) {
-    models[name_ + "." + functions[i].name] = {scheduler_.get(), i};
-    if (functions.size() == 1 || functions[i].name == "forward") models[name_] = {scheduler_.get(), i};
+    models[name_ + "." + functions[i].name] = {scheduler_.get(), i, nullptr};
+    if (functions.size() == 1 || functions[i].name == "forward") models[name_] = {scheduler_.get(), i, generator_.get()};
   }
   return models;
+}
+
+void ServedArchive::drain() {
+  if (scheduler_) scheduler_->drain();
+  if (generator_) generator_->drain();
 }
 
 }  // namespace ltc::serve

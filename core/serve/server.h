@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/serve/metrics.h"
-#include "core/serve/scheduler.h"
+#include "core/serve/text_generator.h"
 
 namespace ltc::serve {
 
@@ -21,12 +21,15 @@ struct ServerOptions {
   std::chrono::seconds io_limit{30};      // to read the body of a request, and to write an answer
   std::chrono::seconds drain_limit{30};   // for requests that run when the server is to end
   std::chrono::milliseconds deadline{0};  // of requests that give none; 0: no limit
+  int64_t max_tokens = 4096;              // that a request may have generated
   std::chrono::seconds run_limit{60};     // for a call of a model; one that takes longer makes the server count as hung
 };
 
+// A function that answers `infer`, functions that generate text, or both.
 struct ServedModel {
-  Scheduler* scheduler;  // not owned
-  size_t function;       // of the scheduler's
+  Scheduler* scheduler = nullptr;  // neither is owned
+  size_t function = 0;             // of the scheduler's
+  TextGenerator* generator = nullptr;
 };
 
 class Server {

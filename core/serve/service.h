@@ -5,7 +5,9 @@
 
 #include <map>
 #include <string>
+#include <variant>
 
+#include "core/serve/generation_protocol.h"
 #include "core/serve/http.h"
 #include "core/serve/server.h"
 
@@ -26,11 +28,17 @@ class Service {
   bool is_draining() const { return draining_; }
 
  private:
-  // None where there is nobody to answer to.
-  asio::awaitable<std::optional<HttpResponse>> respond(HttpRequest& request, Connection& connection);
-  asio::awaitable<std::optional<HttpResponse>> ask_model(std::string_view path, HttpRequest& request, Connection& connection);
-  asio::awaitable<std::optional<HttpResponse>> infer(std::string name, ServedModel model, HttpRequest& http_request,
-                                                     Connection& connection);
+  // The answer that is to be written; or, where there is none to write any more, whether the connection may have another request.
+  using Answer = std::variant<HttpResponse, bool>;
+
+  asio::awaitable<Answer> respond(HttpRequest& request, Connection& connection);
+  asio::awaitable<Answer> ask_model(std::string_view path, HttpRequest& request, Connection& connection);
+  asio::awaitable<Answer> infer(std::string name, ServedModel model, HttpRequest& http_request, Connection& connection);
+  asio::awaitable<Answer> generate(std::string name, TextGenerator& generator, HttpRequest& request, Connection& connection,
+                                   bool is_stream);
+  asio::awaitable<Answer> stream_text(std::string name, const GenerateRequest& given, Waiter& waiter, TextRequest::News news,
+                                      HttpRequest& request, Connection& connection);
+  Clock::time_point limited(Clock::time_point deadline) const;  // by that of the server
   bool is_ready() const { return !is_hung() && !draining_; }
   bool is_hung() const;
 

@@ -1,0 +1,143 @@
+// Texts of many clients, generated token by token with two functions of an archive:
+//
+//   prefill(tokens: i64[1,P], length: i64[1]) -> i64[1]                   reads a prompt and returns the next token
+//   prefill(tokens: i64[1,P], length: i64[1], slot: i64[1]) -> i64[1]     the same, where the state has a cache for S texts
+//   decode(token: i64[S], position: i64[S]) -> i64[S]                     reads a token of each text and returns their next ones
+//
+// A worker has sessions, each with slots for S texts. It gives free slots to texts that wait, and computes the next tokens of all
+// texts of a session in one call, so a text begins and ends without a wait for those beside it (continuous batching, as in Yu et
+// al., Orca, OSDI 2022). `decode` gets token 0 at position 0 for a slot that is free.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/serve/scheduler.h"
+
+namespace ltc::serve {
+
+// How an archive generates text.
+struct TextModel {
+  size_t prefill = 0, decode = 0;          // functions of the archive
+  int64_t min_prompt = 1, max_prompt = 1;  // the length of `tokens`; a shorter prompt is padded with 0
+  int64_t slots = 1;                       // S
+  bool takes_slot = false;                 // whether `prefill` has the third input
+  int64_t max_positions = INT64_MAX;       // tokens of a text with its prompt
+};
+
+// None where the archive has no two functions of these names. `max_positions` is what its metadata has under that key. Throws
+// UNSUPPORTED where the functions are others, with both signatures, or where the metadata is no number.
+std::optional<TextModel> find_text_model(const deploy::Archive& archive);
+
+enum class FinishReason : uint8_t { kLength, kStop };
+
+struct TextEnd {
+  FinishReason reason = FinishReason::kLength;
+  std::optional<Failure> failure;
+};
+
+// One text. The client fills the first part.
+class TextRequest {
+ public:
+  std::vector<int64_t> prompt;       // 1 to max_prompt tokens
+  int64_t max_tokens = 16;           // that are generated, from 1
+  std::vector<int64_t> stop_tokens;  // each ends the text, as its last token
+  Clock::time_point deadline = Clock::time_point::max();
+  std::function<void()> changed;  // called on a worker's thread where there is news. It must not throw
+
+  Clock::time_point submitted;
+
+  // The rest from any thread.
+
+  struct News {
+    std::vector<int64_t> tokens;
+    std::optional<TextEnd> end;
+  };
+  News take_news();  // since the last time
+
+  void cancel() { cancelled_ = true; }  // it ends at its next token
+  bool is_cancelled() const { return cancelled_; }
+
+ private:
+  friend class TextGenerator;
+  void add(int64_t token);
+  void end(TextEnd how);
+
+  std::atomic<bool> cancelled_{false};
+  std::mutex mutex_;
+  News news_;
+};
+using TextRequestRef = std::shared_ptr<TextRequest>;
+
+// A state of its own, with `slots` caches.
+struct TextSession {
+  Runner run;
+  std::function<void()> reset;  // makes the state as it was at the start; throws
+};
+
+// Threads: every function from any thread.
+class TextGenerator {
+ public:
+  // A worker for each element of `sessions`. `name` is the label `model` of the metrics.
+  TextGenerator(const TextModel& model, std::vector<std::vector<TextSession>> sessions, size_t queue_limit,
+                const std::string& name, Registry& registry);
+  ~TextGenerator() { drain(); }
+
+  const TextModel& model() const { return model_; }
+
+  // Throws RESOURCE_EXHAUSTED where the queue is full, CANCELLED after drain().
+  void submit(const TextRequestRef& text) { queue_.submit(text); }
+  // The text ends at its next token, or does not begin. Its client then hears no more of it, or of an end with CANCELLED.
+  void cancel(TextRequest& text);
+
+  // Takes no more texts; returns when those that it has are done.
+  void drain();
+
+  // How long the oldest call that runs has been running; 0 where none does.
+  Clock::duration longest_run() const;
+
+ private:
+  struct Slot {
+    TextRequestRef text;              // null: free
+    int64_t token = 0, position = 0;  // the last token, and the place where `decode` puts it
+    int64_t left = 0;                 // tokens that may still follow
+    Clock::time_point last;           // when the token was there
+  };
+  struct Session {
+    TextSession model;
+    std::vector<Slot> slots;
+    bool is_damaged = false;  // a call failed: to be reset once its texts have ended
+
+    int64_t running() const;
+  };
+  struct Worker {
+    std::vector<Session> sessions;
+    RunTimer timer;
+    std::thread thread;
+  };
+
+  void work(Worker& worker);
+  bool take_texts(Worker& worker);
+  void begin(Worker& worker, Session& session, size_t slot, const TextRequestRef& text);
+  void step(Worker& worker, Session& session);
+  void end_those_given_up(Session& session);
+  void add_token(Slot& slot, int64_t token);
+  void end(Slot& slot, TextEnd how);
+  void mend(Session& session);
+
+  const TextModel model_;
+  RequestMetrics metrics_;
+  Histogram &first_token_seconds_, &token_seconds_, &texts_of_step_;
+  Counter& tokens_;
+  Gauge& running_;
+  RequestQueue<TextRequest> queue_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+};
+
+}  // namespace ltc::serve
