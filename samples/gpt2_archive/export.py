@@ -63,7 +63,7 @@ class Generator(torch.nn.Module):
 
     def new_cache(self):
         config = self.model.config
-        cache = StaticCache(config, max_cache_len=POSITIONS)
+        cache = StaticCache(config, max_cache_len=config.n_positions)
         cache.early_initialization(self.slots, config.n_head, config.n_embd // config.n_head, torch.float32, self.model.device)
         return cache
 
@@ -101,7 +101,7 @@ class Generator(torch.nn.Module):
     @torch.no_grad()
     def decode_slots(self, token, position):
         """The same for the texts of all slots."""
-        mask = (torch.arange(POSITIONS, device=position.device) <= position[:, None])[:, None, None]
+        mask = (torch.arange(self.model.config.n_positions, device=position.device) <= position[:, None])[:, None, None]
         cache = self.cache(position[:1], Slots, positions=position)
         logits = self.model(token[:, None], position_ids=position[:, None], attention_mask=mask, past_key_values=cache, use_cache=True).logits
         return {"next": logits[:, 0].argmax(-1)}
@@ -117,7 +117,7 @@ def make_model():
 def export(model, slots=1):
     generator = Generator(model, slots)
     tokens = torch.arange(PROMPT)[None] % model.config.vocab_size
-    length, first, metadata = torch.tensor([PROMPT]), torch.ones(slots, dtype=torch.int64), {"max_positions": str(POSITIONS)}
+    length, first, metadata = torch.tensor([PROMPT]), torch.ones(slots, dtype=torch.int64), {"max_positions": str(model.config.n_positions)}
     if slots == 1:
         archive = ltc.export(generator.prefill, (tokens, length), metadata=metadata)
         archive.add(generator.decode, (first, length))
