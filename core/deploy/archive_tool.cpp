@@ -90,19 +90,6 @@ size_t bytes_of(const std::vector<NamedTensor>& tensors) {
   return bytes;
 }
 
-std::string signature(const std::vector<NamedType>& types, const Function& function) {
-  std::string text;
-  for (const NamedType& type : types) text += cat(text.empty() ? "" : ", ", type.name, ": ", type.text(function.dimensions));
-  return text;
-}
-
-std::string ranges(const Function& function) {
-  std::string text;
-  for (const auto& [name, min, max, example, is] : function.dimensions)
-    if (is.empty()) text += cat(text.empty() ? "\n    " : ", ", name, " from ", min, max == INT64_MAX ? "" : cat(" to ", max));
-  return text;
-}
-
 nlohmann::ordered_json json_of(const std::vector<NamedType>& types, const Function& function) {
   auto list = nlohmann::ordered_json::array();
   for (const NamedType& type : types) list.push_back({{"name", type.name}, {"type", type.text(function.dimensions)}});
@@ -148,8 +135,8 @@ int show(const Options& options) {
             << (manifest.generators.empty() ? "" : cat("; random generators: ", manifest.generators.size())) << "\n";
   for (const auto& [key, value] : manifest.metadata) std::cout << key << " = " << value << "\n";
   for (const Function& function : archive->functions())
-    std::cout << function.name << "(" << signature(function.inputs, function) << ") -> (" << signature(function.results, function)
-              << ")" << ranges(function) << "\n    " << function.code.nodes.size() << " ops; changes " << function.updates.size()
+    std::cout << function.signature() << (function.dimensions.empty() ? "" : "\n    ") << function.ranges() << "\n    "
+              << function.code.nodes.size() << " ops; changes " << function.updates.size()
               << " tensors of the state; samples: " << function.samples.size() << "\n";
   for (const Executable& executable : manifest.executables)
     std::cout << "executable of " << executable.function << " for: " << executable.target << "\n";

@@ -278,6 +278,22 @@ TypeId NamedType::type_at(std::span<const int64_t> of_dimensions) const {
   return resized(type_of(type), shape);
 }
 
+std::string FunctionManifest::signature() const {
+  const auto list = [&](const std::vector<NamedType>& tensors) {
+    std::string text;
+    for (const NamedType& one : tensors) text += cat(text.empty() ? "" : ", ", one.name, ": ", one.text(dimensions));
+    return text;
+  };
+  return cat(name, "(", list(inputs), ") -> (", list(results), ")");
+}
+
+std::string FunctionManifest::ranges() const {
+  std::string text;
+  for (const auto& [name, min, max, example, is] : dimensions)
+    if (is.empty()) text += cat(text.empty() ? "" : ", ", name, " from ", min, max == INT64_MAX ? "" : cat(" to ", max));
+  return text;
+}
+
 Scalar Number::value_at(std::span<const int64_t> sizes) const {
   if (size.empty()) return value;
   Scalar scalar{};

@@ -66,6 +66,9 @@ struct FunctionManifest {
   std::vector<ValueSource> result_sources;  // by result
   std::vector<Update> updates;
   std::vector<std::string> samples;  // entries, each a safetensors file
+
+  std::string signature() const;  // "f(x: f32[batch,4]) -> (result: f32[batch])"
+  std::string ranges() const;     // "batch from 1 to 8, rows from 2"; empty where all sizes are fixed
 };
 
 // A function compiled for a device, as the plugin saves it. It is code: who loads it trusts the file.

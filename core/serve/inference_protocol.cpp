@@ -168,10 +168,8 @@ class Reader {
     if (fits) return;
     std::string given;
     for (const int64_t size : sizes) given += cat(given.empty() ? "" : ",", size);
-    std::string ranges;
-    for (const deploy::Dimension& dimension : function_.dimensions)
-      ranges += cat(", ", dimension.name, " from ", dimension.min, " to ", dimension.max);
-    refuse(where, " has shape [", given, "], and is to be ", expected.text(function_.dimensions), ranges);
+    refuse(where, " has shape [", given, "], and is to be ", expected.text(function_.dimensions),
+           function_.dimensions.empty() ? "" : ", ", function_.ranges());
   }
 
   // A size that follows from others in another way is checked when the request runs.

@@ -20,15 +20,6 @@ bool is_fixed(const deploy::NamedType& tensor, size_t dim, int64_t size) {
 
 bool is_one(const deploy::NamedType& tensor) { return is_tokens(tensor, 1) && is_fixed(tensor, 0, 1); }
 
-std::string signature(const deploy::Function& function) {
-  const auto list = [&](const std::vector<deploy::NamedType>& tensors) {
-    std::string text;
-    for (const auto& tensor : tensors) text += cat(text.empty() ? "" : ", ", tensor.name, ": ", tensor.text(function.dimensions));
-    return text;
-  };
-  return cat(function.name, "(", list(function.inputs), ") -> (", list(function.results), ")");
-}
-
 bool fits(const deploy::Function& prefill, const deploy::Function& decode) {
   const auto& in = prefill.inputs;
   if (in.size() < 2 || in.size() > 3 || prefill.results.size() != 1) return false;
@@ -73,7 +64,7 @@ std::optional<TextModel> find_text_model(const deploy::Archive& archive) {
   if (!fits(*prefill, *decode))
     fail(Code::kUnsupported, "text is generated with prefill(tokens: i64[1,P], length: i64[1]) -> i64[1] and decode(token: ",
          "i64[1], position: i64[1]) -> i64[1], or with a slot: i64[1] as third input and decode for S slots. These are ",
-         signature(*prefill), " and ", signature(*decode));
+         prefill->signature(), " and ", decode->signature());
   TextModel model;
   model.prefill = static_cast<size_t>(prefill - functions.begin());
   model.decode = static_cast<size_t>(decode - functions.begin());
