@@ -1,4 +1,5 @@
-"""Makes an archive of the present format: `make.py FILE`. It has a training step with dropout, an inference, and a sample of each."""
+"""Makes an archive of the present format: `make.py FILE`. It has a training step with dropout, an inference for batches of
+any size, samples of both, and metadata."""
 
 import sys
 from pathlib import Path
@@ -23,8 +24,8 @@ def main():
         model.train()
         return scores
 
-    exported = ltc.export(train, (x, labels), state=state)
-    exported.add(predict, (x,))
+    exported = ltc.export(train, (x, labels), state=state, metadata={"classes": "3"})
+    exported.add(predict, (x,), dynamic_shapes={"x": {0: torch.export.Dim("batch", min=1, max=64)}})
     exported.save(sys.argv[1])
 
 
