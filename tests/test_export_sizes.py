@@ -165,6 +165,16 @@ def test_calls_of_wrong_sizes_are_refused_with_both_values(tmp_path):
     assert session.run("f", ones(8, 3), ones(8, 1)).shape == (8, 3)
 
 
+@pytest.mark.parametrize("least, most", [(None, 4), (3, 4), (2, 4), (4, 5)])
+def test_an_example_at_the_end_of_its_range(tmp_path, least, most):
+    ends = {"max": most} if least is None else {"min": least, "max": most}
+    exported = ltc.export(lambda x: x.sum(1), (torch.ones(4, 3),), name="f", dynamic_shapes={"x": {0: Dim("n", **ends)}})
+    exported.save(tmp_path / "f.ltc")
+    session = ltc_runtime.load(str(tmp_path / "f.ltc")).session()
+    for size in range(least or 1, most + 1):
+        assert session.run("f", np.ones((size, 3), np.float32)).tolist() == [3] * size
+
+
 def test_exports_that_cannot_have_such_sizes_are_refused():
     x = torch.ones(4, 3)
     branches = lambda x: x.sum(0) if x.shape[0] < 6 else x.mean(0)  # noqa: E731

@@ -23,9 +23,11 @@ class Dimension:
     is_named_only: bool  # where its range begins was not given
 
     def recorded_sizes(self, consecutive: int) -> list[int]:
-        """The sizes at which the function is recorded besides the example."""
+        """The sizes at which the function is recorded besides the example: those behind it, then those before it, and the ends."""
         last = math.inf if self.max is None else self.max
-        sizes = [self.example + step for step in range(1, consecutive)] + [2 * self.example + 1, self.min]
+        sizes = [self.example + step for step in range(1, consecutive) if self.example + step <= last]
+        sizes += [size for size in range(self.example - 1, 1, -1) if size >= self.min][: consecutive - 1 - len(sizes)]
+        sizes += [2 * self.example + 1, self.min]
         if last <= LARGEST_RECORDED:
             sizes.append(self.max)
         return list(dict.fromkeys(size for size in sizes if self.min <= size <= last and size != self.example))
