@@ -84,7 +84,7 @@ def test_text_is_that_of_transformers(exported, backend, slots):
     archives, texts = exported
     name = f"gpt2_{slots}"
     with serving(archives[slots], "--backend", backend) as server:
-        assert f"{name} generates text: prompts of up to 16 tokens, 8 texts at once in an instance, {slots} in a call" in server.report
+        assert f"{name} generates text: prompts of up to 16 tokens, 8 texts at once in an instance, {'1' if slots == 1 else 'up to 4'} in a call" in server.report
         for prompt, text in zip(PROMPTS, texts):
             status, _, body = ask(server.port, f"/v2/models/{name}/generate", body_of(prompt))
             assert status == 200, body

@@ -10,28 +10,38 @@ namespace {
 
 const Type& type_of_tensor(const deploy::NamedType& tensor) { return type_of(tensor.type); }
 
+constexpr int64_t kMostSlots = 65536;
+
 bool is_tokens(const deploy::NamedType& tensor, size_t rank) {
   return type_of_tensor(tensor).dtype == DType::kI64 && type_of_tensor(tensor).sizes.size() == rank;
 }
 
-bool is_fixed(const deploy::NamedType& tensor, size_t dim, int64_t size) {
-  return (tensor.sizes.empty() || tensor.sizes[dim].dimensions.empty()) && type_of_tensor(tensor).sizes[dim] == size;
+bool is_one(const deploy::NamedType& tensor) {
+  return is_tokens(tensor, 1) && (tensor.sizes.empty() || tensor.sizes[0].dimensions.empty()) &&
+         type_of_tensor(tensor).sizes[0] == 1;
 }
 
-bool is_one(const deploy::NamedType& tensor) { return is_tokens(tensor, 1) && is_fixed(tensor, 0, 1); }
+// The dimension that a size is; kNone for a fixed size.
+uint32_t dimension_of(const deploy::NamedType& tensor, size_t dim) {
+  return tensor.sizes.empty() ? kNone : tensor.sizes[dim].plain_dimension();
+}
 
-bool fits(const deploy::Function& prefill, const deploy::Function& decode) {
-  const auto& in = prefill.inputs;
-  if (in.size() < 2 || in.size() > 3 || prefill.results.size() != 1) return false;
-  if (!is_tokens(in[0], 2) || !is_fixed(in[0], 0, 1) || !is_one(in[1]) || !is_one(prefill.results[0])) return false;
-  if (in.size() == 3 && !is_one(in[2])) return false;
-  if (decode.inputs.size() != 2 || decode.results.size() != 1) return false;
-  if (!is_tokens(decode.inputs[0], 1)) return false;
-  const int64_t slots = type_of_tensor(decode.inputs[0]).sizes[0];
-  for (const auto& tensor : {decode.inputs[0], decode.inputs[1], decode.results[0]}) {
-    if (!is_tokens(tensor, 1) || !is_fixed(tensor, 0, slots)) return false;
-  }
-  return slots == 1 || in.size() == 3;
+bool is_prefill(const deploy::Function& function) {
+  const auto& inputs = function.inputs;
+  if (inputs.size() < 2 || inputs.size() > 3 || function.results.size() != 1) return false;
+  if (!is_tokens(inputs[0], 2) || dimension_of(inputs[0], 0) != kNone || type_of_tensor(inputs[0]).sizes[0] != 1) return false;
+  return std::all_of(inputs.begin() + 1, inputs.end(), is_one) && is_one(function.results[0]);
+}
+
+bool is_decode(const deploy::Function& function, size_t inputs) {
+  if (function.inputs.size() != inputs || function.results.size() != 1) return false;
+  const auto is_part = [&](const deploy::NamedType& tensor) {
+    return is_tokens(tensor, 1) && dimension_of(tensor, 0) == dimension_of(function.inputs[0], 0);
+  };
+  if (inputs == 2) return std::ranges::all_of(function.inputs, is_one) && is_one(function.results[0]);
+  const uint32_t texts = is_tokens(function.inputs[0], 1) ? dimension_of(function.inputs[0], 0) : kNone;
+  return texts != kNone && function.dimensions[texts].min <= 1 && function.dimensions[texts].max < kMostSlots &&
+         std::ranges::all_of(function.inputs, is_part) && is_part(function.results[0]);
 }
 
 int64_t positions_of(const std::string& text) {
@@ -61,19 +71,21 @@ std::optional<TextModel> find_text_model(const deploy::Archive& archive) {
   const auto named = [&](std::string_view name) { return std::ranges::find(functions, name, &deploy::Function::name); };
   const auto prefill = named("prefill"), decode = named("decode");
   if (prefill == functions.end() || decode == functions.end()) return std::nullopt;
-  if (!fits(*prefill, *decode))
+  if (!is_prefill(*prefill) || !is_decode(*decode, prefill->inputs.size()))
     fail(Code::kUnsupported, "text is generated with prefill(tokens: i64[1,P], length: i64[1]) -> i64[1] and decode(token: ",
-         "i64[1], position: i64[1]) -> i64[1], or with a slot: i64[1] as third input and decode for S slots. These are ",
-         prefill->signature(), " and ", decode->signature());
+         "i64[1], position: i64[1]) -> i64[1], or with slots: prefill(..., slot: i64[1]) and decode(token: i64[B], position: "
+         "i64[B], ",
+         "slot: i64[B]) -> i64[B] with a dimension B from 1 to the number of slots. These are ", prefill->signature(), " and ",
+         decode->signature());
   TextModel model;
   model.prefill = static_cast<size_t>(prefill - functions.begin());
   model.decode = static_cast<size_t>(decode - functions.begin());
-  model.takes_slot = prefill->inputs.size() == 3;
-  model.slots = type_of_tensor(decode->inputs[0]).sizes[0];
+  model.takes_slots = prefill->inputs.size() == 3;
+  if (model.takes_slots) model.slots = decode->dimensions[dimension_of(decode->inputs[0], 0)].max;
   const deploy::NamedType& tokens = prefill->inputs[0];
-  const uint32_t dimension = tokens.sizes.empty() ? kNone : tokens.sizes[1].plain_dimension();
-  model.min_prompt = dimension == kNone ? type_of_tensor(tokens).sizes[1] : prefill->dimensions[dimension].min;
-  model.max_prompt = dimension == kNone ? type_of_tensor(tokens).sizes[1] : prefill->dimensions[dimension].max;
+  const uint32_t length = dimension_of(tokens, 1);
+  model.min_prompt = length == kNone ? type_of_tensor(tokens).sizes[1] : prefill->dimensions[length].min;
+  model.max_prompt = length == kNone ? type_of_tensor(tokens).sizes[1] : prefill->dimensions[length].max;
   if (const std::string* text = archive.find_metadata("max_positions")) model.max_positions = positions_of(*text);
   return model;
 }
@@ -176,7 +188,7 @@ void TextGenerator::begin(Worker& worker, Session& session, size_t index, const 
   prompt.resize(static_cast<size_t>(std::max(model_.min_prompt, slot.position)));
   Numbers tokens(std::move(prompt), true), length({slot.position}), place({static_cast<int64_t>(index)}), next({0});
   std::vector<TensorView> inputs{tokens.view(), length.view()};
-  if (model_.takes_slot) inputs.push_back(place.view());
+  if (model_.takes_slots) inputs.push_back(place.view());
   const std::vector<TensorView> results{next.view()};
   worker.timer.begin();
   auto failure = failure_of([&] { session.model.run(model_.prefill, inputs, results); });
@@ -192,30 +204,33 @@ void TextGenerator::begin(Worker& worker, Session& session, size_t index, const 
 // The next token of each text.
 void TextGenerator::step(Worker& worker, Session& session) {
   end_those_given_up(session);
-  const int64_t running = session.running();
-  if (running == 0) return;
-  Numbers tokens(std::vector<int64_t>(session.slots.size())), positions(tokens.values), next(tokens.values);
+  std::vector<Slot*> texts;
+  std::vector<int64_t> token, position, slot;
   for (size_t i = 0; i < session.slots.size(); ++i) {
     if (!session.slots[i].text) continue;
-    tokens.values[i] = session.slots[i].token;
-    positions.values[i] = session.slots[i].position;
+    texts.push_back(&session.slots[i]);
+    token.push_back(session.slots[i].token);
+    position.push_back(session.slots[i].position);
+    slot.push_back(static_cast<int64_t>(i));
   }
-  const std::vector<TensorView> inputs{tokens.view(), positions.view()}, results{next.view()};
+  if (texts.empty()) return;
+  Numbers tokens(token), positions(position), slots(slot), next(token);
+  std::vector<TensorView> inputs{tokens.view(), positions.view()};
+  if (model_.takes_slots) inputs.push_back(slots.view());
+  const std::vector<TensorView> results{next.view()};
   worker.timer.begin();
   const auto failure = failure_of([&] { session.model.run(model_.decode, inputs, results); });
   worker.timer.end();
-  texts_of_step_.observe(static_cast<double>(running));
+  texts_of_step_.observe(static_cast<double>(texts.size()));
   session.is_damaged |= failure.has_value();
-  for (size_t i = 0; i < session.slots.size(); ++i) {
-    Slot& slot = session.slots[i];
-    if (!slot.text) continue;
+  for (size_t i = 0; i < texts.size(); ++i) {
     if (failure) {
-      end(slot, {{}, failure});
+      end(*texts[i], {{}, failure});
       continue;
     }
-    ++slot.position;
-    token_seconds_.observe(seconds(Clock::now() - slot.last));
-    add_token(slot, next.values[i]);
+    ++texts[i]->position;
+    token_seconds_.observe(seconds(Clock::now() - texts[i]->last));
+    add_token(*texts[i], next.values[i]);
   }
 }
 

@@ -1,12 +1,16 @@
 // Texts of many clients, generated token by token with two functions of an archive:
 //
-//   prefill(tokens: i64[1,P], length: i64[1]) -> i64[1]                   reads a prompt and returns the next token
-//   prefill(tokens: i64[1,P], length: i64[1], slot: i64[1]) -> i64[1]     the same, where the state has a cache for S texts
-//   decode(token: i64[S], position: i64[S]) -> i64[S]                     reads a token of each text and returns their next ones
+//   prefill(tokens: i64[1,P], length: i64[1]) -> i64[1]    reads a prompt and returns the next token
+//   decode(token: i64[1], position: i64[1]) -> i64[1]      reads a token and returns the next one
+//
+// or, where the state has a cache for each of S texts, with their slots, which are distinct numbers below S:
+//
+//   prefill(tokens: i64[1,P], length: i64[1], slot: i64[1]) -> i64[1]
+//   decode(token: i64[B], position: i64[B], slot: i64[B]) -> i64[B]    for B texts, from 1 to S
 //
 // A worker has sessions, each with slots for S texts. It gives free slots to texts that wait, and computes the next tokens of all
 // texts of a session in one call, so a text begins and ends without a wait for those beside it (continuous batching, as in Yu et
-// al., Orca, OSDI 2022). `decode` gets token 0 at position 0 for a slot that is free.
+// al., Orca, OSDI 2022).
 #pragma once
 
 #include <atomic>
@@ -27,7 +31,7 @@ struct TextModel {
   size_t prefill = 0, decode = 0;          // functions of the archive
   int64_t min_prompt = 1, max_prompt = 1;  // the length of `tokens`; a shorter prompt is padded with 0
   int64_t slots = 1;                       // S
-  bool takes_slot = false;                 // whether `prefill` has the third input
+  bool takes_slots = false;                // whether both have the third input
   int64_t max_positions = INT64_MAX;       // tokens of a text with its prompt
 };
 

@@ -3,7 +3,7 @@
 
     python samples/gpt2_archive/export.py gpt2.ltc [--slots N]
 
-With --slots the state has caches for N texts, and `decode` computes the next tokens of all of them.
+With --slots the state has caches for N texts, and `decode` computes the next tokens of some of them.
 """
 
 import argparse
@@ -40,15 +40,14 @@ class Slot(StaticLayer):
 
 
 class Slots(StaticLayer):
-    """The caches of all texts, each of which is at a position of its own."""
+    """The caches of some texts, each of which is at a position of its own."""
 
-    positions = None  # i64[slots]
+    slots = positions = None  # i64[texts]
 
     def update(self, key_states, value_states, *args, **kwargs):
-        rows = torch.arange(len(self.positions), device=key_states.device)
-        self.keys[rows, :, self.positions] = key_states[:, :, 0]
-        self.values[rows, :, self.positions] = value_states[:, :, 0]
-        return self.keys, self.values
+        for cache, states in (self.keys, key_states), (self.values, value_states):
+            cache[self.slots, :, self.positions] = states[:, :, 0]
+        return self.keys.index_select(0, self.slots), self.values.index_select(0, self.slots)
 
 
 class Generator(torch.nn.Module):
@@ -99,10 +98,10 @@ class Generator(torch.nn.Module):
         return {"next": logits[:, 0].argmax(-1)}
 
     @torch.no_grad()
-    def decode_slots(self, token, position):
-        """The same for the texts of all slots."""
+    def decode_slots(self, token, position, slot):
+        """The same for the texts of some slots."""
         mask = (torch.arange(self.model.config.n_positions, device=position.device) <= position[:, None])[:, None, None]
-        cache = self.cache(position[:1], Slots, positions=position)
+        cache = self.cache(position[:1], Slots, slots=slot, positions=position)
         logits = self.model(token[:, None], position_ids=position[:, None], attention_mask=mask, past_key_values=cache, use_cache=True).logits
         return {"next": logits[:, 0].argmax(-1)}
 
@@ -123,7 +122,8 @@ def export(model, slots=1):
         archive.add(generator.decode, (first, length))
     else:
         archive = ltc.export(generator.prefill_slot, (tokens, length, torch.tensor([0])), name="prefill", metadata=metadata)
-        archive.add(generator.decode_slots, (first, length.repeat(slots)), name="decode")
+        archive.add(generator.decode_slots, (first, length.repeat(slots), torch.arange(slots)), name="decode",
+                    dynamic_shapes=dict.fromkeys(("token", "position", "slot"), {0: torch.export.Dim("texts", max=slots)}))  # fmt: skip
     return archive
 
 
