@@ -6,7 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCES = [path for top in ("core", "plugins", "conformance", "sdk", "samples", "fuzz") for path in (ROOT / top).rglob("*")
            if path.suffix in (".h", ".hpp", ".cpp", ".c", ".inc")]
-TORCH = ("core/torch", "core/python", "plugins/torchscript", "samples/digits_cpp")
+TORCH = ("core/torch", "core/python", "plugins/torchscript", "samples/digits_cpp", "bench/serving_torch.cpp")
 TABLES = ("op_table.inc", "plugin.h", "opset.h")  # may be long
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 
