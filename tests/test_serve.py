@@ -4,20 +4,17 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
-import os
 import signal
 import socket
 import struct
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 import torch
 
 import ltc
-
-PROGRAM = Path(ltc.__file__).parent / "bin/ltc-serve"
+from serve_client import PROGRAM, ask, infer, metric, request_of, serving
 
 
 class Net(torch.nn.Module):
@@ -50,53 +47,6 @@ def archive(model, tmp_path_factory):
     return path
 
 
-@contextlib.contextmanager
-def serving(archive, *options, port=0):
-    environment = {**os.environ, "LTC_CACHE": "0"}
-    command = [PROGRAM, archive, "--backend", "minimal", "--port", str(port), *options]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        lines = []
-        for line in process.stdout:
-            lines.append(line)
-            if line.startswith("ready on "):
-                break
-        assert lines and lines[-1].startswith("ready on "), "".join(lines)
-        process.port, process.report = int(lines[-1].rsplit(":", 1)[1]), "".join(lines)
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
-
-
-def ask(port, path, body=None, headers=None):
-    """Status, headers and body of an answer."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        connection.request("POST" if body is not None else "GET", path, body, headers or {})
-        answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read()
-    finally:
-        connection.close()
-
-
-def request_of(x, **more):
-    return json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": list(x.shape), "data": x.tolist()}], **more})
-
-
-def infer(port, x, name="net"):
-    status, _, body = ask(port, f"/v2/models/{name}/infer", request_of(x))
-    assert status == 200, body
-    (output,) = json.loads(body)["outputs"]
-    return torch.tensor(output["data"]).reshape(output["shape"])
-
-
-def metric(port, text):
-    (line,) = [line for line in ask(port, "/metrics")[2].decode().splitlines() if line.startswith(text + " ")]
-    return float(line.rsplit(" ", 1)[1])
-
-
 def test_answers_are_the_models(archive, model):
     with serving(archive) as server:
         assert "net.forward: up to 32 rows of requests in a call" in server.report
@@ -125,6 +75,25 @@ def test_tensors_as_bytes(archive, model):
         size = int(answered["Inference-Header-Content-Length"])
         assert json.loads(body[:size])["outputs"][0]["parameters"] == {"binary_data_size": 24}
         torch.testing.assert_close(torch.tensor(struct.unpack("6f", body[size:])).reshape(2, 3), model(x))
+
+
+def test_names_with_other_signs(archive, model):
+    x = torch.ones(1, 4)
+    with serving(f"my net={archive}") as server:
+        torch.testing.assert_close(infer(server.port, x, "my%20net"), model(x))
+        torch.testing.assert_close(infer(server.port, x, "my%20n%65t.forward"), model(x))
+        for name in ("my%2", "my%", "my%zz", "my%20net%00"):
+            status, _, body = ask(server.port, f"/v2/models/{name}")
+            assert status == 404 and "there is no model my" in json.loads(body)["error"]
+
+
+def test_encoded_bodies_are_refused(archive):
+    x = torch.ones(1, 4)
+    with serving(archive) as server:
+        for encoding, expected in (("gzip", 400), ("identity", 200)):
+            status, _, body = ask(server.port, "/v2/models/net/infer", request_of(x), {"Content-Encoding": encoding})
+            assert status == expected
+            assert ("Content-Encoding is 'gzip'" in body.decode()) == (expected == 400)
 
 
 def test_many_clients_at_once(archive, model):

@@ -35,7 +35,7 @@ class RequestQueue {
   bool cancel(const Request& request) {
     if (!waiting_.remove(request)) return false;
     metrics_.waiting.add(-1);
-    metrics_.cancelled.add();
+    (Clock::now() < request.deadline ? metrics_.cancelled : metrics_.expired).add();
     return true;
   }
 

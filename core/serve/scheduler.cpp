@@ -41,14 +41,12 @@ Scheduler::Scheduler(std::vector<ServedFunction> functions, std::vector<Runner> 
       rows_(registry.histogram("ltc_serve_call_rows", "Rows of a call of the model.", kRowsBounds, {{"model", name}})),
       queue_(options.queue_limit, metrics_) {
   for (Runner& runner : runners) workers_.push_back(std::make_unique<Worker>(std::move(runner)));
-  for (const auto& worker : workers_) worker->thread = std::thread([this, &worker = *worker] { work(worker); });
+  for (const auto& worker : workers_) worker->thread.start([this, &worker = *worker] { work(worker); });
 }
 
-void Scheduler::drain() {
+bool Scheduler::drain(Clock::time_point until) {
   queue_.close();
-  for (const auto& worker : workers_) {
-    if (worker->thread.joinable()) worker->thread.join();
-  }
+  return std::ranges::all_of(workers_, [until](const auto& worker) { return worker->thread.ends_by(until); });
 }
 
 Clock::duration Scheduler::longest_run() const {

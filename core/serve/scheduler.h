@@ -9,11 +9,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/deploy/model.h"
 #include "core/serve/request_queue.h"
+#include "core/serve/worker_thread.h"
 
 namespace ltc::serve {
 
@@ -66,11 +66,13 @@ class Scheduler {
   // Whether the request had not begun. It does not begin then, and `done` is not called.
   bool cancel(const Request& request) { return queue_.cancel(request); }
 
-  // Takes no more requests; returns when those that it has are done.
-  void drain();
+  // Takes no more requests, and waits until those that it has are done, or until that time. Returns whether they are.
+  bool drain(Clock::time_point until = Clock::time_point::max());
 
   // How long the oldest call that runs has been running; 0 where none does.
   Clock::duration longest_run() const;
+  // Whether a call failed with DEVICE_LOST: later ones will too.
+  bool lost_its_device() const { return metrics_.device_is_lost; }
 
  private:
   struct Worker {
@@ -78,7 +80,7 @@ class Scheduler {
 
     Runner run;
     RunTimer timer;
-    std::thread thread;
+    WorkerThread thread;
   };
 
   void work(Worker& worker);

@@ -1,6 +1,7 @@
 // ltc-serve: answers requests over HTTP with the functions of archives. It needs no Python.
 
 #include <charconv>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
@@ -12,6 +13,8 @@ namespace ltc::serve {
 namespace {
 
 using deploy::WrongUse;
+
+constexpr std::chrono::milliseconds kGrace{100};  // for threads that have nothing to do to end
 
 constexpr const char* kUsage = R"(usage: ltc serve [OPTIONS] [NAME=]ARCHIVE...
 
@@ -35,9 +38,9 @@ of several functions. Where the archive has functions `prefill` and `decode`, PO
   --io-limit-s N      for a client to send a request, and to read an answer or a part of one; default: 30
   --body-limit-mb N   bytes of a request; default: 64
   --io-threads N      threads that read and write; default: 1
-  --drain-s N         limit for the end; default: 30
+  --drain-s N         limit for the end, after which connections are closed and calls given up; default: 30
 
-Exit code: 0 ended as asked, 1 an archive cannot be served or the address not be listened on, 2 wrong use.
+Exit code: 0 ended as asked, 1 an archive cannot be served, the address not be listened on, or a call was given up, 2 wrong use.
 )";
 
 struct Options {
@@ -114,6 +117,13 @@ std::pair<std::string, std::string> name_and_path(const std::string& word) {
   return {std::filesystem::path(word).stem().string(), word};
 }
 
+// Ends the process beside a call of a plugin that does not return.
+[[noreturn]] void give_up() {
+  std::cout.flush();
+  std::cerr << "ltc: a call of a model still runs after --drain-s, and is given up" << std::endl;
+  std::_Exit(deploy::kNo);
+}
+
 int serve(Options options) {
   options.archive.model.folders = deploy::plugin_folders();
   Registry registry;
@@ -129,8 +139,10 @@ int serve(Options options) {
   }
   Server server(options.server, std::move(models), registry);
   std::cout << "ready on http://" << options.server.host << ":" << server.port() << std::endl;
-  server.run();
-  for (const auto& archive : archives) archive->drain();
+  const Clock::time_point until = std::max(server.run(), Clock::now() + kGrace);
+  for (const auto& archive : archives) {
+    if (!archive->drain(until)) give_up();
+  }
   std::cout << "ended" << std::endl;
   return 0;
 }

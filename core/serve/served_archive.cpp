@@ -194,9 +194,8 @@ std::map<std::string, ServedModel> ServedArchive::models() {
   return models;
 }
 
-void ServedArchive::drain() {
-  if (scheduler_) scheduler_->drain();
-  if (generator_) generator_->drain();
+bool ServedArchive::drain(Clock::time_point until) {
+  return (!scheduler_ || scheduler_->drain(until)) && (!generator_ || generator_->drain(until));
 }
 
 }  // namespace ltc::serve

@@ -22,7 +22,7 @@ class ServedArchive {
   // Compiles the functions. `name` is the model's, for clients and for the metrics. Throws as deploy::Model::load.
   ServedArchive(const std::string& name, const std::string& path, const ArchiveOptions& options, Registry& registry);
 
-  void drain();  // as Scheduler::drain
+  bool drain(Clock::time_point until);  // as Scheduler::drain
   // By name: NAME.FUNCTION, and NAME where there is one function, or one that is called `forward`, or where text is generated.
   std::map<std::string, ServedModel> models();
   // A line for each function: how it is served, or why it is not.

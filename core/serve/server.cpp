@@ -44,7 +44,7 @@ class Server::Impl {
 
   uint16_t port() const { return acceptor_.local_endpoint().port(); }
 
-  void run() {
+  Clock::time_point run() {
     signals_.async_wait([this](error_code error, int) {
       if (!error) begin_drain();
     });
@@ -53,6 +53,7 @@ class Server::Impl {
     for (uint32_t i = 1; i < options_.threads; ++i) threads.emplace_back([this] { context_.run(); });
     context_.run();
     for (std::thread& thread : threads) thread.join();
+    return drain_until_;
   }
 
  private:
@@ -88,12 +89,13 @@ class Server::Impl {
   // Idle connections end at once, the others with their answers, all of them after the limit.
   void begin_drain() {
     service_.drain();
+    drain_until_ = Clock::now() + options_.drain_limit;
     error_code ignored;
     acceptor_.close(ignored);
     close_connections(true);
     std::lock_guard lock(mutex_);
     if (open_.empty()) return;
-    drain_timer_.expires_after(options_.drain_limit);
+    drain_timer_.expires_at(drain_until_);
     drain_timer_.async_wait([this](error_code error) {
       if (!error) close_connections(false);
     });
@@ -164,6 +166,7 @@ class Server::Impl {
   tcp::acceptor acceptor_;
   asio::signal_set signals_;
   asio::steady_timer drain_timer_;
+  Clock::time_point drain_until_;
   std::mutex mutex_;
   std::unordered_set<ConnectionRef> open_;
 };
@@ -172,6 +175,6 @@ Server::Server(const ServerOptions& options, std::map<std::string, ServedModel> 
     : impl_(std::make_unique<Impl>(options, std::move(models), registry)) {}
 Server::~Server() = default;
 uint16_t Server::port() const { return impl_->port(); }
-void Server::run() { impl_->run(); }
+Clock::time_point Server::run() { return impl_->run(); }
 
 }  // namespace ltc::serve

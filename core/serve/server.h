@@ -39,8 +39,9 @@ class Server {
   ~Server();
 
   uint16_t port() const;
-  // Serves until SIGINT or SIGTERM: then takes no more connections, answers what it has, and returns.
-  void run();
+  // Serves until SIGINT or SIGTERM: then takes no more connections, answers what it has, and returns. After the drain limit it
+  // closes connections without an answer. Returns the time at which that limit passes; calls of models may still run.
+  Clock::time_point run();
 
  private:
   class Impl;

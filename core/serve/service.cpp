@@ -23,11 +23,27 @@ std::optional<size_t> json_size_of(const HttpRequest& request) {
   return size;
 }
 
+// "a%20b" is "a b". Other signs of percent stay.
+std::string unescaped(std::string_view text) {
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    uint8_t byte = 0;
+    const char* const begin = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() && std::from_chars(begin, begin + 2, byte, 16).ptr == begin + 2) {
+      result += static_cast<char>(byte);
+      i += 2;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
 // "/v2/models/NAME/infer" is NAME and "/infer"; also with "/versions/1" after the name.
 std::pair<std::string, std::string> split_model_path(std::string_view path) {
   path.remove_prefix(kModels.size());
   const size_t end = std::min(path.find('/'), path.size());
-  const std::string name(path.substr(0, end));
+  const std::string name = unescaped(path.substr(0, end));
   std::string_view rest = path.substr(end);
   if (rest.starts_with("/versions/1")) rest.remove_prefix(std::string_view("/versions/1").size());
   return {name, std::string(rest)};
@@ -46,7 +62,8 @@ std::string metadata(const std::string& name, const ServedModel& model) {
 
 HttpResponse health(bool is_good) {
   return is_good ? make_response(http::status::ok, "")
-                 : make_error(http::status::service_unavailable, "the server is shutting down, or a call of a model hangs");
+                 : make_error(http::status::service_unavailable,
+                              "the server is shutting down, a call of a model hangs, or a device is lost");
 }
 
 void expect_method(const HttpRequest& request, http::verb verb) {
@@ -94,7 +111,7 @@ asio::awaitable<bool> Service::write(HttpResponse response, Connection& connecti
 asio::awaitable<Service::Answer> Service::respond(HttpRequest& request, Connection& connection) {
   std::string_view path(request.target().data(), request.target().size());
   path = path.substr(0, path.find('?'));
-  if (path == "/v2/health/live") co_return health(!is_hung());
+  if (path == "/v2/health/live") co_return health(is_live());
   if (path == "/v2/health/ready") co_return health(is_ready());
   if (path.starts_with(kModels)) co_return co_await ask_model(path, request, connection);
   if (path == "/metrics") {
@@ -124,6 +141,9 @@ asio::awaitable<Service::Answer> Service::ask_model(std::string_view path, HttpR
   if (!generates && (action != "/infer" || !served.scheduler))
     co_return make_error(http::status::not_found, cat("there is no ", path));
   expect_method(request, http::verb::post);
+  const auto encoding = request[http::field::content_encoding];
+  if (!encoding.empty() && encoding != "identity")
+    fail(Code::kInvalidArgument, "Content-Encoding is '", std::string(encoding), "', and is to be identity");
   if (generates) co_return co_await generate(name, *served.generator, request, connection, is_stream);
   co_return co_await infer(name, served, request, connection);
 }
@@ -219,12 +239,12 @@ Clock::time_point Service::limited(Clock::time_point deadline) const {
   return options_.deadline.count() > 0 ? std::min(deadline, Clock::now() + options_.deadline) : deadline;
 }
 
-bool Service::is_hung() const {
-  return std::ranges::any_of(models_, [&](const auto& model) {
-    const auto& [scheduler, function, generator] = model.second;
-    return (scheduler && scheduler->longest_run() > options_.run_limit) ||
-           (generator && generator->longest_run() > options_.run_limit);
-  });
+bool Service::is_live() const {
+  const auto works = [&](const auto* model) {
+    return !model || (model->longest_run() <= options_.run_limit && !model->lost_its_device());
+  };
+  return std::ranges::all_of(models_,
+                             [&](const auto& model) { return works(model.second.scheduler) && works(model.second.generator); });
 }
 
 }  // namespace ltc::serve

@@ -39,8 +39,8 @@ class Service {
   asio::awaitable<Answer> stream_text(std::string name, const GenerateRequest& given, Waiter& waiter, TextRequest::News news,
                                       HttpRequest& request, Connection& connection);
   Clock::time_point limited(Clock::time_point deadline) const;  // by that of the server
-  bool is_ready() const { return !is_hung() && !draining_; }
-  bool is_hung() const;
+  bool is_ready() const { return is_live() && !draining_; }
+  bool is_live() const;
 
   const ServerOptions& options_;
   const std::map<std::string, ServedModel> models_;

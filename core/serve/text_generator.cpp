@@ -129,7 +129,7 @@ TextGenerator::TextGenerator(const TextModel& model, std::vector<std::vector<Tex
     for (TextSession& session : of_worker)
       worker.sessions.push_back({std::move(session), std::vector<Slot>(static_cast<size_t>(model.slots)), false});
   }
-  for (const auto& worker : workers_) worker->thread = std::thread([this, &worker = *worker] { work(worker); });
+  for (const auto& worker : workers_) worker->thread.start([this, &worker = *worker] { work(worker); });
 }
 
 void TextGenerator::cancel(TextRequest& text) {
@@ -137,11 +137,9 @@ void TextGenerator::cancel(TextRequest& text) {
   queue_.cancel(text);
 }
 
-void TextGenerator::drain() {
+bool TextGenerator::drain(Clock::time_point until) {
   queue_.close();
-  for (const auto& worker : workers_) {
-    if (worker->thread.joinable()) worker->thread.join();
-  }
+  return std::ranges::all_of(workers_, [until](const auto& worker) { return worker->thread.ends_by(until); });
 }
 
 Clock::duration TextGenerator::longest_run() const {

@@ -19,7 +19,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "core/serve/scheduler.h"
@@ -100,11 +99,12 @@ class TextGenerator {
   // The text ends at its next token, or does not begin. Its client then hears no more of it, or of an end with CANCELLED.
   void cancel(TextRequest& text);
 
-  // Takes no more texts; returns when those that it has are done.
-  void drain();
+  // Takes no more texts, and waits until those that it has are done, or until that time. Returns whether they are.
+  bool drain(Clock::time_point until = Clock::time_point::max());
 
   // How long the oldest call that runs has been running; 0 where none does.
   Clock::duration longest_run() const;
+  bool lost_its_device() const { return metrics_.device_is_lost; }  // as of Scheduler
 
  private:
   struct Slot {
@@ -123,7 +123,7 @@ class TextGenerator {
   struct Worker {
     std::vector<Session> sessions;
     RunTimer timer;
-    std::thread thread;
+    WorkerThread thread;
   };
 
   void work(Worker& worker);

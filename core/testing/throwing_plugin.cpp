@@ -1,4 +1,5 @@
-// The test plugin with slots that let C++ exceptions out, which no plugin may do.
+// The test plugin with slots that let C++ exceptions out, which no plugin may do. LTC_TEST_THROWS_LATE: only what runs after a
+// program is compiled.
 #include <stdexcept>
 
 #include "ltc/plugin.h"
@@ -11,7 +12,7 @@ ltc_status* throwing_execute(ltc_device*, const ltc_execute_args*, ltc_buffer**,
   throw std::runtime_error("no luck today");
 }
 
-ltc_status* throwing_claims(ltc_device*, const ltc_claims_args*, uint32_t*) { throw 42; }
+[[maybe_unused]] ltc_status* throwing_claims(ltc_device*, const ltc_claims_args*, uint32_t*) { throw 42; }
 
 void (*inner_program_destroy)(ltc_program*);
 
@@ -28,7 +29,9 @@ extern "C" bool ltc_plugin_entry(ltc_entry_args* args) {
     ltc_plugin_api changed = *args->api;
     inner_program_destroy = changed.program_destroy;
     changed.execute = throwing_execute;
+#ifndef LTC_TEST_THROWS_LATE
     changed.claims = throwing_claims;
+#endif
     changed.program_destroy = throwing_program_destroy;
     return changed;
   }();
