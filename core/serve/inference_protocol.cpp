@@ -1,5 +1,6 @@
 #include "core/serve/inference_protocol.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -39,12 +40,20 @@ bool visit_dtype(DType dtype, const Visit& visit) {
   }
 }
 
+bool is_json_number(DType dtype) {
+  return visit_dtype(dtype, [](auto) {});
+}
+
+// For messages. Lists and objects may be nested too deep to be written.
+std::string described(const Json& json) { return json.is_array() ? "a list" : json.is_object() ? "an object" : json.dump(); }
+
 template <typename Element>
 Element element_of(const Json& json, const std::string& where) {
   if constexpr (std::is_same_v<Element, bool>) {
     if (json.is_boolean()) return json.get<bool>();
   } else if constexpr (std::is_floating_point_v<Element>) {
-    if (json.is_number()) return static_cast<Element>(json.get<double>());
+    if (json.is_number() && std::abs(json.get<double>()) <= double{std::numeric_limits<Element>::max()})
+      return static_cast<Element>(json.get<double>());
   } else if (json.is_number_unsigned()) {
     if (json.get<uint64_t>() <= static_cast<uint64_t>(std::numeric_limits<Element>::max())) return json.get<Element>();
   } else if (json.is_number_integer()) {
@@ -52,7 +61,7 @@ Element element_of(const Json& json, const std::string& where) {
     if (std::is_signed_v<Element> && value >= static_cast<int64_t>(std::numeric_limits<Element>::min()))
       return static_cast<Element>(value);
   }
-  refuse(where, ": data: ", json.dump(), " is no value of the datatype");
+  refuse(where, ": data: ", described(json), " is no value of the datatype");
 }
 
 // Lists may be nested; their elements count in order.
@@ -134,13 +143,14 @@ class Reader {
       refuse(where, " is ", given, ", and is to be ", datatype_name(dtype));
     std::vector<int64_t> sizes;
     for (const Json& size : list_member(input, "shape", where)) {
-      if (!size.is_number_unsigned() || size.get<uint64_t>() > INT32_MAX) refuse(where, ": shape: ", size.dump(), " is no size");
+      if (!size.is_number_unsigned() || size.get<uint64_t>() > INT32_MAX)
+        refuse(where, ": shape: ", described(size), " is no size");
       sizes.push_back(size.get<int64_t>());
     }
     check_sizes(sizes, expected, where);
     if (!is_valid({dtype, sizes, sizes})) refuse(where, ": its shape is too large");
-    const TypeId id = intern_contiguous(dtype, sizes);
-    const Type& type = type_of(id);
+    size_t size_bytes = dtype_size_bytes(dtype);
+    for (const int64_t size : sizes) size_bytes *= static_cast<size_t>(size);
     std::string_view bytes;
     if (const auto size = number_parameter(input, "binary_data_size", where)) {
       if (*size > rest_.size()) refuse(where, " has ", *size, " bytes, and the body has only ", rest_.size(), " more");
@@ -151,12 +161,12 @@ class Reader {
       if (reinterpret_cast<uintptr_t>(bytes.data()) % alignof(std::max_align_t) != 0)
         bytes = request().input_data[index] = std::string(bytes);
     } else {
-      read_elements(list_member(input, "data", where), type, request().input_data[index], where);
+      read_elements(list_member(input, "data", where), dtype, size_bytes, request().input_data[index], where);
       bytes = request().input_data[index];
     }
-    if (bytes.size() != type.size_bytes())
-      refuse(where, " has ", bytes.size(), " bytes of data, and its shape ", type.size_bytes());
-    request().inputs[index] = deploy::view_of(id, bytes.data());
+    if (bytes.size() != size_bytes) refuse(where, " has ", bytes.size(), " bytes of data, and its shape ", size_bytes);
+    // A type is kept for ever: a client is to send the data of each that it makes.
+    request().inputs[index] = deploy::view_of(intern_contiguous(dtype, sizes), bytes.data());
   }
 
   void check_sizes(const std::vector<int64_t>& sizes, const deploy::NamedType& expected, const std::string& where) const {
@@ -179,11 +189,10 @@ class Reader {
     return dimension == kNone || (size >= function_.dimensions[dimension].min && size <= function_.dimensions[dimension].max);
   }
 
-  static void read_elements(const Json& data, const Type& type, std::string& out, const std::string& where) {
-    out.reserve(std::min<size_t>(type.size_bytes(), data.size() * 8));
-    const bool is_number =
-        visit_dtype(type.dtype, [&](auto element) { append_elements<decltype(element)>(data, where, type.size_bytes(), out); });
-    if (!is_number) refuse(where, " is ", datatype_name(type.dtype), ", which JSON cannot give: send it as bytes");
+  static void read_elements(const Json& data, DType dtype, size_t most, std::string& out, const std::string& where) {
+    out.reserve(std::min(most, data.size() * 8));
+    const bool is_number = visit_dtype(dtype, [&](auto element) { append_elements<decltype(element)>(data, where, most, out); });
+    if (!is_number) refuse(where, " is ", datatype_name(dtype), ", which JSON cannot give: send it as bytes");
   }
 
   void check_rows() {
@@ -199,14 +208,18 @@ class Reader {
     const bool all_as_bytes = flag_parameter(json_, "binary_data_output", "the request", false);
     const bool names_them = json_.contains("outputs") && !list_member(json_, "outputs", "the request").empty();
     result_.wanted.assign(function_.results.size(), !names_them);
-    result_.as_bytes.assign(function_.results.size(), all_as_bytes);
-    if (!names_them) return;
-    for (const Json& output : json_["outputs"]) {
+    result_.as_bytes.assign(function_.results.size(), all_as_bytes && !names_them);
+    for (const Json& output : names_them ? json_["outputs"] : Json::array()) {
       if (!output.is_object()) refuse("an output is to be an object");
       const std::string name = text_member(output, "name", "an output");
       const size_t index = index_of(function_.results, name, "output");
       result_.wanted[index] = true;
       result_.as_bytes[index] = flag_parameter(output, "binary_data", "output " + name, all_as_bytes);
+    }
+    for (size_t i = 0; i < function_.results.size(); ++i) {
+      const DType dtype = type_of(function_.results[i].type).dtype;
+      if (result_.wanted[i] && !result_.as_bytes[i] && !is_json_number(dtype))
+        refuse("output ", function_.results[i].name, " is ", datatype_name(dtype), ", which JSON cannot give: ask for bytes");
     }
   }
 
@@ -230,13 +243,12 @@ Json tensors_json(const std::vector<deploy::NamedType>& tensors) {
 
 Json elements_json(const std::string& data, DType dtype) {
   Json list = Json::array();
-  const bool is_number = visit_dtype(dtype, [&](auto element) {
+  visit_dtype(dtype, [&](auto element) {
     for (size_t place = 0; place < data.size(); place += sizeof element) {
       std::memcpy(&element, data.data() + place, sizeof element);
       list.push_back(element);
     }
   });
-  if (!is_number) refuse("JSON cannot give ", datatype_name(dtype), ": ask for bytes");
   return list;
 }
 

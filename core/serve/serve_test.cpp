@@ -164,6 +164,27 @@ TEST_F(SchedulerTest, DoesNotBeginWhatIsGivenUpOrLate) {
   EXPECT_EQ(scheduler_->longest_run(), Clock::duration::zero());
 }
 
+TEST_F(SchedulerTest, EndsOnlyWhenACallDoes) {
+  start(1);
+  submit({1, 2});
+  gate_.wait_for(1);
+  EXPECT_FALSE(scheduler_->drain(Clock::now()));
+  gate_.open();
+  EXPECT_TRUE(scheduler_->drain());
+  EXPECT_EQ(done_, 1);
+}
+
+TEST_F(SchedulerTest, CountsARequestThatIsGivenUpAfterItsDeadlineAsExpired) {
+  start(1);
+  submit({1, 2});
+  gate_.wait_for(1);
+  EXPECT_TRUE(scheduler_->cancel(*submit({3, 4}, Clock::now())));
+  gate_.open();
+  scheduler_->drain();
+  EXPECT_EQ(count("expired"), 1u);
+  EXPECT_EQ(count("cancelled"), 0u);
+}
+
 TEST_F(SchedulerTest, RefusesMoreThanTheQueueHolds) {
   start(1, {.queue_limit = 1});
   submit({1, 2});
@@ -206,6 +227,8 @@ TEST(InferenceProtocol, SaysWhatIsWrong) {
        "has 4 bytes of data, and its shape 8"},
       {R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2, 3]}]})", "more than the 2 elements"},
       {R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, "a"]}]})", "\"a\" is no value"},
+      {R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 1e39]}]})", "1e+39 is no value"},
+      {R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, -1e39]}]})", "-1e+39 is no value"},
       {R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "parameters": {"binary_data_size": 8}}]})",
        "has 8 bytes, and the body has only 0 more"},
       {R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}], "outputs": [{"name": "z"}]})",
@@ -216,6 +239,40 @@ TEST(InferenceProtocol, SaysWhatIsWrong) {
   for (const auto& [request, message] : cases)
     EXPECT_THAT(message_of([&] { read_infer_request(twice(8), request, std::nullopt); }), HasSubstr(message)) << request;
   EXPECT_THAT(message_of([&] { read_infer_request(twice(8), "{}", 3); }), HasSubstr("the JSON has 3 bytes, and the body has 2"));
+}
+
+TEST(InferenceProtocol, RefusesListsHoweverDeep) {
+  constexpr size_t kDepth = 1'000'000;
+  const std::string lists = std::string(kDepth, '[') + std::string(kDepth, ']');
+  const auto message = [](const std::string& shape, const std::string& data) {
+    const std::string text =
+        R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": )" + shape + R"(, "data": )" + data + "}]}";
+    return message_of([&] { read_infer_request(twice(8), text, std::nullopt); });
+  };
+  EXPECT_THAT(message("[" + lists + "]", "[]"), HasSubstr("shape: a list is no size"));
+  EXPECT_THAT(message("[1, 2]", "[{\"a\": " + lists + "}]"), HasSubstr("data: an object is no value"));
+  EXPECT_THAT(message("[1, 2]", lists), HasSubstr("has 0 bytes of data"));
+}
+
+TEST(InferenceProtocol, AnswersOnlyWhatIsWanted) {
+  ServedFunction function = twice(8);
+  function.results.push_back({"half", intern_contiguous(DType::kF16, {}), {}});
+  const auto read = [&](const std::string& outputs) {
+    return read_infer_request(function,
+                              R"({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 2], "data": [1, 2]}],
+                                  "parameters": {"binary_data_output": true}, "outputs": )" +
+                                  outputs + "}",
+                              std::nullopt);
+  };
+  InferRequest given = read(R"([{"name": "y", "parameters": {"binary_data": false}}])");
+  given.request->results = {std::string(8, '\0'), std::string(2, '\0')};
+  given.request->result_sizes = {{1, 2}, {}};
+  const InferResponse response = write_infer_response("m", function, given);
+  EXPECT_FALSE(response.json_size);
+  EXPECT_EQ(json::parse(response.body)["outputs"].size(), 1u);
+  EXPECT_THAT(read("[]").as_bytes, ElementsAre(true, true));
+  EXPECT_THAT(message_of([&] { read(R"([{"name": "half", "parameters": {"binary_data": false}}])"); }),
+              HasSubstr("output half is FP16, which JSON cannot give: ask for bytes"));
 }
 
 TEST(InferenceProtocol, KeepsIntegersInTheirRange) {
