@@ -4,23 +4,24 @@
 
 #include "core/base/bytes.h"
 #include "core/base/error.h"
+#include "core/compile/passes/verify_nodes.h"
 #include "core/ir/binary.h"
 #include "core/ir/text.h"
 
 namespace ltc::deploy {
 
-std::shared_ptr<const Archive> Archive::open(const std::string& path) {
+std::shared_ptr<const Archive> Archive::open(const std::string& path, Graphs graphs) {
   auto file = MappedFile::open(path);
   const std::string_view bytes = file->bytes();
-  return std::shared_ptr<const Archive>(new Archive(std::move(file), bytes, path));
+  return std::shared_ptr<const Archive>(new Archive(std::move(file), bytes, path, graphs));
 }
 
-std::shared_ptr<const Archive> Archive::read(std::string_view bytes, const std::string& path) {
-  return std::shared_ptr<const Archive>(new Archive(nullptr, bytes, path));
+std::shared_ptr<const Archive> Archive::read(std::string_view bytes, const std::string& path, Graphs graphs) {
+  return std::shared_ptr<const Archive>(new Archive(nullptr, bytes, path, graphs));
 }
 
-Archive::Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path)
-    : path_(path), file_(std::move(file)), entries_(read_zip(bytes, path)) {
+Archive::Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path, Graphs graphs)
+    : path_(path), graphs_(graphs), file_(std::move(file)), entries_(read_zip(bytes, path)) {
   manifest_ = read_manifest(entry(kManifestEntry), cat(path, ": ", kManifestEntry));
   std::vector<NamedTensor> values = read_safetensors(entry(kValuesEntry), cat(path, ": ", kValuesEntry));
   TensorsByName unused = tensors_by_name(values);
@@ -85,6 +86,7 @@ SizedFunction Archive::with_sizes(const Function& function, std::span<const int6
   try {
     sized = {deploy::with_sizes(function.code, function.size_rules, sizes), types_of(function.inputs),
              types_of(function.results)};
+    if (graphs_ == Graphs::kChecked) check_types(sized.code);
   } catch (const Error& error) {
     fail(error.code(), path_, ": function ", function.name, ": ", error.what());
   }

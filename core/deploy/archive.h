@@ -1,9 +1,8 @@
 // An archive: functions as graphs, with the values that they begin with, in one file that is read in place. docs/archive.md
 // describes it.
 //
-// Nothing in it is run when it is read. Its structure is checked: places of bytes, names, and that manifest and graphs fit.
-// verify() compares the CRC too. No check says that the types of a node's results follow from its operands. Immutable; any
-// thread.
+// Nothing in it is run when it is read. All of its structure is checked: places of bytes, names, that manifest and graphs fit,
+// and that the types of each node follow from its operands. verify() compares the CRC too. Immutable; any thread.
 #pragma once
 
 #include <memory>
@@ -21,6 +20,9 @@ namespace ltc::deploy {
 inline constexpr const char* kManifestEntry = "manifest.json";
 inline constexpr const char* kValuesEntry = "values.safetensors";
 
+// Whether the types of nodes are checked. Only a graph of a trusted source needs no check, and only what runs it needs one.
+enum class Graphs : uint8_t { kChecked, kTrusted };
+
 struct Function : FunctionManifest {
   Graph code;
 };
@@ -34,9 +36,9 @@ struct SizedFunction {
 class Archive {
  public:
   // Throws NOT_FOUND, DATA_CORRUPT or UNSUPPORTED, with the path and the part.
-  static std::shared_ptr<const Archive> open(const std::string& path);
+  static std::shared_ptr<const Archive> open(const std::string& path, Graphs graphs = Graphs::kChecked);
   // The same of a file's bytes, which begin at a multiple of kAlignment and stay as long as the archive. `path` is for errors.
-  static std::shared_ptr<const Archive> read(std::string_view bytes, const std::string& path);
+  static std::shared_ptr<const Archive> read(std::string_view bytes, const std::string& path, Graphs graphs = Graphs::kChecked);
 
   const std::string& path() const { return path_; }
   const Manifest& manifest() const { return manifest_; }  // but for its functions
@@ -59,13 +61,14 @@ class Archive {
   void verify() const;  // reads all of it; throws DATA_CORRUPT for an entry whose CRC differs
 
  private:
-  Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path);
+  Archive(std::shared_ptr<const MappedFile> file, std::string_view bytes, const std::string& path, Graphs graphs);
   std::vector<NamedTensor> take_values(const std::vector<std::string>& names, TensorsByName& unused) const;
   Function check(FunctionManifest manifest) const;
   void check_fits(const Function& function, const SizedFunction& sized) const;
   TypeId type_of_source(const Function& function, const SizedFunction& sized, const ValueSource& source) const;
 
   const std::string path_;
+  const Graphs graphs_;
   const std::shared_ptr<const MappedFile> file_;
   std::vector<ZipEntry> entries_;
   Manifest manifest_;

@@ -183,6 +183,29 @@ TEST(GraphJson, HasALineForEachParamAndNode) {
                                    R"("results":[{"value":1,"dtype":"f32","shape":[2]},null]})"));
 }
 
+TEST(Archive, NodesWhoseTypesDoNotFollowFromTheirOperandsAreRefused) {
+  const auto refusal_of_graph = [](std::string_view from, std::string_view to) {
+    Entries entries;
+    entries.graph = replaced(replaced(entries.graph, " -> 0", ""), from, to);
+    return refusal(entries.bytes());
+  };
+  EXPECT_THAT(refusal_of_graph("%3: f32[2,3] = ", "%3: f32[4,3] = "),
+              ::testing::StartsWith("DATA_CORRUPT: a.ltc: function step: aten::add.Tensor does not give a result"));
+  EXPECT_THAT(refusal_of_graph("%3: f32[2,3] = ", "%3: f64[2,3] = "),
+              ::testing::HasSubstr("does not give a result of that type"));
+  EXPECT_THAT(refusal_of_graph("mul.Tensor(%3, %2)", "mul.Tensor(%3)"), ::testing::HasSubstr("has 1 operands, its schema 2"));
+}
+
+TEST(Archive, OpsWithoutARuleNeedTrust) {
+  Entries entries;
+  entries.graph = replaced(entries.graph, "aten::mul.Tensor", "custom::double");
+  const std::string bytes = entries.bytes();
+  EXPECT_THAT(
+      refusal(bytes),
+      ::testing::HasSubstr("UNSUPPORTED: a.ltc: function step: custom::double has no rule for its types: graph(%3: f32[2,3], "));
+  EXPECT_EQ(Archive::read(bytes, "a.ltc", Graphs::kTrusted)->functions().size(), 1u);
+}
+
 TEST(Archive, FilesThatAreNoneAreRefused) {
   EXPECT_THAT(refusal(""), ::testing::HasSubstr("it has 0 bytes"));
   EXPECT_THAT(refusal(std::string(100, 'x')), ::testing::HasSubstr("it does not end as a zip file"));

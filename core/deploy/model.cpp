@@ -151,7 +151,7 @@ BufferRef Device::upload(TypeId type, std::shared_ptr<const void> data) {
 }
 
 std::shared_ptr<Model> Model::load(const std::string& path, const ModelOptions& options) {
-  return std::shared_ptr<Model>(new Model(Archive::open(path), options));
+  return std::shared_ptr<Model>(new Model(Archive::open(path, options.graphs), options));
 }
 
 Model::Model(std::shared_ptr<const Archive> archive, const ModelOptions& options) : archive_(std::move(archive)) {

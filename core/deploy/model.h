@@ -78,6 +78,7 @@ struct ModelOptions {
   std::vector<std::string> folders;  // of plugins, in the order in which they are searched
   // Executables of the archive, which are code, are taken where they fit; else each function is compiled.
   bool runs_executables = false;
+  Graphs graphs = Graphs::kChecked;
   uint32_t instances = 1;  // over which sessions are spread: calls on different ones run at once
 };
 

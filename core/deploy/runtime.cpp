@@ -11,6 +11,7 @@
 #include "core/host/search.h"
 
 using ltc::Code;
+using ltc::deploy::Graphs;
 using ltc::deploy::TensorView;
 
 struct ltcr_error {
@@ -132,9 +133,11 @@ ltcr_error* ltcr_model_load(const char* path, const ltcr_model_options* options,
     require(path, "path"), require(model, "model");
     ltcr_model_options given{};
     if (options) std::memcpy(&given, options, std::min(options->struct_size, sizeof given));
-    if (given.flags & ~uint32_t{LTCR_RUN_EXECUTABLES}) ltc::fail(Code::kInvalidArgument, "flags ", given.flags, " are not known");
-    const ltc::deploy::ModelOptions ours{given.backend ? given.backend : "", ltc::host::plugin_folders(),
-                                         (given.flags & LTCR_RUN_EXECUTABLES) != 0, std::max(given.instances, 1u)};
+    if (given.flags & ~(uint32_t{LTCR_RUN_EXECUTABLES} | LTCR_TRUST_GRAPHS))
+      ltc::fail(Code::kInvalidArgument, "flags ", given.flags, " are not known");
+    const ltc::deploy::ModelOptions ours{
+        given.backend ? given.backend : "", ltc::host::plugin_folders(), (given.flags & LTCR_RUN_EXECUTABLES) != 0,
+        given.flags & LTCR_TRUST_GRAPHS ? Graphs::kTrusted : Graphs::kChecked, std::max(given.instances, 1u)};
     *model = new ltcr_model(ltc::deploy::Model::load(path, ours));
   });
 }

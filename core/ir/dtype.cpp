@@ -34,4 +34,31 @@ bool is_integral(DType dtype) {
   return dtype != DType::kNone && dtype != DType::kBool && !is_floating(dtype) && !is_complex(dtype);
 }
 
+int number_kind(DType dtype) { return dtype == DType::kBool ? 0 : is_complex(dtype) ? 3 : is_floating(dtype) ? 2 : 1; }
+
+DType complex_of(DType dtype) {
+  return dtype == DType::kF64 || dtype == DType::kC128 ? DType::kC128 : dtype == DType::kF16 ? DType::kC32 : DType::kC64;
+}
+
+DType real_of(DType dtype) {
+  if (!is_complex(dtype)) return dtype;
+  return dtype == DType::kC128 ? DType::kF64 : dtype == DType::kC32 ? DType::kF16 : DType::kF32;
+}
+
+DType promote(DType a, DType b) {
+  if (a == b) return a;
+  const int kind_a = number_kind(a), kind_b = number_kind(b);
+  if (kind_a != kind_b) {
+    const DType high = kind_a > kind_b ? a : b, low = kind_a > kind_b ? b : a;
+    const bool widens = number_kind(high) == 3 && (low == DType::kF64 || (high == DType::kC32 && low == DType::kF32));
+    return widens ? complex_of(low) : high;
+  }
+  if (kind_a == 3) return a == DType::kC128 || b == DType::kC128 ? DType::kC128 : DType::kC64;
+  if (kind_a == 2) return a == DType::kF64 || b == DType::kF64 ? DType::kF64 : DType::kF32;
+  // An unsigned type of 8 bits meets a signed one of the same size in the next larger one.
+  const size_t size_a = dtype_size_bytes(a), size_b = dtype_size_bytes(b);
+  if (size_a == size_b) return DType::kI16;
+  return size_a > size_b ? a : b;
+}
+
 }  // namespace ltc

@@ -43,6 +43,11 @@ bool is_integral(DType dtype);  // bool excluded
 inline bool is_whole(DType dtype) { return is_integral(dtype) || dtype == DType::kBool; }
 DType dtype_from_name(std::string_view name);  // kNone if unknown
 
+int number_kind(DType dtype);     // 0 bool, 1 integers, 2 floats, 3 complex: each holds those before it
+DType complex_of(DType dtype);    // with real parts as wide, c64 for what has none
+DType real_of(DType dtype);       // of a complex dtype's parts; else dtype itself
+DType promote(DType a, DType b);  // torch.promote_types
+
 // A number handed over by value; which member holds it follows from the dtype: F64 f, I64 and BOOL i, C128 c.
 union Scalar {
   int64_t i;

@@ -16,7 +16,7 @@ OpArg parse_arg(std::string_view text) {
   const size_t blank = text.find(' ');
   const std::string_view type = text.substr(0, blank), rest = text.substr(blank + 1);
   const size_t equals = rest.find('=');
-  return {rest.substr(0, equals), kind_of(type), equals == std::string_view::npos ? "" : rest.substr(equals + 1)};
+  return {rest.substr(0, equals), type, kind_of(type), equals == std::string_view::npos ? "" : rest.substr(equals + 1)};
 }
 
 std::vector<OpArg> parse(std::string_view schema) {

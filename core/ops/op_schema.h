@@ -17,6 +17,7 @@ enum class OpArgKind : uint8_t {
 
 struct OpArg {
   std::string_view name;
+  std::string_view type;  // as the schema spells it: "int[2]", "Tensor?"
   OpArgKind kind;
   std::string_view default_value;  // as the schema spells it; empty if there is none
 };

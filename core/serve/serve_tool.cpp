@@ -28,6 +28,7 @@ of several functions. Where the archive has functions `prefill` and `decode`, PO
   --backend PLUGIN    plugin, as in LTC_BACKEND; default: that variable, else torchscript
   --instances N       calls of a model that run at once, each on a copy of it; default: 1
   --executables       take the executables of the archives, which are code: for files that you trust
+  --trust-graphs      take ops whose types are not checked: for files that you trust
   --max-rows N        rows of requests that are put together in a call; default: 32; 1: none are
   --texts N           texts that an instance generates at once, each with a cache of its own; default: 8
   --max-tokens N      that a request may have generated; default: 4096
@@ -91,6 +92,8 @@ Options read_options(const std::vector<std::string>& words) {
       options.archive.model.backend = value();
     } else if (word == "--executables") {
       options.archive.model.runs_executables = true;
+    } else if (word == "--trust-graphs") {
+      options.archive.model.graphs = deploy::Graphs::kTrusted;
     } else if (word.starts_with("-")) {
       throw WrongUse("there is no option " + word);
     } else {

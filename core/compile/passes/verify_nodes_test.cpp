@@ -73,9 +73,9 @@ TEST(VerifyNodes, FindsWrongTypes) {
        }) {
     EXPECT_THAT(violation(node), HasSubstr("does not give a result of that type")) << node;
   }
-  EXPECT_THAT(violation("%2: f32[6] = aten::reshape(%0)"), HasSubstr("lacks an operand or an attribute"));
+  EXPECT_THAT(violation("%2: f32[6] = aten::reshape(%0)"), HasSubstr("aten::reshape lacks shape"));
   EXPECT_THAT(violation("%2: f32[2,3] = aten::as_strided_scatter(%0, none) {size=[2], stride=[1]}"),
-              HasSubstr("lacks an operand"));
+              HasSubstr("aten::as_strided_scatter lacks src"));
 }
 
 }  // namespace

@@ -16,13 +16,6 @@ int64_t count_of(std::span<const int64_t> sizes) {
 
 Attr flag(std::string name, bool value) { return {std::move(name), AttrKind::kBool, {value}}; }
 
-// Kinds of numbers, each of which swallows those before it.
-int kind_of(DType dtype) { return dtype == DType::kBool ? 0 : is_complex(dtype) ? 3 : is_floating(dtype) ? 2 : 1; }
-
-DType complex_of(DType dtype) {
-  return dtype == DType::kF64 || dtype == DType::kC128 ? DType::kC128 : dtype == DType::kF16 ? DType::kC32 : DType::kC64;
-}
-
 Ints without(const Ints& sizes, const Ints& dims, bool keepdim) {
   Ints result;
   for (int64_t dim = 0; dim < static_cast<int64_t>(sizes.size()); ++dim) {
@@ -57,35 +50,18 @@ const Type& Val::type() const { return builder->graph().type(id); }
 
 DType math_dtype(DType dtype) { return dtype == DType::kF16 || dtype == DType::kBF16 || is_f8(dtype) ? DType::kF32 : dtype; }
 
-// The table of torch.promote_types.
-DType promote(DType a, DType b) {
-  if (a == b) return a;
-  const int kind_a = kind_of(a), kind_b = kind_of(b);
-  if (kind_a != kind_b) {
-    const DType high = kind_a > kind_b ? a : b, low = kind_a > kind_b ? b : a;
-    const bool widens = kind_of(high) == 3 && (low == DType::kF64 || (high == DType::kC32 && low == DType::kF32));
-    return widens ? complex_of(low) : high;
-  }
-  if (kind_a == 3) return a == DType::kC128 || b == DType::kC128 ? DType::kC128 : DType::kC64;
-  if (kind_a == 2) return a == DType::kF64 || b == DType::kF64 ? DType::kF64 : DType::kF32;
-  // An unsigned type of 8 bits meets a signed one of the same size in the next larger one.
-  const size_t size_a = dtype_size_bytes(a), size_b = dtype_size_bytes(b);
-  if (size_a == size_b) return DType::kI16;
-  return size_a > size_b ? a : b;
-}
-
 DType promote(const Val& a, const Val& b) {
   if (a.weak == b.weak) {
     // A tensor of rank 0 gives way like a number to one with dims.
     const bool a_low = !a.weak && a.rank() == 0 && b.rank() > 0, b_low = !a.weak && b.rank() == 0 && a.rank() > 0;
     if (a_low == b_low) return promote(a.dtype(), b.dtype());
     const Val &high = a_low ? b : a, &low = a_low ? a : b;
-    return kind_of(low.dtype()) > kind_of(high.dtype()) ? promote(low.dtype(), high.dtype()) : high.dtype();
+    return number_kind(low.dtype()) > number_kind(high.dtype()) ? promote(low.dtype(), high.dtype()) : high.dtype();
   }
   const Val &tensor = a.weak ? b : a, &number = a.weak ? a : b;
-  if (kind_of(number.dtype()) <= kind_of(tensor.dtype())) return tensor.dtype();
-  if (kind_of(number.dtype()) == 1) return DType::kI64;
-  if (kind_of(number.dtype()) == 2) return DType::kF32;
+  if (number_kind(number.dtype()) <= number_kind(tensor.dtype())) return tensor.dtype();
+  if (number_kind(number.dtype()) == 1) return DType::kI64;
+  if (number_kind(number.dtype()) == 2) return DType::kF32;
   return is_floating(tensor.dtype()) ? complex_of(tensor.dtype()) : DType::kC64;
 }
 

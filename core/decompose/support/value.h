@@ -37,7 +37,7 @@ struct Val {
   int64_t wrap(int64_t dim) const { return dim < 0 ? dim + std::max<int64_t>(rank(), 1) : dim; }
 };
 
-DType promote(DType a, DType b);
+using ltc::promote;
 DType promote(const Val& a, const Val& b);
 // What PyTorch's CPU kernels compute in: float for the 16-bit types.
 DType math_dtype(DType dtype);

@@ -84,9 +84,8 @@ py::list infos(size_t count, auto info_of) {
 
 class Model {
  public:
-  Model(const std::string& path, const std::optional<std::string>& backend, bool run_executables, uint32_t instances) {
-    ltcr_model_options options{sizeof options, backend ? backend->c_str() : nullptr,
-                               run_executables ? uint32_t{LTCR_RUN_EXECUTABLES} : 0, instances};
+  Model(const std::string& path, const std::optional<std::string>& backend, uint32_t flags, uint32_t instances) {
+    ltcr_model_options options{sizeof options, backend ? backend->c_str() : nullptr, flags, instances};
     ltcr_model* model = nullptr;
     ltcr_error* error = nullptr;
     {
@@ -250,11 +249,16 @@ PYBIND11_MODULE(ltc_runtime, m) {
       .def("reset", &Session::reset, "Goes back to the state of the archive.");
   m.def(
       "load",
-      [](const std::string& path, const std::optional<std::string>& backend, bool run_executables, uint32_t instances) {
-        return Model(path, backend, run_executables, instances);
+      [](const std::string& path, const std::optional<std::string>& backend, bool run_executables, uint32_t instances,
+         bool trust_graphs) {
+        const uint32_t flags =
+            (run_executables ? uint32_t{LTCR_RUN_EXECUTABLES} : 0) | (trust_graphs ? uint32_t{LTCR_TRUST_GRAPHS} : 0);
+        return Model(path, backend, flags, instances);
       },
       "Opens an archive and compiles its functions. backend: one entry as in LTC_BACKEND; default: that variable. "
       "run_executables: "
-      "take those of the archive, which are code, where they fit. instances: over which sessions are spread, to compute at once.",
-      py::arg("path"), py::arg("backend") = py::none(), py::arg("run_executables") = false, py::arg("instances") = 1);
+      "take those of the archive, which are code, where they fit. instances: over which sessions are spread, to compute at once. "
+      "trust_graphs: take ops that no rule says the types of.",
+      py::arg("path"), py::arg("backend") = py::none(), py::arg("run_executables") = false, py::arg("instances") = 1,
+      py::arg("trust_graphs") = false);
 }

@@ -40,7 +40,7 @@ LTCR_API const char* ltcr_version(void); /* "0.9.0" */
 typedef struct ltcr_model_options {
   size_t struct_size;  /* of this struct, as the caller knows it */
   const char* backend; /* one entry as in LTC_BACKEND: a name or a path, with options. Null: LTC_BACKEND, else torchscript */
-  uint32_t flags;      /* LTCR_RUN_EXECUTABLES */
+  uint32_t flags;      /* LTCR_RUN_EXECUTABLES, LTCR_TRUST_GRAPHS */
   uint32_t instances;  /* of the model, over which sessions are spread in turn; 0 is 1 */
 } ltcr_model_options;
 
@@ -48,9 +48,15 @@ typedef struct ltcr_model_options {
  * plugin's: set it for archives of a trusted source only. Without it, each function is compiled, or found in the disk cache. */
 enum { LTCR_RUN_EXECUTABLES = 1u };
 
+/* Takes graphs as they are. Without it, the types of each node are to follow from its operands, and an op that no rule says the types
+ * of is refused: a graph that was written by hand could make the plugin read beyond a value. Set it for archives of a trusted source
+ * that need such an op; docs/archive.md lists them. */
+enum { LTCR_TRUST_GRAPHS = 2u };
+
 /* Opens the archive, loads the plugin, and compiles each function. `options` may be null.
  * Errors: LTC_NOT_FOUND for a file or a plugin that is not there, LTC_DATA_CORRUPT for a file that is no archive or is damaged,
- * LTC_UNSUPPORTED for a newer format, and for a function of which the plugin does not run every op; the plugin's own. */
+ * LTC_UNSUPPORTED for a newer format, for an op without a rule (LTCR_TRUST_GRAPHS), and for a function of which the plugin does not
+ * run every op; the plugin's own. */
 LTCR_API ltcr_error* ltcr_model_load(const char* path, const ltcr_model_options* options, ltcr_model** model);
 LTCR_API void ltcr_model_destroy(ltcr_model* model); /* null: nothing */
 
