@@ -1,8 +1,8 @@
 // Memory for small objects that come and go by the hundred thousand per second: a free list per thread and type.
 //
-// Derive from Pooled<T> (T final, new-ed and deleted as T). An object may be deleted on another thread than it was made on; its
-// memory then joins that thread's list. At most kKept pieces wait in a list, so a thread that only deletes does not hoard; a
-// list goes with its thread.
+// Derive from Pooled<T> (T final, new-ed and deleted as T), or give PoolAllocator<T> to std::allocate_shared. An object may be
+// deleted on another thread than it was made on; its memory then joins that thread's list. At most kKept pieces wait in a list,
+// so a thread that only deletes does not hoard; a list goes with its thread.
 #pragma once
 
 #include <cstddef>
@@ -56,6 +56,27 @@ class Pooled {
     list.has_cleaner = true;
   }
   static inline LTC_THREAD_LOCAL constinit List list_;
+};
+
+template <typename T>
+struct PoolAllocator {
+  using value_type = T;
+  struct Cell : Pooled<Cell> {
+    alignas(T) std::byte bytes[sizeof(T)];
+  };
+
+  PoolAllocator() = default;
+  template <typename U>
+  PoolAllocator(const PoolAllocator<U>&) {}  // NOLINT(google-explicit-constructor): of the standard's form
+
+  T* allocate(size_t count) {
+    return static_cast<T*>(count == 1 ? Cell::operator new(sizeof(Cell)) : ::operator new(count * sizeof(T)));
+  }
+  void deallocate(T* memory, size_t count) {
+    if (count == 1) return Cell::operator delete(memory);
+    ::operator delete(memory);
+  }
+  bool operator==(const PoolAllocator&) const = default;
 };
 
 }  // namespace ltc

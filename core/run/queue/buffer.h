@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/base/pool.h"
 #include "core/host/plugin.h"
 #include "core/ir/location.h"
 #include "core/run/queue/host_ops.h"
@@ -114,5 +115,10 @@ struct Buffer {
   Buffer *previous_ = nullptr, *next_ = nullptr;  // in the list of the device's buffers
 };
 using BufferRef = std::shared_ptr<Buffer>;
+
+// Takes the memory of one that is gone.
+inline BufferRef make_buffer(DeviceMemory& memory, TypeId type) {
+  return std::allocate_shared<Buffer>(PoolAllocator<Buffer>(), memory, type);
+}
 
 }  // namespace ltc

@@ -100,7 +100,7 @@ auto DeviceExecutor::with_memory(LocationId where, Bytes bytes_wanted, Work work
 }
 
 BufferRef DeviceExecutor::new_buffer(const Step& step, size_t output, TypeId type) {
-  auto buffer = std::make_shared<Buffer>(memory_, type);
+  auto buffer = make_buffer(memory_, type);
   if (!memory_history::enabled()) return buffer;
   for (const Node& node : step.graph.nodes) {
     if (std::ranges::count(node.outputs, step.graph.outputs[output])) buffer->where = node.location;
@@ -173,7 +173,8 @@ bool DeviceExecutor::CopyOut::advance(IsOver is_over) {
     copied->wait();
   }
   if (received.data) convert_elements(received, type_of(buffer->type).dtype, to);
-  metrics::counter(metrics::kBytesFromDevice) += static_cast<int64_t>(executor.demotion().storage_bytes(buffer->type));
+  static metrics::Counter& counter = metrics::counter(metrics::kBytesFromDevice);
+  counter += static_cast<int64_t>(executor.demotion().storage_bytes(buffer->type));
   return true;
 }
 
@@ -294,7 +295,8 @@ void DeviceExecutor::try_reopen() noexcept {
 
 void DeviceExecutor::run_steps(const Run& run) {
   const Program& program = *run.program;
-  std::vector<BufferRef> slots(program.slots.size());
+  std::vector<BufferRef> slots = std::move(scratch_.slots);  // a run of several steps may make another run
+  slots.assign(program.slots.size(), nullptr);
   for (size_t i = 0; i < program.outputs.size(); ++i) slots[program.outputs[i]] = run.outputs[i];
   std::shared_ptr<Failure> failure;  // an input's of which nobody knows yet
   for (size_t i = 0; i < program.input_count; ++i) {
@@ -316,6 +318,8 @@ void DeviceExecutor::run_steps(const Run& run) {
   if (failure) {
     for (const BufferRef& output : run.outputs) output->failure = failure;
   }
+  slots.clear();
+  scratch_.slots = std::move(slots);
   if (!has_consumed && !run.undo.history.empty()) settle(run);
 }
 
@@ -361,10 +365,9 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   if (run.program->generation != device().generation())
     fail(Code::kDeviceLost, "[", device().plugin().name(),
          "] the program was compiled for a device that was lost since: ", device().loss());
-  std::vector<ltc_buffer*> inputs;
-  std::vector<uint8_t> donate;
-  inputs.reserve(step.inputs.size());
-  donate.reserve(step.inputs.size());
+  auto& [unused, inputs, outputs, donate, scalars] = scratch_;
+  inputs.clear();
+  donate.clear();
   std::vector<Made> parents;
   size_t buffer_index = 0;
   for (const Param& param : step.graph.params) {
@@ -383,8 +386,7 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
       if (parent.by->may_fail()) parent.by->wait_for(parent.output);
     }
   }
-  std::vector<ltc_scalar> scalars;
-  scalars.reserve(step.scalars.size());
+  scalars.clear();
   static_assert(sizeof(ltc_scalar) == sizeof(Scalar));
   for (const uint32_t index : step.scalars) scalars.push_back(std::bit_cast<ltc_scalar>(run.scalar(index)));
 
@@ -403,7 +405,7 @@ bool DeviceExecutor::run_device_step(const Step& step, std::vector<BufferRef>& s
   if (!step.symbols.empty()) args.ext = &symbols.head;
   std::unique_ptr<RunProfile> profile = RunProfile::if_wanted(device().plugin(), run, step);
   if (profile) args.ext = profile->chain(args.ext);
-  std::vector<ltc_buffer*> outputs(step.outputs.size(), nullptr);
+  outputs.assign(step.outputs.size(), nullptr);
   const auto forget_donated = [&] {
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (donate[i]) slots[step.inputs[i]]->disown();

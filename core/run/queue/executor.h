@@ -88,8 +88,17 @@ class DeviceExecutor {
   void limit_pending(size_t at_most);
   void limit_uploading(size_t at_most_bytes);
 
+  // Of the call that is made, kept so that the next one allocates nothing.
+  struct Scratch {
+    std::vector<BufferRef> slots;
+    std::vector<ltc_buffer*> inputs, outputs;
+    std::vector<uint8_t> donate;
+    std::vector<ltc_scalar> scalars;
+  };
+
   DeviceMemory& memory_;
   const size_t pending_limit_;
+  Scratch scratch_;
   // Runs that an asynchronous device may still work on, and transfers that may still read host memory.
   std::deque<std::shared_ptr<Completion>> pending_;
   std::deque<std::pair<std::shared_ptr<Completion>, size_t>> uploading_;  // and how many bytes

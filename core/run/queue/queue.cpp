@@ -92,7 +92,7 @@ struct DeviceQueue::Staged {
 
 BufferRef DeviceQueue::upload(HostValue value) {
   refuse_after_fork();
-  auto buffer = std::make_shared<Buffer>(*this, value.type);
+  auto buffer = make_buffer(*this, value.type);
   if (memory_history::enabled()) [[unlikely]]
     buffer->where = current_location();
   const size_t size = type_of(value.type).size_bytes();
@@ -116,7 +116,7 @@ bool DeviceQueue::copies_from(const DeviceQueue& other, TypeId type) const {
 
 template <typename Make>
 BufferRef DeviceQueue::make_from(BufferRef source, TypeId type, Make make) {
-  auto buffer = std::make_shared<Buffer>(*this, type);
+  auto buffer = make_buffer(*this, type);
   buffer->where = source->where;
   tasks_.submit({[source = std::move(source), buffer, make = std::move(make)]() mutable {
     try {
