@@ -88,6 +88,12 @@ std::vector<bool> given_up(const Function& function, size_t state_count) {
   return result;
 }
 
+const NamedType& first_with(const FunctionManifest& function, uint32_t dimension) {
+  return *std::ranges::find_if(function.inputs, [&](const NamedType& input) {
+    return std::ranges::count(input.sizes, dimension, &Formula::plain_dimension) > 0;
+  });
+}
+
 }  // namespace
 
 TensorView view_of(TypeId type, const void* data) {
@@ -101,15 +107,15 @@ std::string text_of(const TensorView& view) {
 }
 
 std::vector<TypeId> results_of_call(const FunctionManifest& function, std::span<const TensorView> inputs) {
-  const Sizes sizes = sizes_of_call(function, inputs);
+  Sizes sizes;
+  take_sizes_of_call(function, inputs, sizes);
   std::vector<TypeId> types;
   for (const NamedType& result : function.results) types.push_back(result.type_at(sizes));
   return types;
 }
 
-Sizes sizes_of_call(const FunctionManifest& function, std::span<const TensorView> inputs) {
-  Sizes sizes(function.dimensions.size(), -1);
-  std::vector<const NamedType*> first(sizes.size());  // by dimension: the input that has it
+void take_sizes_of_call(const FunctionManifest& function, std::span<const TensorView> inputs, Sizes& sizes) {
+  sizes.assign(function.dimensions.size(), -1);
   for (size_t i = 0; i < std::min(inputs.size(), function.inputs.size()); ++i) {
     const NamedType& input = function.inputs[i];
     if (input.sizes.empty()) continue;
@@ -127,16 +133,14 @@ Sizes sizes_of_call(const FunctionManifest& function, std::span<const TensorView
       const int64_t size = inputs[i].sizes[dim];
       if (size < min || size > max)
         refuse(": ", name, " is ", size, ", and is to be from ", min, max == INT64_MAX ? "" : cat(" to ", max));
-      if (first[number] && size != sizes[number])
-        refuse(": ", name, " is ", size, ", and is ", sizes[number], " in input ", first[number]->name);
-      if (!first[number]) first[number] = &input;
+      if (sizes[number] != -1 && size != sizes[number])
+        refuse(": ", name, " is ", size, ", and is ", sizes[number], " in input ", first_with(function, number).name);
       sizes[number] = size;
     }
   }
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (const Dimension& dimension = function.dimensions[i]; !dimension.is.empty()) sizes[i] = dimension.is[0].value(sizes);
   }
-  return sizes;
 }
 
 Device::Device(std::unique_ptr<host::PluginDevice> opened) : DeviceMemory(std::move(opened)), executor(*this, kPendingRuns) {
@@ -144,7 +148,7 @@ Device::Device(std::unique_ptr<host::PluginDevice> opened) : DeviceMemory(std::m
 }
 
 BufferRef Device::upload(TypeId type, std::shared_ptr<const void> data) {
-  auto buffer = std::make_shared<Buffer>(*this, type);
+  auto buffer = make_buffer(*this, type);
   executor.upload({type, std::const_pointer_cast<void>(std::move(data))}, *buffer);
   executor.require(*buffer);
   return buffer;

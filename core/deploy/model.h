@@ -31,9 +31,9 @@ struct TensorView {
 TensorView view_of(TypeId type, const void* data);
 std::string text_of(const TensorView& view);  // "f32[2,3]"
 
-// The dimensions of a function in a call with these inputs. Throws INVALID_ARGUMENT with both values where a size is out of its
-// range or two differ, and for another rank.
-Sizes sizes_of_call(const FunctionManifest& function, std::span<const TensorView> inputs);
+// Sets `sizes` to the dimensions of a function in a call with these inputs. Throws INVALID_ARGUMENT with both values where a size
+// is out of its range or two differ, and for another rank.
+void take_sizes_of_call(const FunctionManifest& function, std::span<const TensorView> inputs, Sizes& sizes);
 // The types of the results of such a call.
 std::vector<TypeId> results_of_call(const FunctionManifest& function, std::span<const TensorView> inputs);
 
@@ -125,7 +125,8 @@ class Session {
 
   // Runs a function; returns when its results are in their memory. `results` has a view per result, whose data may be null where
   // the caller does not want it. A call that fails changes no state, but for a value that the plugin had taken over already: the
-  // error names it, and each later use fails until it is set again.
+  // error names it, and each later use fails until it is set again. Allocates nothing after the first calls, where the device is
+  // synchronous and the function has no dimensions.
   void run(size_t function, std::span<const TensorView> inputs, std::span<const TensorView> results);
 
   void get_state(size_t state, const TensorView& to);
@@ -137,10 +138,19 @@ class Session {
   void load(const std::string& path);  // sets all of it, or throws and changes nothing
 
  private:
-  std::vector<BufferRef> take_inputs(const Function& function, const LoadedFunction& loaded, std::span<const BufferRef> given);
-  std::vector<Scalar> scalars(const Function& function, const Sizes& sizes) const;
+  // Of one call, kept for the memory of its lists.
+  struct Call {
+    Sizes sizes;
+    std::vector<BufferRef> given, updated;
+    Run run;
+    void clear();
+  };
+  void compute(const Function& function, const LoadedFunction& loaded, std::span<const TensorView> inputs,
+               std::span<const TensorView> results);
+  void take_inputs(const Function& function, const LoadedFunction& loaded);
+  void take_scalars(const Function& function, const Sizes& sizes);
   BufferRef value_of(const ValueSource& source, std::span<const BufferRef> given, std::span<const BufferRef> outputs) const;
-  std::string put_back(const Function& function, std::vector<BufferRef>& inputs);
+  std::string put_back(const Function& function);
   const BufferRef& held(size_t state) const;
   void copy_out(const BufferRef& buffer, void* to);
 
@@ -148,6 +158,7 @@ class Session {
   Instance& instance_;
   std::vector<BufferRef> state_;  // null: lost
   std::vector<Generator> generators_;
+  Call call_;
 };
 
 }  // namespace ltc::deploy

@@ -67,6 +67,7 @@ struct ltcr_model {
 
 struct ltcr_session : ltc::deploy::Session {
   using Session::Session;
+  std::vector<TensorView> inputs, results;  // of the call that is made
 };
 
 namespace {
@@ -103,9 +104,10 @@ TensorView view_of(const ltcr_tensor& tensor) {
   return {static_cast<ltc::DType>(tensor.dtype), {tensor.sizes, tensor.rank}, tensor.data, tensor.size_bytes};
 }
 
-std::vector<TensorView> views_of(const ltcr_tensor* tensors, size_t count, const char* name) {
+const std::vector<TensorView>& take_views(std::vector<TensorView>& views, const ltcr_tensor* tensors, size_t count,
+                                          const char* name) {
   if (count > 0) require(tensors, name);
-  std::vector<TensorView> views;
+  views.clear();
   for (size_t i = 0; i < count; ++i) views.push_back(view_of(tensors[i]));
   return views;
 }
@@ -212,7 +214,9 @@ ltcr_error* ltcr_result_sizes(const ltcr_model* model, size_t function, const lt
     const size_t count = ltcr_input_count(model, function);
     if (input_count != count)
       ltc::fail(Code::kInvalidArgument, "the function takes ", count, " inputs, and was given ", input_count);
-    const auto types = ltc::deploy::results_of_call(model->model->functions()[function], views_of(inputs, input_count, "inputs"));
+    std::vector<TensorView> views;
+    const auto types =
+        ltc::deploy::results_of_call(model->model->functions()[function], take_views(views, inputs, input_count, "inputs"));
     const ltc::Type& type = ltc::type_of(types[result]);
     std::ranges::copy(type.sizes, sizes);
     if (size_bytes) *size_bytes = type.size_bytes();
@@ -234,7 +238,8 @@ ltcr_error* ltcr_session_run(ltcr_session* session, size_t function, const ltcr_
     require(session, "session");
     const size_t count = session->model().functions().size();
     if (function >= count) ltc::fail(Code::kInvalidArgument, "there is no function ", function, ": the model has ", count);
-    session->run(function, views_of(inputs, input_count, "inputs"), views_of(results, result_count, "results"));
+    session->run(function, take_views(session->inputs, inputs, input_count, "inputs"),
+                 take_views(session->results, results, result_count, "results"));
   });
 }
 

@@ -57,28 +57,26 @@ BufferRef Session::value_of(const ValueSource& source, std::span<const BufferRef
 }
 
 // A value that the call may take over is the call's alone from here on.
-std::vector<BufferRef> Session::take_inputs(const Function& function, const LoadedFunction& loaded,
-                                            std::span<const BufferRef> given) {
+void Session::take_inputs(const Function& function, const LoadedFunction& loaded) {
   for (const ValueSource& source : function.params) {
     if (source.kind == ValueSource::kState) held(source.index);
   }
-  std::vector<BufferRef> inputs;
+  std::vector<BufferRef>& inputs = call_.run.inputs;
   inputs.reserve(function.params.size());  // nothing throws once a value is taken
   for (const ValueSource& source : function.params) {
     const bool is_given_up = source.kind == ValueSource::kState && loaded.gives_up[source.index];
-    inputs.push_back(is_given_up ? std::move(state_[source.index]) : value_of(source, given, {}));
+    inputs.push_back(is_given_up ? std::move(state_[source.index]) : value_of(source, call_.given, {}));
   }
-  return inputs;
 }
 
 // The state that a failed call has not consumed. Returns a text about the rest; empty if that is none.
-std::string Session::put_back(const Function& function, std::vector<BufferRef>& inputs) {
+std::string Session::put_back(const Function& function) {
   std::string lost;
-  for (size_t i = 0; i < inputs.size(); ++i) {
+  for (size_t i = 0; i < call_.run.inputs.size(); ++i) {
     const ValueSource& source = function.params[i];
     if (source.kind != ValueSource::kState) continue;
-    if (inputs[i]->handle) {
-      state_[source.index] = inputs[i];
+    if (call_.run.inputs[i]->handle) {
+      state_[source.index] = call_.run.inputs[i];
     } else {
       lost += cat(lost.empty() ? "; lost with the call: state " : ", ", model_->archive().state()[source.index].name);
     }
@@ -86,8 +84,8 @@ std::string Session::put_back(const Function& function, std::vector<BufferRef>& 
   return lost;
 }
 
-std::vector<Scalar> Session::scalars(const Function& function, const Sizes& sizes) const {
-  std::vector<Scalar> scalars;
+void Session::take_scalars(const Function& function, const Sizes& sizes) {
+  std::vector<Scalar>& scalars = call_.run.scalars;
   for (const Number& number : function.numbers) {
     scalars.push_back(number.value_at(sizes));
     if (number.kind == Number::kValue) continue;
@@ -95,7 +93,12 @@ std::vector<Scalar> Session::scalars(const Function& function, const Sizes& size
     const auto& [seed, offset] = generators_[draw.generator];
     scalars.back().i = static_cast<int64_t>(number.kind == Number::kSeed ? seed : offset + draw.begin);
   }
-  return scalars;
+}
+
+void Session::Call::clear() {
+  for (auto* list : {&given, &updated, &run.inputs, &run.outputs}) list->clear();
+  run.scalars.clear();
+  run.program = nullptr;
 }
 
 void Session::copy_out(const BufferRef& buffer, void* to) {
@@ -107,22 +110,36 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
   if (inputs.size() != function.inputs.size() || results.size() != function.results.size())
     fail(Code::kInvalidArgument, "function ", function.name, " takes ", function.inputs.size(), " inputs and gives ",
          function.results.size(), " results, and was called with ", inputs.size(), " and ", results.size());
-  const Sizes sizes = sizes_of_call(function, inputs);
-  Device& device = instance_.device;
-  std::lock_guard lock(device.mutex);
-  const LoadedFunction& loaded = model_->loaded(instance_, index, sizes);
+  take_sizes_of_call(function, inputs, call_.sizes);
+  std::lock_guard lock(instance_.device.mutex);
+  const LoadedFunction& loaded = model_->loaded(instance_, index, call_.sizes);
   for (size_t i = 0; i < inputs.size(); ++i)
     require_fits(inputs[i], loaded.inputs[i], "function ", function.name, ": input ", function.inputs[i].name);
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].data)
       require_fits(results[i], loaded.results[i], "function ", function.name, ": result ", function.results[i].name);
   }
-  std::vector<BufferRef> given;
+  call_.clear();
+  take_scalars(function, call_.sizes);
+  try {
+    compute(function, loaded, inputs, results);
+  } catch (...) {
+    call_.clear();
+    throw;
+  }
+  for (size_t i = 0; i < call_.updated.size(); ++i) state_[function.updates[i].state] = std::move(call_.updated[i]);
+  for (const Draw& draw : function.draws) generators_[draw.generator].offset += draw.advance;
+  call_.clear();
+}
+
+void Session::compute(const Function& function, const LoadedFunction& loaded, std::span<const TensorView> inputs,
+                      std::span<const TensorView> results) {
+  Device& device = instance_.device;
+  auto& [unused, given, updated, run] = call_;
   for (size_t i = 0; i < inputs.size(); ++i) given.push_back(device.upload(loaded.inputs[i], borrow(inputs[i].data)));
-  Run run{loaded.program, {}, scalars(function, sizes)};
-  for (const TypeId output : loaded.outputs) run.outputs.push_back(std::make_shared<Buffer>(device, output));
-  std::vector<BufferRef> updated;
-  run.inputs = take_inputs(function, loaded, given);
+  run.program = loaded.program;
+  for (const TypeId output : loaded.outputs) run.outputs.push_back(make_buffer(device, output));
+  take_inputs(function, loaded);
   try {
     if (loaded.program) device.executor.run_steps(run);
     for (const BufferRef& output : run.outputs) output->wait_made();
@@ -132,15 +149,13 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
     for (const Update& update : function.updates) updated.push_back(value_of(update.from, given, run.outputs));
   } catch (const std::exception& error) {
     device.executor.finish();  // until nothing reads the caller's memory
-    const std::string lost = put_back(function, run.inputs);
+    const std::string lost = put_back(function);
     const auto* ours = dynamic_cast<const Error*>(&error);
     fail(ours ? ours->code() : Code::kInternal, "function ", function.name, ": ", error.what(), lost);
   }
   for (const BufferRef& input : given) {
     if (input->completion) input->completion->wait_until_over();
   }
-  for (size_t i = 0; i < updated.size(); ++i) state_[function.updates[i].state] = updated[i];
-  for (const Draw& draw : function.draws) generators_[draw.generator].offset += draw.advance;
 }
 
 void Session::get_state(size_t state, const TensorView& to) {
