@@ -143,14 +143,18 @@ void take_sizes_of_call(const FunctionManifest& function, std::span<const Tensor
   }
 }
 
-Device::Device(std::unique_ptr<host::PluginDevice> opened) : DeviceMemory(std::move(opened)), executor(*this, kPendingRuns) {
-  if (device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) symbolic = std::make_shared<SymbolicPrograms>(kMostSizes);
+Device::Device(std::unique_ptr<host::PluginDevice> opened) : DeviceMemory(std::move(opened)), executor(*this, kPendingRuns) {}
+
+void Device::upload(Buffer& buffer, std::shared_ptr<const void> data) {
+  buffer.completion = nullptr;
+  buffer.error = nullptr;
+  executor.upload({buffer.type, std::const_pointer_cast<void>(std::move(data))}, buffer);
+  executor.require(buffer);
 }
 
 BufferRef Device::upload(TypeId type, std::shared_ptr<const void> data) {
   auto buffer = make_buffer(*this, type);
-  executor.upload({type, std::const_pointer_cast<void>(std::move(data))}, *buffer);
-  executor.require(*buffer);
+  upload(*buffer, std::move(data));
   return buffer;
 }
 
@@ -158,26 +162,44 @@ std::shared_ptr<Model> Model::load(const std::string& path, const ModelOptions& 
   return std::shared_ptr<Model>(new Model(Archive::open(path, options.graphs), options));
 }
 
-Model::Model(std::shared_ptr<const Archive> archive, const ModelOptions& options) : archive_(std::move(archive)) {
-  for (auto& device : open_devices(options)) instances_.push_back(make_instance(std::move(device), options.runs_executables));
+Model::Model(std::shared_ptr<const Archive> archive, const ModelOptions& options)
+    : archive_(std::move(archive)), runs_executables_(options.runs_executables) {
+  for (auto& device : open_devices(options)) instances_.push_back(make_instance(std::move(device)));
 }
 
 Model::~Model() = default;
 
-std::unique_ptr<Instance> Model::make_instance(std::unique_ptr<host::PluginDevice> device, bool runs_executables) {
+std::unique_ptr<Instance> Model::make_instance(std::unique_ptr<host::PluginDevice> device) {
   auto instance = std::make_unique<Instance>(std::move(device));
   if (target_.empty()) target_ = text_of_target(instance->device);
-  for (const Function& function : archive_->functions())
-    instance->functions.push_back(compile(function, examples_of(function.dimensions), instance->device, runs_executables));
-  instance->of_sizes.resize(instance->functions.size());
   std::lock_guard lock(instance->device.mutex);
-  instance->state = upload(archive_->state(), instance->device);
-  instance->constants = upload(archive_->constants(), instance->device);
+  fill(*instance);
   return instance;
+}
+
+void Model::fill(Instance& instance) {
+  Device& device = instance.device;
+  if (device.device().plugin().understands(LTC_EXTENSION_SYMBOLIC))
+    device.symbolic = std::make_shared<SymbolicPrograms>(kMostSizes);
+  instance.of_sizes.assign(functions().size(), {});
+  instance.functions.clear();
+  for (const Function& function : functions())
+    instance.functions.push_back(compile(function, examples_of(function.dimensions), device));
+  upload(archive_->state(), device, instance.state);
+  upload(archive_->constants(), device, instance.constants);
+  instance.generation = device.device().generation();
+}
+
+void Model::reopen_if_lost(Instance& instance) {
+  Device& device = instance.device;
+  if (!device.device().is_lost() && instance.generation == device.device().generation()) return;
+  device.executor.reopen_if_lost();
+  fill(instance);
 }
 
 std::string Model::save(size_t function) {
   Instance& instance = *instances_.front();
+  std::lock_guard lock(instance.device.mutex);
   const auto& program = instance.functions[function].program;
   return program ? save_program(*program, functions()[function].code, instance.device.device()) : "";
 }
@@ -196,7 +218,7 @@ std::shared_ptr<const Program> Model::take_executable(const Function& function, 
   }
 }
 
-LoadedFunction Model::compile(const Function& function, Sizes sizes, Device& device, bool runs_executables) {
+LoadedFunction Model::compile(const Function& function, Sizes sizes, Device& device) {
   SizedFunction sized = archive_->with_sizes(function, sizes);
   LoadedFunction loaded{.sizes = std::move(sizes), .program = nullptr, .gives_up = given_up(function, archive_->state().size())};
   loaded.inputs = std::move(sized.inputs), loaded.results = std::move(sized.results);
@@ -204,7 +226,7 @@ LoadedFunction Model::compile(const Function& function, Sizes sizes, Device& dev
   if (loaded.outputs.empty()) return loaded;
   const bool is_example = loaded.sizes == examples_of(function.dimensions);
   try {
-    if (runs_executables && is_example) loaded.program = take_executable(function, device);
+    if (runs_executables_ && is_example) loaded.program = take_executable(function, device);
     // The program of the archive's sizes is for these alone, so that it can be saved as an executable.
     if (!loaded.program)
       loaded.program = build_program(std::move(sized.code), target_of(device, is_example ? nullptr : device.symbolic)).program;
@@ -224,17 +246,19 @@ const LoadedFunction& Model::loaded(Instance& instance, size_t index, const Size
   if (found != known.end()) {
     known.splice(known.begin(), known, found);
   } else {
-    known.push_front(compile(functions()[index], sizes, instance.device, false));
+    known.push_front(compile(functions()[index], sizes, instance.device));
     if (known.size() > kMostSizes) known.pop_back();
   }
   return known.front();
 }
 
-std::vector<BufferRef> Model::upload(const std::vector<NamedTensor>& values, Device& device) {
-  std::vector<BufferRef> buffers;
-  for (const NamedTensor& value : values)
-    buffers.push_back(device.upload(value.type, std::shared_ptr<const void>(archive_, value.data.data())));
-  return buffers;
+// Into the buffers that there are, which sessions may hold, too.
+void Model::upload(const std::vector<NamedTensor>& values, Device& device, std::vector<BufferRef>& buffers) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i == buffers.size()) buffers.push_back(make_buffer(device, values[i].type));
+    if (buffers[i]->handle) continue;  // from a try that failed behind it
+    device.upload(*buffers[i], std::shared_ptr<const void>(archive_, values[i].data.data()));
+  }
 }
 
 }  // namespace ltc::deploy

@@ -43,7 +43,9 @@ class Device : public DeviceMemory {
   explicit Device(std::unique_ptr<host::PluginDevice> device);
   ~Device() { executor.finish(); }
 
-  BufferRef upload(TypeId type, std::shared_ptr<const void> data);  // with `mutex` held; throws
+  // With `mutex` held; throw. The first fills a buffer that has no memory.
+  void upload(Buffer& buffer, std::shared_ptr<const void> data);
+  BufferRef upload(TypeId type, std::shared_ptr<const void> data);
 
   std::mutex mutex;  // held for each use of what follows
   DeviceExecutor executor;
@@ -71,6 +73,7 @@ struct Instance {
   std::vector<LoadedFunction> functions;
   std::vector<std::list<LoadedFunction>> of_sizes;
   std::vector<BufferRef> state, constants;  // as the archive has them
+  uint32_t generation = 0;                  // of the device, when all this was made for it
 };
 
 struct ModelOptions {
@@ -101,15 +104,21 @@ class Model {
  private:
   friend class Session;
   Model(std::shared_ptr<const Archive> archive, const ModelOptions& options);
-  std::unique_ptr<Instance> make_instance(std::unique_ptr<host::PluginDevice> device, bool runs_executables);
+  std::unique_ptr<Instance> make_instance(std::unique_ptr<host::PluginDevice> device);
+  // Makes all that is of the device's opening. With its mutex held, as the next.
+  void fill(Instance& instance);
+  // Opens a device that was lost again. The archive's values are on it again, in the same buffers. Throws what the opening or the
+  // compiling throws: then the next call tries again.
+  void reopen_if_lost(Instance& instance);
   std::shared_ptr<const Program> take_executable(const Function& function, Device& device);
-  LoadedFunction compile(const Function& function, Sizes sizes, Device& device, bool runs_executables);
+  LoadedFunction compile(const Function& function, Sizes sizes, Device& device);
   // The function for these sizes, compiled here where it was not before. With the device's mutex held, as long as it is used.
   const LoadedFunction& loaded(Instance& instance, size_t function, const Sizes& sizes);
-  std::vector<BufferRef> upload(const std::vector<NamedTensor>& values, Device& device);
+  void upload(const std::vector<NamedTensor>& values, Device& device, std::vector<BufferRef>& buffers);
   Instance& next_instance() { return *instances_[next_instance_++ % instances_.size()]; }
 
   const std::shared_ptr<const Archive> archive_;
+  const bool runs_executables_;
   std::vector<std::unique_ptr<Instance>> instances_;
   std::string target_;
   std::atomic<size_t> next_instance_{0};
@@ -124,9 +133,9 @@ class Session {
   const Model& model() const { return *model_; }
 
   // Runs a function; returns when its results are in their memory. `results` has a view per result, whose data may be null where
-  // the caller does not want it. A call that fails changes no state, but for a value that the plugin had taken over already: the
-  // error names it, and each later use fails until it is set again. Allocates nothing after the first calls, where the device is
-  // synchronous and the function has no dimensions.
+  // the caller does not want it. A call that fails changes no state, but for a value that the plugin had taken over already, or
+  // that lived on a device that was lost: each later use fails, with its name, until it is set again. Allocates nothing where
+  // the device is synchronous and calls of these sizes were made before.
   void run(size_t function, std::span<const TensorView> inputs, std::span<const TensorView> results);
 
   void get_state(size_t state, const TensorView& to);
@@ -145,10 +154,11 @@ class Session {
     Run run;
     void clear();
   };
+  std::unique_lock<std::mutex> take_turn();
   void compute(const Function& function, const LoadedFunction& loaded, std::span<const TensorView> inputs,
                std::span<const TensorView> results);
   void take_inputs(const Function& function, const LoadedFunction& loaded);
-  void take_scalars(const Function& function, const Sizes& sizes);
+  void take_scalars(const Function& function);
   BufferRef value_of(const ValueSource& source, std::span<const BufferRef> given, std::span<const BufferRef> outputs) const;
   std::string put_back(const Function& function);
   const BufferRef& held(size_t state) const;

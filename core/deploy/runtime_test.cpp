@@ -115,6 +115,43 @@ TEST_F(Runtime, AFailedCallSaysWhichStateWentWithIt) {
   EXPECT_EQ(step(session, model, 1), first);
 }
 
+class LostDevice : public Runtime, public ::testing::WithParamInterface<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Some, LostDevice, ::testing::Values("/libltc_test_lost.so", "/libltc_test_lost_async.so"));
+
+// An asynchronous plugin has taken the value over before it tells of the loss.
+const auto lost =
+    ::testing::ContainsRegex("the value of state sum (lived on a device that was lost|was lost with a call that failed): set");
+
+TEST_P(LostDevice, CostsTheRequestAndTheStateThatLivedOnIt) {
+  const Model model(path_, std::string(LTC_TEST_PLUGIN_FOLDER) + GetParam());  // the first device is lost in its third run
+  Session session(model), other(model);
+  const auto first = step(session, model, 1);
+  step(session, model, 1);
+  const auto again = [&] { step(session, model, 1); };
+  EXPECT_THAT(again, ThrowsMessage<Error>(HasSubstr("the cable was pulled")));
+  EXPECT_THAT(again, ThrowsMessage<Error>(lost));
+  EXPECT_EQ(step(other, model, 1), first);  // it has the archive's state
+  EXPECT_THAT(again, ThrowsMessage<Error>(lost));
+  session.reset();
+  EXPECT_EQ(step(session, model, 1), first);
+  other.save(folder_ + "/state");
+  session.load(folder_ + "/state");
+  EXPECT_EQ(step(session, model, 1), step(other, model, 1));
+}
+
+TEST_P(LostDevice, IsOpenAgainForWhatSetsTheState) {
+  const Model model(path_, std::string(LTC_TEST_PLUGIN_FOLDER) + GetParam());
+  Session session(model);
+  const auto once = [&] { step(session, model, 1); };
+  once(), once();
+  EXPECT_THAT(once, ThrowsMessage<Error>(HasSubstr("the cable was pulled")));
+  std::array<float, 6> sum{1, 1, 1, 1, 1, 1};
+  const ltcr_tensor state = tensor(model.state_info(0), sum.data());
+  EXPECT_THAT([&] { session.get_state(0, state); }, ThrowsMessage<Error>(lost));
+  session.set_state(0, state);
+  EXPECT_THAT(step(session, model, 1), ::testing::Each(6));
+}
+
 TEST_F(Runtime, NullsAreRefused) {
   EXPECT_THAT([&] { check(ltcr_model_load(nullptr, nullptr, nullptr)); }, ThrowsMessage<Error>("path is null"));
   EXPECT_THAT([&] { check(ltcr_session_create(nullptr, nullptr)); }, ThrowsMessage<Error>("model is null"));

@@ -39,10 +39,19 @@ Session::Session(std::shared_ptr<Model> model)
       generators_(model_->archive().manifest().generators) {}
 
 const BufferRef& Session::held(size_t state) const {
-  if (!state_[state])
+  const BufferRef& buffer = state_[state];
+  if (!buffer || !buffer->handle) [[unlikely]]
     fail(Code::kCancelled, "the value of state ", model_->archive().state()[state].name,
-         " was lost with a call that failed: set it, load the state, or reset the session");
-  return state_[state];
+         buffer ? " lived on a device that was lost" : " was lost with a call that failed",
+         ": set it, load the state, or reset the session");
+  return buffer;
+}
+
+// The instance's device is the caller's, and open.
+std::unique_lock<std::mutex> Session::take_turn() {
+  std::unique_lock lock(instance_.device.mutex);
+  model_->reopen_if_lost(instance_);
+  return lock;
 }
 
 BufferRef Session::value_of(const ValueSource& source, std::span<const BufferRef> given,
@@ -84,10 +93,10 @@ std::string Session::put_back(const Function& function) {
   return lost;
 }
 
-void Session::take_scalars(const Function& function, const Sizes& sizes) {
+void Session::take_scalars(const Function& function) {
   std::vector<Scalar>& scalars = call_.run.scalars;
   for (const Number& number : function.numbers) {
-    scalars.push_back(number.value_at(sizes));
+    scalars.push_back(number.value_at(call_.sizes));
     if (number.kind == Number::kValue) continue;
     const Draw& draw = function.draws[number.draw];
     const auto& [seed, offset] = generators_[draw.generator];
@@ -111,7 +120,7 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
     fail(Code::kInvalidArgument, "function ", function.name, " takes ", function.inputs.size(), " inputs and gives ",
          function.results.size(), " results, and was called with ", inputs.size(), " and ", results.size());
   take_sizes_of_call(function, inputs, call_.sizes);
-  std::lock_guard lock(instance_.device.mutex);
+  const auto turn = take_turn();
   const LoadedFunction& loaded = model_->loaded(instance_, index, call_.sizes);
   for (size_t i = 0; i < inputs.size(); ++i)
     require_fits(inputs[i], loaded.inputs[i], "function ", function.name, ": input ", function.inputs[i].name);
@@ -120,7 +129,7 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
       require_fits(results[i], loaded.results[i], "function ", function.name, ": result ", function.results[i].name);
   }
   call_.clear();
-  take_scalars(function, call_.sizes);
+  take_scalars(function);
   try {
     compute(function, loaded, inputs, results);
   } catch (...) {
@@ -161,14 +170,14 @@ void Session::compute(const Function& function, const LoadedFunction& loaded, st
 void Session::get_state(size_t state, const TensorView& to) {
   const NamedTensor& value = model_->archive().state()[state];
   require_fits(to, value.type, "state ", value.name);
-  std::lock_guard lock(instance_.device.mutex);
+  const auto turn = take_turn();
   copy_out(held(state), to.data);
 }
 
 void Session::set_state(size_t state, const TensorView& from) {
   const NamedTensor& value = model_->archive().state()[state];
   require_fits(from, value.type, "state ", value.name);
-  std::lock_guard lock(instance_.device.mutex);
+  const auto turn = take_turn();
   BufferRef buffer = instance_.device.upload(value.type, borrow(from.data));
   if (buffer->completion) buffer->completion->wait_until_over();
   state_[state] = std::move(buffer);
@@ -186,7 +195,7 @@ void Session::save(const std::string& path) {
   memory.reserve(state.size() + generators_.size());
   std::vector<NamedTensor> tensors;
   {
-    std::lock_guard lock(instance_.device.mutex);
+    const auto turn = take_turn();
     for (size_t i = 0; i < state.size(); ++i) {
       memory.emplace_back(type_of(state[i].type).size_bytes(), '\0');
       copy_out(held(i), memory.back().data());
@@ -222,7 +231,7 @@ void Session::load(const std::string& path) {
   std::vector<Generator> generators(generators_.size());
   for (size_t i = 0; i < generators.size(); ++i)
     std::memcpy(&generators[i], tensor(generator_name(i), generator_type()).data.data(), sizeof(Generator));
-  std::lock_guard lock(instance_.device.mutex);
+  const auto turn = take_turn();
   std::vector<BufferRef> buffers;
   for (const NamedTensor& value : state)
     buffers.push_back(

@@ -15,7 +15,7 @@ RequestMetrics::RequestMetrics(const std::string& model, Registry& registry)
       waiting(registry.gauge("ltc_serve_waiting_requests", "Requests that wait.", {{"model", model}})) {}
 
 void RequestMetrics::end(const std::optional<Failure>& failure, Clock::time_point submitted) {
-  if (failure && failure->code == Code::kDeviceLost) device_is_lost = true;
+  device_is_lost = failure && failure->code == Code::kDeviceLost;
   Counter& counter = !failure                            ? good
                      : failure->code == Code::kTimeout   ? expired
                      : failure->code == Code::kCancelled ? cancelled

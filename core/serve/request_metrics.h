@@ -35,7 +35,7 @@ struct RequestMetrics {
 
   void end(const std::optional<Failure>& failure, Clock::time_point submitted);
 
-  std::atomic<bool> device_is_lost{false};  // a request failed with DEVICE_LOST
+  std::atomic<bool> device_is_lost{false};  // the last request failed with DEVICE_LOST
   Counter &good, &failed, &expired, &cancelled, &refused;
   Histogram &request_seconds, &queue_seconds;
   Gauge& waiting;

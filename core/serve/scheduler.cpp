@@ -98,11 +98,11 @@ std::vector<RequestRef> Scheduler::take_batch() {
   return batch;
 }
 
-// One request that the model refuses does not fail those beside it.
+// One request that the model refuses does not fail those beside it. A lost device is opened again by the next call.
 void Scheduler::run_batch(Worker& worker, const std::vector<RequestRef>& batch) {
   const auto attempt = [&](std::span<const RequestRef> calls) { return failure_of([&] { run_call(worker, calls); }); };
   std::optional<Failure> failure = attempt(batch);
-  const bool retries = failure && batch.size() > 1;
+  const bool retries = failure && (batch.size() > 1 || failure->code == Code::kDeviceLost);
   for (size_t i = 0; i < batch.size(); ++i) {
     batch[i]->failure = retries ? attempt(std::span(batch).subspan(i, 1)) : failure;
     finish(*batch[i]);

@@ -71,7 +71,7 @@ class Scheduler {
 
   // How long the oldest call that runs has been running; 0 where none does.
   Clock::duration longest_run() const;
-  // Whether a call failed with DEVICE_LOST: later ones will too.
+  // Whether the last request failed with DEVICE_LOST: the device could not be opened again.
   bool lost_its_device() const { return metrics_.device_is_lost; }
 
  private:

@@ -198,6 +198,17 @@ TEST_F(SchedulerTest, RefusesMoreThanTheQueueHolds) {
   EXPECT_THAT(message_of([&] { submit({5, 6}); }), HasSubstr("shutting down"));
 }
 
+TEST(RequestMetrics, ADeviceIsLostUntilARequestIsAnsweredAgain) {
+  Registry registry;
+  RequestMetrics metrics("m", registry);
+  metrics.end(Failure{Code::kDeviceLost, "lost"}, Clock::now());
+  EXPECT_TRUE(metrics.device_is_lost);
+  metrics.end(std::nullopt, Clock::now());
+  EXPECT_FALSE(metrics.device_is_lost);
+  EXPECT_EQ(metrics.failed.value(), 1u);
+  EXPECT_EQ(metrics.good.value(), 1u);
+}
+
 TEST(InferenceProtocol, ReadsListsOfLists) {
   const auto given = read_infer_request(twice(8), R"({"id": "a", "inputs": [{"name": "x", "datatype": "FP32", "shape": [2, 2],
     "data": [[1, 2.5], [-3, 4]]}], "outputs": [{"name": "y"}], "parameters": {"timeout": 1000000}})",

@@ -122,7 +122,8 @@ LTCR_API ltcr_error* ltcr_result_sizes(const ltcr_model* model, size_t function,
  * Errors: LTC_INVALID_ARGUMENT for another number, dtype, shape or size, for a dimension that is out of its range or differs
  * between inputs, with both; the plugin's own. A call that fails changes no state. Where the plugin had taken over the memory of
  * a value already, that one is lost: the message says so, and calls that need it fail with LTC_CANCELLED until it is set, loaded
- * or reset. After LTC_DEVICE_LOST the model is to be loaded again. */
+ * or reset. After LTC_DEVICE_LOST the next call opens the device again, with the archive's values. Values of the state that lived
+ * on the lost device are lost in the same way. */
 LTCR_API ltcr_error* ltcr_session_run(ltcr_session* session, size_t function, const ltcr_tensor* inputs, size_t input_count,
                                       const ltcr_tensor* results, size_t result_count);
 
