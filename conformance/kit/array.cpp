@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <sstream>
 
 #include "core/host/sized.h"
 

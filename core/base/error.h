@@ -4,10 +4,14 @@
 // An error of asynchronous work is kept as a std::exception_ptr in what the work was to produce and thrown where that is read.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
-#include <sstream>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+
+#include "core/base/api.h"
 
 namespace ltc {
 
@@ -37,24 +41,54 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
+// A value of a text: what cat() joins, without a template's code for each list of types.
+class TextPart {  // NOLINT(google-explicit-constructor)
+ public:
+  TextPart(std::string_view text) : kind_(kText), text_{text.data(), text.size()} {}
+  TextPart(const std::string& text) : TextPart(std::string_view(text)) {}
+  TextPart(const char* text) : kind_(kCString), address_(text) {}
+  TextPart(char character) : kind_(kCharacter), number_(character) {}
+  TextPart(bool value) : kind_(kNumber), number_(value) {}
+  TextPart(std::signed_integral auto number) : kind_(kNumber), number_(number) {}
+  TextPart(std::unsigned_integral auto number) : kind_(kUnsigned), unsigned_(number) {}
+  TextPart(double number) : kind_(kFloat), float_(number) {}
+  TextPart(const void* address) : kind_(kAddress), address_(address) {}
+
+  void append_to(std::string& text) const;
+
+ private:
+  enum Kind : uint8_t { kText, kCString, kCharacter, kNumber, kUnsigned, kFloat, kAddress } kind_;
+  union {
+    struct {
+      const char* data;
+      size_t size;
+    } text_;
+    int64_t number_;
+    uint64_t unsigned_;
+    double float_;
+    const void* address_;
+  };
+};
+
+LTC_API std::string join(std::initializer_list<TextPart> parts);
+[[noreturn]] LTC_API void fail_with(Code code, std::initializer_list<TextPart> parts);
+
 // Joins values into a text, as a message wants them: cat("got ", 3, " of ", n).
 template <typename... Parts>
 std::string cat(const Parts&... parts) {
-  std::ostringstream out;
-  (out << ... << parts);
-  return out.str();
+  return join({TextPart(parts)...});
 }
 
 template <typename... Parts>
 [[noreturn]] void fail(Code code, const Parts&... parts) {
-  throw Error(code, cat(parts...));
+  fail_with(code, {TextPart(parts)...});
 }
 
 // For what the core itself guarantees: a false condition is a defect of ours.
 template <typename... Parts>
 void ensure(bool condition, const Parts&... parts) {
   if (!condition) [[unlikely]]
-    fail(Code::kInternal, parts...);
+    fail_with(Code::kInternal, {TextPart(parts)...});
 }
 
 }  // namespace ltc

@@ -142,8 +142,8 @@ void FunctionCapture::check_placeholders() {
     const std::string subject = cat("the tensor in place ", i, " of its arguments and parameters was given ");
     if (!storage.is_alias_of(tensor->unsafe_storage())) capture_.refuse(subject + "another storage (.data =, set_)");
     if (!geometry.fits(*tensor)) {
-      capture_.refuse(cat(subject, "sizes ", tensor->sizes(), " and strides ", tensor->strides(), ", and had ",
-                          c10::IntArrayRef(geometry.sizes), " and ", c10::IntArrayRef(geometry.strides)));
+      capture_.refuse(c10::str(subject, "sizes ", tensor->sizes(), " and strides ", tensor->strides(), ", and had ",
+                               c10::IntArrayRef(geometry.sizes), " and ", c10::IntArrayRef(geometry.strides)));
     }
     if (storage.nbytes() != size_bytes) capture_.refuse(cat(subject, storage.nbytes(), " bytes, and had ", size_bytes));
     if (placeholders_[i].grad().defined()) capture_.refuse(subject + "a gradient (.grad)");

@@ -89,7 +89,7 @@ std::optional<std::vector<TypeId>> try_on(const OpEntry& entry, const torch::jit
   try {
     entry.recorded->callBoxed(&results);
   } catch (const std::exception& error) {
-    log::debug("the shape of ", entry.recorded->operator_name(), " is not known from dummy inputs: ", why(error));
+    log::debug("the shape of ", c10::toString(entry.recorded->operator_name()), " is not known from dummy inputs: ", why(error));
     return std::nullopt;
   }
   std::vector<TypeId> outputs;

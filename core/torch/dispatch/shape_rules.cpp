@@ -452,7 +452,7 @@ std::optional<Types> apply_shape_rule(const OpEntry& entry, const c10::IValue* a
   try {
     return rule->second(args);
   } catch (const std::exception& error) {  // the kernel will say it better
-    log::debug("the shape rule of ", name, " has no answer: ", why(error));
+    log::debug("the shape rule of ", c10::toString(name), " has no answer: ", why(error));
     return std::nullopt;
   }
 }
