@@ -2,6 +2,7 @@
 
 #include <array>
 #include <unordered_map>
+#include <vector>
 
 namespace ltc {
 namespace {
@@ -10,11 +11,61 @@ constexpr Tier minimal = Tier::kMinimal, derived = Tier::kDerived, whole = Tier:
 
 constexpr std::string_view name_of(std::string_view schema) { return schema.substr(0, schema.find('(')); }
 
+// What the compiler reads; the library holds the packed form, whose pointers need no relocations.
 constexpr OpRow kRows[] = {
-#define LTC_OP(id, schema, tier, flags, static_args, doc) {id, name_of(schema), schema, tier, flags, static_args, doc},
+#define LTC_OP(id, schema, tier, flags, static_args, doc) {id, name_of(schema), schema, tier, flags, static_args},
 #include "core/ops/op_table.inc"
 #undef LTC_OP
 };
+
+struct PackedRow {
+  uint16_t id, schema_size, static_args_size;
+  Tier tier;
+  uint8_t flags;
+};
+
+template <typename T>
+constexpr T narrow(size_t number) {
+  if (static_cast<T>(number) != number) throw "too large for a packed row";
+  return static_cast<T>(number);
+}
+
+consteval size_t text_size() {
+  size_t size = 0;
+  for (const OpRow& row : kRows) size += row.schema.size() + row.static_args.size();
+  return size;
+}
+
+struct Packed {
+  std::array<PackedRow, std::size(kRows)> rows{};
+  std::array<char, text_size()> text{};  // of each row: schema, static arguments
+};
+
+consteval Packed pack() {
+  Packed packed;
+  size_t row_count = 0, size = 0;
+  const auto append = [&](std::string_view part) {
+    for (const char c : part) packed.text[size++] = c;
+    return narrow<uint16_t>(part.size());
+  };
+  for (const OpRow& row : kRows)
+    packed.rows[row_count++] = {narrow<uint16_t>(row.id), append(row.schema), append(row.static_args), row.tier,
+                                narrow<uint8_t>(row.flags)};
+  return packed;
+}
+constexpr Packed kPacked = pack();
+
+std::vector<OpRow> unpack() {
+  std::vector<OpRow> rows;
+  rows.reserve(kPacked.rows.size());
+  const char* text = kPacked.text.data();
+  for (const PackedRow& packed : kPacked.rows) {
+    const std::string_view schema(text, packed.schema_size), static_args(text + packed.schema_size, packed.static_args_size);
+    text += packed.schema_size + packed.static_args_size;
+    rows.push_back({packed.id, name_of(schema), schema, packed.tier, packed.flags, static_args});
+  }
+  return rows;
+}
 
 constexpr bool ids_are_distinct() {
   std::array<bool, std::size(kRows) + 2> seen{};
@@ -45,12 +96,15 @@ bool OpRow::is_static(std::string_view arg) const {
   return false;
 }
 
-std::span<const OpRow> op_rows() { return kRows; }
+std::span<const OpRow> op_rows() {
+  static const auto* rows = new std::vector<OpRow>(unpack());
+  return *rows;
+}
 
 const OpRow* find_op_row(std::string_view name) {
   static const auto* rows = [] {
     auto* table = new std::unordered_map<std::string_view, const OpRow*>();
-    for (const OpRow& row : kRows) table->emplace(row.name, &row);
+    for (const OpRow& row : op_rows()) table->emplace(row.name, &row);
     return table;
   }();
   const auto it = rows->find(name);

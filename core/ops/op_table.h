@@ -30,12 +30,13 @@ struct OpRow {
   Tier tier;
   uint32_t flags;
   std::string_view static_args;  // separated by commas
-  std::string_view doc;          // of what stays on the host, why
 
   bool is_static(std::string_view arg) const;
 };
 
 LTC_API std::span<const OpRow> op_rows();
+// Of what stays on the host, why. Apart from the rows: a program that does not call it has none of the texts.
+LTC_API std::string_view op_doc(const OpRow& row);
 const OpRow* find_op_row(std::string_view name);  // null if the op has none
 
 uint32_t stable_op_id(OpId op);  // for the C ABI; 0 if the op has no row

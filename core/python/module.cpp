@@ -133,7 +133,7 @@ py::list memory_snapshots() {
 py::list op_rows() {
   py::list rows;
   for (const ltc::OpRow& row : ltc::op_rows())
-    rows.append(py::make_tuple(row.id, row.name, row.schema, static_cast<int>(row.tier), row.doc));
+    rows.append(py::make_tuple(row.id, row.name, row.schema, static_cast<int>(row.tier), op_doc(row)));
   return rows;
 }
 
