@@ -133,3 +133,14 @@ def test_the_wheel_is_built_with_the_headers_that_dev_installs():
     versions, pyproject = pinned(), (ROOT / "pyproject.toml").read_text()
     for name in "torch", "nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "xla-cpu-pjrt":
         assert f"{name}=={versions[name]}" in pyproject
+
+
+RUNTIME_BYTES = 1_800_000  # of the runtime of archives, without symbols and without plugins
+
+
+def test_size_of_the_runtime(tmp_path):
+    runtime = PACKAGE / "libltc_runtime.so"
+    if "-O3" not in " ".join(ninja("-t", "commands", str(runtime.relative_to(BUILD)))):
+        pytest.skip("the build is not optimised")
+    subprocess.run(["strip", "-o", tmp_path / "runtime.so", runtime], check=True)
+    assert (tmp_path / "runtime.so").stat().st_size <= RUNTIME_BYTES
