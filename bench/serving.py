@@ -10,14 +10,15 @@ answer that is not the model's, ends it with an error. Each engine has one threa
 
 Engines, `ltc` alone unless they are named:
 
-    ltc          `ltc serve` with an archive
-    aotinductor  a package of AOTInductor, with its default options
-    libtorch     a traced module, whose ops libtorch runs one by one
-    onnxruntime  ONNX Runtime, with all its optimisations of graphs
+    ltc                 `ltc serve` with an archive
+    aotinductor         a package of AOTInductor, with its default options
+    aotinductor_frozen  the same with its option `freezing`: it prepares weights as constants, which helps some models and slows others
+    libtorch            a traced module, whose ops libtorch runs one by one
+    onnxruntime         ONNX Runtime, with all its optimisations of graphs
 
 All have the server, the queue and the batches of `ltc serve`. Their servers wait side by side and take turns under load; figures are medians
-over the rounds. `ratio` is that of the answers in a second to those of `ltc`. `onnxruntime` needs the packages onnx and onnxscript to
-export, and the folder of a release of ONNX Runtime, with its `include` and `lib`. aotinductor needs a C++ compiler.
+over the rounds. `ratio` is that of the answers in a second to those of the first engine. `onnxruntime` needs the packages onnx and onnxscript to
+export, and the folder of a release of ONNX Runtime, with its `include` and `lib`. AOTInductor needs a C++ compiler.
 """
 
 import argparse
@@ -36,7 +37,7 @@ from serving_models import SUFFIXES
 
 ROOT = Path(__file__).resolve().parent.parent
 DATATYPES = {"bool": "BOOL", "int64": "INT64", "int32": "INT32", "float32": "FP32", "float64": "FP64"}
-PROGRAMS = {"aotinductor": "torch", "libtorch": "torch", "onnxruntime": "onnxruntime"}
+PROGRAMS = {"aotinductor": "torch", "aotinductor_frozen": "torch", "libtorch": "torch", "onnxruntime": "onnxruntime"}
 ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 
@@ -77,18 +78,18 @@ def write_request(name, path, script):
                             f'local file = io.open("{body}", "rb")\nwrk.body = file:read("*a")\nfile:close()\n')  # fmt: skip
 
 
-def milliseconds(text, percent):
-    number, unit = re.search(rf" {percent}%\s+([\d.]+)(us|ms|s|m)\n", text).groups()
+def milliseconds(number, unit):
     return float(number) * {"us": 1e-3, "ms": 1, "s": 1e3, "m": 6e4}[unit]
 
 
 def load(script, url, connections, seconds):
     command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "30s", "--latency", "-s", script, url]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    per_second = float(re.search(r"Requests/sec:\s+([\d.]+)", text).group(1))
-    if "Non-2xx" in text or "Socket errors" in text or per_second == 0:
-        raise RuntimeError(text)
-    return per_second, milliseconds(text, 50), milliseconds(text, 99)
+    per_second = re.search(r"Requests/sec:\s+([\d.]+)", text)
+    half, most = (re.search(rf" {percent}%\s+([\d.]+)(us|ms|s|m)\s", text) for percent in (50, 99))
+    if "Non-2xx" in text or "Socket errors" in text or not (per_second and half and most):
+        raise RuntimeError(f"an answer is bad, or there are too few in {seconds} s:\n{text}")
+    return float(per_second.group(1)), milliseconds(*half.groups()), milliseconds(*most.groups())
 
 
 def rows_of_calls(url):
@@ -159,7 +160,7 @@ def measure(name, folder, arguments):
                       for _ in range(arguments.rounds)]  # fmt: skip
             for engine in urls:
                 per_second, half, most, rows = (statistics.median(figures) for figures in zip(*(one[engine] for one in rounds)))
-                ratio = statistics.median(one[engine][0] / one["ltc"][0] for one in rounds) if "ltc" in urls else 1
+                ratio = statistics.median(one[engine][0] / one[arguments.engines[0]][0] for one in rounds)
                 print(f"| {name} | {connections} | {engine} | {per_second:.0f} | {ratio:.2f} | {half:.2f} | {most:.2f} | {rows:.1f} |", flush=True)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import archives
 
-SUFFIXES = {"ltc": ".ltc", "aotinductor": ".pt2", "libtorch": ".pt", "onnxruntime": ".onnx"}
+SUFFIXES = {"ltc": ".ltc", "aotinductor": ".pt2", "aotinductor_frozen": ".frozen.pt2", "libtorch": ".pt", "onnxruntime": ".onnx"}
 BATCH = 4096  # the most rows of mlp
 
 
@@ -56,11 +56,16 @@ def write_ltc(name, path, _):
     return None
 
 
-def write_aotinductor(name, path, _):
+def write_aotinductor(name, path, _, freezing=False):
     import torch
 
     module, example, shapes = of_tensors(name)
-    torch._inductor.aoti_compile_and_package(torch.export.export(module, example, dynamic_shapes=shapes), package_path=path)
+    with torch._inductor.config.patch(freezing=freezing):
+        torch._inductor.aoti_compile_and_package(torch.export.export(module, example, dynamic_shapes=shapes), package_path=path)
+
+
+def write_aotinductor_frozen(name, path, archive):
+    write_aotinductor(name, path, archive, freezing=True)
 
 
 def write_libtorch(name, path, _):
