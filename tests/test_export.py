@@ -405,6 +405,23 @@ def test_executables_are_taken_where_they_fit_and_are_asked_for(tmp_path):
     assert losses[0] == losses[1] == train(*to_device(batch)).item()
 
 
+@pytest.mark.parametrize("backend", ["minimal", "torchscript", "opencl"])
+def test_a_function_that_computes_nothing(tmp_path, backend):
+    archive = tmp_path / "same.ltc"
+    exported = ltc.export(lambda x: x.clone(), (torch.ones(2, 4),), name="copy", dynamic_shapes={"x": {0: "rows"}})
+    exported.add(lambda x, y: (y, x), (torch.ones(2), torch.zeros(3)), name="swap")
+    exported.save(archive)
+    checked = command("check", archive, "--backend", backend)
+    assert checked.returncode == 0 and checked.stdout.count("the same bits") >= 3, checked.stdout + checked.stderr
+    import ltc_runtime
+    import numpy as np
+
+    session = ltc_runtime.load(str(archive), backend=backend).session()
+    assert session.run("copy", np.full((5, 4), 2, np.float32)).tolist() == [[2] * 4] * 5
+    first, second = session.run("swap", np.ones(2, np.float32), np.zeros(3, np.float32))
+    assert (first.tolist(), second.tolist()) == ([0] * 3, [1] * 2)
+
+
 def test_metadata(tmp_path):
     archive = tmp_path / "net.ltc"
     with torch.no_grad():

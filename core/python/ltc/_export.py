@@ -360,7 +360,7 @@ class _Recorded:
 
     @functools.cached_property
     def _graph(self):
-        return _C.graph_numbers(self.parts["graph"]) if self.parts["graph"] else (b"", [], [])
+        return _C.graph_numbers(self.parts["graph"])
 
     @property
     def numbers(self):

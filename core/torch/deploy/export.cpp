@@ -27,7 +27,7 @@ class Exporter {
       const auto number = [&](uint32_t scalar) { return static_cast<uint64_t>(captured_.scalars[scalar].i); };
       exported_.draws.push_back({use.generator, number(use.seed), number(use.offset), LazyGenerator::advance(type_of(use.type))});
     }
-    if (captured_.step) add_graph();
+    add_graph();
     add_results();
     add_updates();
     return std::move(exported_);
@@ -52,7 +52,8 @@ class Exporter {
   }
 
   void add_graph() {
-    const TraceGraph traced = build_graph(captured_.step->trace, captured_.step->roots, captured_.locations);
+    TraceGraph traced;  // empty where nothing is computed
+    if (captured_.step) traced = build_graph(captured_.step->trace, captured_.step->roots, captured_.locations);
     ByteWriter out;
     write_graph(out, traced.graph);
     exported_.graph = out.take();
