@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <mutex>
@@ -15,6 +14,7 @@
 
 #include "core/base/error.h"
 #include "core/base/log.h"
+#include "core/base/number.h"
 
 namespace ltc::env {
 namespace {
@@ -35,8 +35,7 @@ std::string listed(const std::vector<std::string_view>& values) {
 
 bool is_number(std::string_view text) {
   uint64_t number;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
+  return read_number(text, number);
 }
 
 bool matches(std::string_view value, std::string_view legal) {

@@ -1,11 +1,11 @@
 #include "core/host/search.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
+#include "core/base/number.h"
 #include "core/base/utf8.h"
 #include "core/host/library.h"
 
@@ -64,8 +64,7 @@ std::vector<uint32_t> device_numbers(std::string_view text) {
   std::vector<uint32_t> numbers;
   for (const std::string& part : split(text, '+')) {
     uint32_t number = 0;
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    if (error != std::errc() || end != part.data() + part.size()) return {};
+    if (!read_number(std::string_view(part), number)) return {};
     numbers.push_back(number);
   }
   return numbers;

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "core/base/error.h"
+#include "core/base/number.h"
 #include "core/ir/text.h"
 
 namespace ltc {
@@ -88,12 +89,6 @@ class Parser {
     const std::string_view found = word();
     if (found.empty()) expected(what);
     return found;
-  }
-
-  template <typename Number>
-  bool read_number(std::string_view text, Number& value) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
   }
 
   template <typename Number>

@@ -1,10 +1,10 @@
 // ltc-serve: answers requests over HTTP with the functions of archives. It needs no Python.
 
-#include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 
+#include "core/base/number.h"
 #include "core/deploy/tool.h"
 #include "core/serve/served_archive.h"
 #include "core/serve/server.h"
@@ -82,9 +82,7 @@ Options read_options(const std::vector<std::string>& words) {
     const auto* const number = std::ranges::find_if(numbers, [&](const auto& one) { return word == one.name; });
     if (number != std::end(numbers)) {
       const std::string& text = value();
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number->value);
-      if (error != std::errc() || end != text.data() + text.size() || *number->value < number->min ||
-          *number->value > number->max)
+      if (!read_number(text, *number->value) || *number->value < number->min || *number->value > number->max)
         throw WrongUse(cat(word, " ", text, ": this is to be an integer from ", number->min, " to ", number->max));
     } else if (word == "--host") {
       options.server.host = value();

@@ -4,6 +4,7 @@
 #include <boost/asio/write.hpp>
 #include <charconv>
 
+#include "core/base/number.h"
 #include "core/serve/inference_protocol.h"
 
 namespace ltc::serve {
@@ -15,11 +16,9 @@ constexpr std::string_view kModels = "/v2/models/";
 std::optional<size_t> json_size_of(const HttpRequest& request) {
   const auto found = request.find(kJsonSize);
   if (found == request.end()) return std::nullopt;
-  const auto text = found->value();
+  const std::string_view text(found->value().data(), found->value().size());
   size_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (error != std::errc() || end != text.data() + text.size())
-    fail(Code::kInvalidArgument, kJsonSize, " is to be a number of bytes, and is '", std::string(text), "'");
+  if (!read_number(text, size)) fail(Code::kInvalidArgument, kJsonSize, " is to be a number of bytes, and is '", text, "'");
   return size;
 }
 

@@ -1,8 +1,7 @@
 #include "core/decompose/support/call.h"
 
-#include <charconv>
-
 #include "core/base/error.h"
+#include "core/base/number.h"
 
 namespace ltc::decompose {
 namespace {
@@ -11,8 +10,7 @@ double parse_number(std::string_view text) {
   if (text == "True") return 1;
   if (text == "False") return 0;
   double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  ensure(error == std::errc() && end == text.data() + text.size(), "a default of ", text, " is no number");
+  ensure(read_number(text, value), "a default of ", text, " is no number");
   return value;
 }
 
