@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import torch
@@ -60,3 +61,10 @@ def infer(port, x, name="net"):
 def metric(port, text):
     (line,) = [line for line in ask(port, "/metrics")[2].decode().splitlines() if line.startswith(text + " ")]
     return float(line.rsplit(" ", 1)[1])
+
+
+def wait_until(holds, seconds=30):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import ltc
-from serve_client import ask, infer, metric, request_of, serving
+from serve_client import ask, infer, metric, request_of, serving, wait_until
 
 PLUGINS = Path(ltc.__file__).parents[2] / "tests" / "plugins"
 pytestmark = pytest.mark.skipif(not PLUGINS.is_dir(), reason="the plugins of the core's own tests are not built")
@@ -41,13 +41,6 @@ def ends(port):
 
 def health(port):
     return [ask(port, f"/v2/health/{kind}")[0] for kind in ("live", "ready")]
-
-
-def wait_until(holds, seconds=20):
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def end_of(server):

@@ -6,15 +6,14 @@ import http.client
 import json
 import signal
 import socket
-import time
 
 import pytest
 import torch
 
 import ltc
+from serve_client import ask, metric, serving, wait_until
 from test_export import BUILD, output_of_script
 from test_how_to import ROOT
-from test_serve import ask, metric, serving
 
 PROMPTS = [[7, 11, 42], list(range(100, 116)), [3]]
 COUNT = 32
@@ -67,13 +66,6 @@ def stream(port, name, prompt):
         *tokens, end = events(answer)
     assert end == {"model_name": name, "model_version": "1", "finish_reason": "length"}
     return [event["token"] for event in tokens]
-
-
-def wait_until(condition):
-    until = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
 
 
 @pytest.mark.parametrize("backend", ["minimal", "torchscript", "opencl"])

@@ -5,6 +5,7 @@
 
 #include "core/serve/generation_protocol.h"
 #include "core/serve/testing/gate.h"
+#include "core/serve/testing/message_of.h"
 
 namespace ltc::serve {
 namespace {
@@ -13,17 +14,9 @@ using std::chrono::minutes;
 using ::testing::ElementsAre;
 using testing::Gate;
 using ::testing::HasSubstr;
+using testing::message_of;
 
 constexpr size_t kPrefill = 0, kDecode = 1;
-
-std::string message_of(const auto& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 int64_t* numbers(const TensorView& view) { return static_cast<int64_t*>(view.data); }
 

@@ -1,4 +1,4 @@
-// What is counted of a model's requests, and how long its calls run.
+// Counts of a model's requests, and how long its calls run.
 #pragma once
 
 #include <atomic>

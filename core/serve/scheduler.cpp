@@ -46,13 +46,7 @@ Scheduler::Scheduler(std::vector<ServedFunction> functions, std::vector<Runner> 
 
 bool Scheduler::drain(Clock::time_point until) {
   queue_.close();
-  return std::ranges::all_of(workers_, [until](const auto& worker) { return worker->thread.ends_by(until); });
-}
-
-Clock::duration Scheduler::longest_run() const {
-  Clock::duration longest{0};
-  for (const auto& worker : workers_) longest = std::max(longest, worker->timer.running());
-  return longest;
+  return all_end_by(workers_, until);
 }
 
 void Scheduler::work(Worker& worker) {

@@ -70,17 +70,15 @@ class Scheduler {
   bool drain(Clock::time_point until = Clock::time_point::max());
 
   // How long the oldest call that runs has been running; 0 where none does.
-  Clock::duration longest_run() const;
+  Clock::duration longest_run() const { return serve::longest_run(workers_); }
   // Whether the last request failed with DEVICE_LOST: the device could not be opened again.
   bool lost_its_device() const { return metrics_.device_is_lost; }
 
  private:
-  struct Worker {
+  struct Worker : RunningWorker {
     explicit Worker(Runner runner) : run(std::move(runner)) {}
 
     Runner run;
-    RunTimer timer;
-    WorkerThread thread;
   };
 
   void work(Worker& worker);

@@ -8,6 +8,7 @@
 #include "core/serve/metrics.h"
 #include "core/serve/scheduler.h"
 #include "core/serve/testing/gate.h"
+#include "core/serve/testing/message_of.h"
 
 namespace ltc::serve {
 namespace {
@@ -16,15 +17,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using testing::Gate;
 using ::testing::HasSubstr;
-
-std::string message_of(const auto& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
+using testing::message_of;
 
 // "double": f32[batch,2] -> f32[batch,2].
 ServedFunction twice(int64_t max_rows) {

@@ -1,7 +1,6 @@
 #include "core/serve/served_archive.h"
 
 #include <cstring>
-#include <numeric>
 
 #include "core/run/queue/compare_values.h"
 #include "core/serve/inference_protocol.h"
@@ -89,22 +88,6 @@ std::string dependence_of_rows(deploy::Session& session, size_t index) {
   return "it has no sample of two rows that would show whether they are independent";
 }
 
-// Compiles `decode` for each number of texts, which else the first requests would wait for.
-void warm_up(deploy::Session& session, const TextModel& model) {
-  if (!model.takes_slots) return;
-  for (int64_t texts = 1; texts <= model.slots; ++texts) {
-    std::vector<int64_t> zeros(static_cast<size_t>(texts)), slots(zeros);
-    std::iota(slots.begin(), slots.end(), 0);
-    const std::vector<int64_t> sizes{texts};
-    const auto view = [&](std::vector<int64_t>& values) {
-      return TensorView{DType::kI64, sizes, values.data(), values.size() * sizeof(int64_t)};
-    };
-    std::vector<int64_t> next(zeros);
-    session.run(model.decode, std::vector{view(zeros), view(zeros), view(slots)}, std::vector{view(next)});
-  }
-  session.reset();
-}
-
 Runner runner_of(deploy::Session& session) {
   return [&session](size_t function, std::span<const TensorView> inputs, std::span<const TensorView> results) {
     session.run(function, inputs, results);
@@ -155,8 +138,8 @@ void ServedArchive::serve_texts(const ArchiveOptions& options, const TextModel& 
   for (int64_t i = 0; i < count; ++i) {
     for (auto& of_instance : sessions) {  // sessions are spread over the instances in this order
       deploy::Session& session = new_session();
-      if (i == 0) warm_up(session, text_model);
       of_instance.push_back({runner_of(session), [&session] { session.reset(); }});
+      if (i == 0) warm_up(text_model, of_instance.back());
     }
   }
   generator_ = std::make_unique<TextGenerator>(text_model, std::move(sessions), options.scheduler.queue_limit, name_, registry);

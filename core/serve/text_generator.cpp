@@ -1,9 +1,9 @@
 #include "core/serve/text_generator.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/base/log.h"
+#include "core/base/number.h"
 
 namespace ltc::serve {
 namespace {
@@ -46,8 +46,7 @@ bool is_decode(const deploy::Function& function, size_t inputs) {
 
 int64_t positions_of(const std::string& text) {
   int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 1)
+  if (!read_number(text, value) || value < 1)
     fail(Code::kUnsupported, "its metadata has max_positions = ", text, ", which is to be a number from 1");
   return value;
 }
@@ -139,13 +138,7 @@ void TextGenerator::cancel(TextRequest& text) {
 
 bool TextGenerator::drain(Clock::time_point until) {
   queue_.close();
-  return std::ranges::all_of(workers_, [until](const auto& worker) { return worker->thread.ends_by(until); });
-}
-
-Clock::duration TextGenerator::longest_run() const {
-  Clock::duration longest{0};
-  for (const auto& worker : workers_) longest = std::max(longest, worker->timer.running());
-  return longest;
+  return all_end_by(workers_, until);
 }
 
 int64_t TextGenerator::Session::running() const {
@@ -266,6 +259,19 @@ void TextGenerator::mend(Session& session) {
   const auto failure = failure_of(session.model.reset);
   if (failure) log::warn("a session could not be reset after a failure: ", failure->message);
   session.is_damaged = false;
+}
+
+void warm_up(const TextModel& model, const TextSession& session) {
+  if (!model.takes_slots) return;
+  std::vector<int64_t> zeros;
+  std::vector<int64_t> every_slot;
+  while (static_cast<int64_t>(zeros.size()) < model.slots) {
+    every_slot.push_back(static_cast<int64_t>(zeros.size()));
+    zeros.push_back(0);
+    Numbers tokens(zeros), positions(zeros), slots(every_slot), next(zeros);
+    session.run(model.decode, std::vector{tokens.view(), positions.view(), slots.view()}, std::vector{next.view()});
+  }
+  session.reset();
 }
 
 }  // namespace ltc::serve

@@ -84,6 +84,9 @@ struct TextSession {
   std::function<void()> reset;  // makes the state as it was at the start; throws
 };
 
+// Compiles `decode` for each number of texts, which else the first requests would wait for. Throws as the session.
+void warm_up(const TextModel& model, const TextSession& session);
+
 // Threads: every function from any thread.
 class TextGenerator {
  public:
@@ -103,7 +106,7 @@ class TextGenerator {
   bool drain(Clock::time_point until = Clock::time_point::max());
 
   // How long the oldest call that runs has been running; 0 where none does.
-  Clock::duration longest_run() const;
+  Clock::duration longest_run() const { return serve::longest_run(workers_); }
   bool lost_its_device() const { return metrics_.device_is_lost; }  // as of Scheduler
 
  private:
@@ -120,10 +123,8 @@ class TextGenerator {
 
     int64_t running() const;
   };
-  struct Worker {
+  struct Worker : RunningWorker {
     std::vector<Session> sessions;
-    RunTimer timer;
-    WorkerThread thread;
   };
 
   void work(Worker& worker);

@@ -1,9 +1,10 @@
 // A thread whose end can be waited for with a limit.
 #pragma once
 
+#include <algorithm>
 #include <future>
 
-#include "core/serve/bounded_queue.h"
+#include "core/serve/request_metrics.h"
 
 namespace ltc::serve {
 
@@ -26,5 +27,24 @@ class WorkerThread {
  private:
   std::future<void> end_;
 };
+
+struct RunningWorker {
+  RunTimer timer;
+  WorkerThread thread;
+};
+
+// Of pointers to workers. Whether all of them end by that time.
+template <typename Workers>
+bool all_end_by(const Workers& workers, Clock::time_point until) {
+  return std::ranges::all_of(workers, [until](const auto& worker) { return worker->thread.ends_by(until); });
+}
+
+// How long the oldest of their calls has been running; 0 where none does.
+template <typename Workers>
+Clock::duration longest_run(const Workers& workers) {
+  Clock::duration longest{0};
+  for (const auto& worker : workers) longest = std::max(longest, worker->timer.running());
+  return longest;
+}
 
 }  // namespace ltc::serve
