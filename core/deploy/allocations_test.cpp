@@ -1,5 +1,5 @@
-// Calls of a function allocate nothing in the steady state: neither in the runtime nor in the host below it. What the plugin
-// allocates for its buffers is its own, and counted apart.
+// Calls of a function allocate nothing in the steady state: neither in the runtime nor in the host below it. Memory that the
+// plugin allocates for its buffers is its own, and counted apart.
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <gmock/gmock.h>
@@ -74,7 +74,7 @@ class Allocations : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  // Of 100 calls, after some that make what is kept.
+  // Allocations of 100 calls, after some that make what is kept.
   static long count(const std::function<void()>& call) {
     for (int i = 0; i < 10; ++i) call();
     g_allocations = 0, g_counts = true;

@@ -11,7 +11,7 @@ constexpr Tier minimal = Tier::kMinimal, derived = Tier::kDerived, whole = Tier:
 
 constexpr std::string_view name_of(std::string_view schema) { return schema.substr(0, schema.find('(')); }
 
-// What the compiler reads; the library holds the packed form, whose pointers need no relocations.
+// The compiler reads these rows; the library holds the packed form, which needs no relocations.
 constexpr OpRow kRows[] = {
 #define LTC_OP(id, schema, tier, flags, static_args, doc) {id, name_of(schema), schema, tier, flags, static_args},
 #include "core/ops/op_table.inc"

@@ -35,7 +35,8 @@ struct OpRow {
 };
 
 LTC_API std::span<const OpRow> op_rows();
-// Of what stays on the host, why. Apart from the rows: a program that does not call it has none of the texts.
+// The reason why an op stays on the host. It is apart from the rows, so that a program without a call of it has none of the
+// texts.
 LTC_API std::string_view op_doc(const OpRow& row);
 const OpRow* find_op_row(std::string_view name);  // null if the op has none
 

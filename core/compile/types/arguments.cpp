@@ -25,7 +25,7 @@ bool has_kind(const OpArg& arg, const Attr& attr) {
     std::from_chars(type.data() + bracket + 1, type.data() + type.size(), wanted);
     if (element == "float") return attr.kind == AttrKind::kFloats || (attr.kind == AttrKind::kInts && attr.ints.empty());
     if (attr.kind != AttrKind::kInts) return false;
-    // Of int[2] one number may stand for both, and none for what the op takes then.
+    // One number may stand for both of int[2], and none for what the op takes then.
     const size_t count = attr.ints.size();
     return wanted <= 1 || count == wanted || (element == "int" && count <= 1);
   }

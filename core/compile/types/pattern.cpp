@@ -19,7 +19,7 @@ std::string_view take_word(std::string_view& text) {
 
 DType in_default(DType dtype) { return dtype == DType::kF64 ? DType::kF32 : dtype == DType::kC128 ? DType::kC64 : dtype; }
 
-// What PyTorch computes in: dims before rank 0 before Python's numbers.
+// The dtype that PyTorch computes in: dims before rank 0 before Python's numbers.
 class Promotion {
  public:
   void add(const Type& type, bool is_number) {
@@ -240,7 +240,7 @@ class Match {
     return attr && attr->kind == AttrKind::kDType ? std::optional(static_cast<DType>(attr->ints[0])) : std::nullopt;
   }
 
-  // Of new values: a float as PyTorch's setting says, or what the number is that fills them.
+  // Whether new values may have the dtype: a float as PyTorch's setting says, or that of the number that fills them.
   bool is_default(DType dtype) const {
     const DType filled = with_numbers().result();
     return is_floating(dtype) || (filled != DType::kNone && with_numbers().gives(dtype));

@@ -1,4 +1,4 @@
-// What is known of the types of each op: rules.inc has a line for each family, sizes_*.cpp what a line cannot say.
+// Rules for the types of each op: rules.inc has a line for each family, sizes_*.cpp what a line cannot say.
 #pragma once
 
 #include <string_view>

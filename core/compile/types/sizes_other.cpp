@@ -153,8 +153,8 @@ bool range(const Arguments& call, Shapes& shapes) {
 
 // ---- lists
 
-// As many elements in each list as in the first, each as large as the one there; only counts of steps are numbers. What the op
-// writes are its results, list by list.
+// As many elements in each list as in the first, each as large as the one there; only counts of steps are numbers. The results
+// are the lists that the op writes, in order.
 bool optimizer(const Arguments& call, Shapes& /*shapes*/) {
   const auto params = call.tensors("self");
   size_t result = 0;

@@ -1,4 +1,4 @@
-// What moves elements.
+// Ops that move elements.
 #include <algorithm>
 #include <numeric>
 

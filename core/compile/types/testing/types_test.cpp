@@ -67,7 +67,7 @@ Graph with_attr(Graph graph, const Attr& changed) {
   return graph;
 }
 
-// What an LSTM's forward keeps for its backward, of the plugin's own form.
+// The value that an LSTM's forward keeps for its backward, of the plugin's own form.
 bool is_reserve(const Graph& graph, ValueId output) {
   return name_of(graph) == "ltc::lstm_layer" && output == graph.nodes[0].outputs[3];
 }
