@@ -22,13 +22,14 @@ constexpr int64_t kFlatBytes = 16 << 20;  // of the process, after all cycles: c
 
 // Runs `body` kCycles times. The process keeps its size after the first quarter.
 void expect_flat_cycles(const char* what, const std::function<void()>& body) {
-  for (int i = 0; i < kCycles / 4; ++i) body();
-  const auto heap = heap_in_use(), resident = resident_bytes();
-  for (int i = kCycles / 4; i < kCycles; ++i) body();
-  const auto heap_after = heap_in_use(), resident_after = resident_bytes();
+  constexpr int kQuarter = kCycles / 4;
+  for (int i = 0; i < kQuarter; ++i) body();
+  const auto resident = resident_bytes();
+  const auto lost = median_growth_per_time(kQuarter, body);  // the other three
+  const auto resident_after = resident_bytes();
   EXPECT_EQ(host::live_statuses(), 0u) << "status objects were made and neither returned nor destroyed";
-  if (!heap || !resident || !heap_after || !resident_after) LTC_NOT_APPLICABLE("the allocator does not count");
-  EXPECT_LT((*heap_after - *heap) / (kCycles - kCycles / 4), 16) << "bytes of the heap lost with each " << what;
+  if (!lost || !resident || !resident_after) LTC_NOT_APPLICABLE("the allocator does not count");
+  EXPECT_LT(*lost, 16) << "bytes of the heap lost with each " << what;
   EXPECT_LT(*resident_after - *resident, kFlatBytes) << "bytes by which the process grew while " << what << "s came and went";
 }
 
