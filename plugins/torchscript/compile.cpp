@@ -131,6 +131,8 @@ class Executable::Compiler {
         instruction.kind = Kind::kDirect;
         instruction.direct = origin.call;
         if (instruction.threads == Threads::kAll) instruction.threads = Threads::kAny;  // it divides its work itself
+      } else if (traits_of(origin.op.operator_name().name).makes_forms) {
+        instruction.kind = Kind::kForm;
       } else if (writes(origin.op.schema())) {
         instruction.kind = Kind::kWritingCall;
       } else {
@@ -271,10 +273,25 @@ Executable::Executable(const Program& program, host_compiler::HostKernels& kerne
 void Executable::prepare(host_compiler::HostKernels& kernels) {
   kernels_ = std::make_shared<ProgramKernels>(kernels, tiles_);
   for (TileProgram& tiles : tiles_) tiles.use_kernels(kernels_);
+  name_forms();
   if (sized_.symbols.empty()) plan_commit();
   size_t most = 0;
   for (const Instruction& i : instructions_) most = std::max<size_t>({most, i.operand_count, i.result_count});
   stack_.reserve(most + 1);
+}
+
+void Executable::name_forms() {
+  for (Instruction& instruction : instructions_) {
+    if (instruction.kind != Kind::kForm) continue;
+    std::string key = c10::toString(instruction.op->operator_name());
+    for (uint32_t i = 0; i < instruction.operand_count; ++i) {
+      const uint32_t slot = operands_[instruction.first_operand + i].slot;
+      key += is_constant_[slot] ? c10::str(" ", slots_[slot]) : " _";
+    }
+    instruction.form = static_cast<uint32_t>(form_keys_.size());
+    form_keys_.push_back(std::move(key));
+  }
+  if (!form_keys_.empty()) keepers_.resize(slots_.size());
 }
 
 }  // namespace ltc::torchscript

@@ -16,6 +16,8 @@
 #include "torchscript/graph/program.h"
 #include "torchscript/threads/threads.h"
 
+struct ltc_buffer;
+
 namespace ltc::torchscript {
 
 struct Constant;
@@ -48,8 +50,11 @@ class Executable {
 
   // In this order per run; after a failure only clear() may follow. run() fails with the node to blame. It lets go of `donated`
   // when it is committed; a failure before that, or of a run that never is, has changed none of them.
-  void load(const Input& input, at::Tensor value) noexcept {
-    if (input.slot) slots_[*input.slot] = std::move(value);
+  // `keeper`: keeps forms of the value and outlives the run; null if it is given away.
+  void load(const Input& input, at::Tensor value, ltc_buffer* keeper) noexcept {
+    if (!input.slot) return;
+    slots_[*input.slot] = std::move(value);
+    if (!keepers_.empty()) keepers_[*input.slot] = keeper;
   }
   // `profiler`: told of each instruction that computes nodes; null: nobody asks.
   void run(ThreadLimit& thread_limit, const ltc_scalar* scalars, c10::ArrayRef<at::Tensor*> donated,
@@ -69,7 +74,8 @@ class Executable {
     kTensorList,
     kOptionalTensorList,
     kUnpack,
-    kCheckRows
+    kCheckRows,
+    kForm
   };
   static constexpr uint32_t kUnwanted = UINT32_MAX;  // as a result slot
 
@@ -88,6 +94,7 @@ class Executable {
     DirectCall direct = nullptr;  // of kDirect
     uint32_t tiles = 0;           // of kTiles: which of tiles_
     int64_t dim = 0, rows = 0;    // of kCheckRows: what its operand indexes
+    uint32_t form = 0;            // of kForm: which of form_keys_
     const char* note = "";        // why it is not one with what makes its operands, for profiles
   };
   struct SlotScalar {
@@ -139,6 +146,7 @@ class Executable {
   void check(const Instruction& instruction) const;
 
   void prepare(host_compiler::HostKernels& kernels);  // all that follows from the instructions
+  void name_forms();
   void plan_commit();
   size_t first_large_donation() const;
   double most_bytes_behind(size_t begin) const;
@@ -157,6 +165,7 @@ class Executable {
   void make(const Instruction& number);
   void unpack(const Instruction& instruction);
   void check_rows(const Instruction& instruction);
+  void make_form(const Instruction& instruction);
   void store_results(const Instruction& instruction);
   c10::IValue fetch(Operand operand) { return operand.last ? std::move(slots_[operand.slot]) : slots_[operand.slot]; }
   template <typename Element>
@@ -183,8 +192,10 @@ class Executable {
   std::vector<Operand> operands_;
   std::vector<uint32_t> results_;
   std::vector<Operand> outputs_;
-  std::vector<TensorSpec> specs_;  // by slot
-  std::vector<bool> is_constant_;  // by slot
+  std::vector<TensorSpec> specs_;       // by slot
+  std::vector<bool> is_constant_;       // by slot
+  std::vector<std::string> form_keys_;  // the operators with their constant operands
+  std::vector<ltc_buffer*> keepers_;    // by slot, of the run; empty unless there are forms
   std::vector<c10::IValue> slots_;
   std::vector<c10::IValue> stack_;
 };

@@ -13,6 +13,7 @@
 #include "ltc/plugin.h"
 #include "torchscript/graph/errors.h"
 #include "torchscript/graph/target.h"
+#include "torchscript/packed_forms.h"
 #include "torchscript/threads/thread_pool.h"
 
 namespace ltc::torchscript {
@@ -58,7 +59,8 @@ struct ltc_device {
   const ltc::torchscript::Queue queue;
   const std::string fingerprint;
   ltc::torchscript::MemoryMeter memory;
-  uint64_t submits = 0;  // tells whether a buffer was already seen in this submit
+  uint64_t submits = 0;                     // tells whether a buffer was already seen in this submit
+  std::atomic<uint64_t> next_contents = 1;  // of a buffer
 };
 
 // A value: a write to one buffer never changes another, although two may share memory until then.
@@ -71,14 +73,26 @@ struct ltc_buffer {
   ltc_buffer& operator=(const ltc_buffer&) = delete;
 
   void hold(at::Tensor value) {
-    const uint64_t bytes = value.defined() ? value.storage().nbytes() : 0;
     tensor = std::move(value);
+    renew();
+  }
+  // After each write: forms of other contents are of no use.
+  void renew() {
+    contents = device->next_contents.fetch_add(1, std::memory_order_relaxed);
+    forms.clear();
+    charge();
+  }
+  // For what it holds.
+  void charge() {
+    const uint64_t bytes = (tensor.defined() ? tensor.storage().nbytes() : 0) + forms.size_bytes();
     device->memory.add(bytes);
     device->memory.remove(std::exchange(charged, bytes));
   }
 
   ltc_device* const device;
   at::Tensor tensor;
+  ltc::torchscript::PackedForms forms;
+  uint64_t contents = 0;
   uint64_t charged = 0;
   uint64_t seen_in = 0;  // the last submit that named it as an input
   bool donated = false;  // in that submit

@@ -174,11 +174,12 @@ void Executable::check(size_t constants) const {
 
 void Executable::check(const Instruction& it) const {
   const auto fits = [](size_t first, size_t count, size_t size) { return first <= size && count <= size - first; };
-  bool good = it.kind <= Kind::kCheckRows && it.layout <= OperandLayout::kPacked && it.threads <= Threads::kAll &&
+  bool good = it.kind <= Kind::kForm && it.layout <= OperandLayout::kPacked && it.threads <= Threads::kAll &&
               fits(it.first_operand, it.operand_count, operands_.size()) &&
               fits(it.first_result, it.result_count, results_.size());
   switch (it.kind) {
     case Kind::kCall:
+    case Kind::kForm:
     case Kind::kWritingCall: good = good && it.op && it.op->schema().arguments().size() == it.operand_count; break;
     case Kind::kDirect: good = good && it.op && it.direct && it.op->schema().arguments().size() == it.operand_count; break;
     case Kind::kTiles: good = good && it.tiles < tiles_.size() && tiles_[it.tiles].operand_count() == it.operand_count; break;

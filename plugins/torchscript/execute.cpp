@@ -123,6 +123,7 @@ inline void Executable::step(const Instruction& instruction) {
     case Kind::kOptionalTensorList: make_list<std::optional<at::Tensor>>(instruction); break;
     case Kind::kUnpack: unpack(instruction); break;
     case Kind::kCheckRows: return check_rows(instruction);
+    case Kind::kForm: return make_form(instruction);
   }
   store_results(instruction);
 }
@@ -213,6 +214,31 @@ void Executable::check_rows(const Instruction& instruction) {
     TORCH_CHECK(row >= 0 && row < instruction.rows, "index ", row, " is out of bounds for dimension ", instruction.dim,
                 " with size ", instruction.rows);
   }
+}
+
+// The buffer of the first param keeps the form, if it is made of this run's params alone and none is given away.
+void Executable::make_form(const Instruction& instruction) {
+  ContentIds contents;
+  ltc_buffer* keeper = nullptr;
+  bool can_keep = true;
+  for (uint32_t i = 0; i < instruction.operand_count; ++i) {
+    const uint32_t slot = operands_[instruction.first_operand + i].slot;
+    if (is_constant_[slot]) continue;
+    can_keep = can_keep && keepers_[slot];
+    if (!can_keep) break;
+    if (!keeper) keeper = keepers_[slot];
+    contents.push_back(keepers_[slot]->contents);
+  }
+  if (!can_keep || !keeper) return call(instruction);
+  const std::string& key = form_keys_[instruction.form];
+  push_operands(instruction);
+  if (const std::vector<c10::IValue>* const kept = keeper->forms.find(key, contents)) {
+    stack_ = *kept;
+  } else {
+    instruction.op->callBoxed(stack_);
+    if (keeper->forms.offer(key, contents, stack_)) keeper->charge();
+  }
+  store_results(instruction);
 }
 
 template <typename Element>
@@ -310,8 +336,9 @@ std::vector<at::Tensor*> load_inputs(Executable& executable, const ltc_execute_a
   std::vector<at::Tensor*> donated;
   if (args.donate) donated.reserve(args.input_count);
   for (size_t i = 0; i < args.input_count; ++i) {
-    executable.load(executable.inputs()[i], args.inputs[i]->tensor);
-    if (args.donate && args.donate[i]) donated.push_back(&args.inputs[i]->tensor);
+    const bool is_donated = args.donate && args.donate[i];
+    executable.load(executable.inputs()[i], args.inputs[i]->tensor, is_donated ? nullptr : args.inputs[i]);
+    if (is_donated) donated.push_back(&args.inputs[i]->tensor);
   }
   return donated;
 }

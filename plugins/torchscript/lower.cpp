@@ -11,6 +11,7 @@
 #include "torchscript/graph/errors.h"
 #include "torchscript/graph/schema.h"
 #include "torchscript/graph/types.h"
+#include "torchscript/ops/random_layouts.h"
 #include "torchscript/rewrites/layouts.h"
 #include "torchscript/rewrites/rewrites.h"
 
@@ -263,6 +264,7 @@ void optimize(Program& program) {
   split_biases(program);
   fold_relus(program);
   choose_kernels(program, true);
+  if (!layouts_seed()) pack_weights(program);
   choose_layouts(program);
   program.groups = find_groups(program);
 }

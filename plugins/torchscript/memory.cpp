@@ -61,6 +61,8 @@ Bytes writable(ltc_buffer* buffer, uint64_t offset, uint64_t size) {
     at::Tensor fresh = dense(old.sizes(), old.scalar_type(), old.device());
     if (size < old.nbytes()) fresh.copy_(old);
     buffer->hold(std::move(fresh));
+  } else {
+    buffer->renew();
   }
   return {static_cast<char*>(buffer->tensor.mutable_data_ptr()) + offset, buffer->tensor.device()};
 }

@@ -23,11 +23,17 @@ bool GraphEditor::is_reshape(const Node& node) const {
 
 Value* GraphEditor::call(const c10::OperatorName& name, c10::ArrayRef<Value*> inputs, std::vector<int64_t> sizes,
                          const Value& like) {
+  return call(name, inputs, TensorSpec{spec_of(like).dtype, std::move(sizes)}, *like.node()).output();
+}
+
+Node& GraphEditor::call(const c10::OperatorName& name, c10::ArrayRef<Value*> inputs, c10::ArrayRef<TensorSpec> results,
+                        const Node& like) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(name.name.c_str(), name.overload_name.c_str());
-  Node* node = program_.graph->insertNode(program_.graph->create(torch::jit::Symbol::fromQualString(name.name), inputs));
-  node->output()->setType(tensor_type({spec_of(like).dtype, std::move(sizes)}));
-  program_.origins.emplace(node, Origin{op, program_.origins.at(like.node()).node});
-  return node->output();
+  const auto kind = torch::jit::Symbol::fromQualString(name.name);
+  Node* node = program_.graph->insertNode(program_.graph->create(kind, inputs, results.size()));
+  for (size_t i = 0; i < results.size(); ++i) node->output(i)->setType(tensor_type(results[i]));
+  program_.origins.emplace(node, Origin{op, program_.origins.at(&like).node});
+  return *node;
 }
 
 Value* GraphEditor::list(c10::ArrayRef<Value*> tensors) {
@@ -35,7 +41,7 @@ Value* GraphEditor::list(c10::ArrayRef<Value*> tensors) {
 }
 
 void GraphEditor::replace(Node& node, Value& by) {
-  node.output()->replaceAllUsesWith(&by);
+  node.output(0)->replaceAllUsesWith(&by);
   std::set<Node*> unused = {&node};
   while (!unused.empty()) {
     Node* const gone = unused.extract(unused.begin()).value();

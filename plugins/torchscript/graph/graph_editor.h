@@ -23,10 +23,13 @@ class GraphEditor {
   // A node where the graph's insertion point is. A failure there names the node of `like`, whose dtype the result has.
   torch::jit::Value* call(const c10::OperatorName& name, c10::ArrayRef<torch::jit::Value*> inputs, std::vector<int64_t> sizes,
                           const torch::jit::Value& like);
+  // The same of several results.
+  torch::jit::Node& call(const c10::OperatorName& name, c10::ArrayRef<torch::jit::Value*> inputs,
+                         c10::ArrayRef<TensorSpec> results, const torch::jit::Node& like);
   torch::jit::Value* constant(const c10::IValue& value) { return program_.graph->insertConstant(value); }
   torch::jit::Value* list(c10::ArrayRef<torch::jit::Value*> tensors);
 
-  // The node goes, with all that only it needed.
+  // The node goes, with all that only it needed. Only its first result is read.
   void replace(torch::jit::Node& node, torch::jit::Value& by);
 
   // The node becomes one of an operator with the same arguments and results.

@@ -43,6 +43,19 @@ const std::vector<OpTraits>& rows() {
        .product = ProductCost{0, false, 2, 1, 2},
        .images = ImageTraits{kAlways, {0, 1, 2}, {0}}},
 
+      // Those that pack_weights makes of convolutions.
+      {.name = "ltc_torchscript::pack_convolution", .makes_forms = true},
+      {.name = "ltc_torchscript::packed_convolution",
+       .any_threads = kAllThreads,
+       .product = ProductCost{0, true, 1, 1, 1},
+       .images = ImageTraits{kAlways, {0}, {0}}},
+      {.name = "ltc_torchscript::packed_winograd_convolution",
+       .product = ProductCost{0, true, 1, 1, 4},
+       .images = ImageTraits{kAlways, {0}, {0}}},
+      {.name = "ltc_torchscript::convolution_by_matrix",
+       .product = ProductCost{0, true, 1, 1, 1},
+       .images = ImageTraits{kAlways, {0}, {0}}},
+
       // They work on the row-major contents of their operand, where ATen's own operators would look at its strides.
       {"ltc::philox", "ltc_torchscript::philox", kAnyDevice},
       {"aten::view", "ltc_torchscript::view", kAnyDevice},

@@ -43,6 +43,7 @@ struct OpTraits {
   std::optional<bool> any_threads = {};     // whether results are the same from any number; else known from tags (threads.cpp)
   std::optional<ProductCost> product = {};  // else its time follows from the elements that it reads and writes
   std::optional<ImageTraits> images = {};
+  bool makes_forms = false;  // of params, which buffers keep (packed_forms.h)
 };
 
 // The row of that name; an empty one if there is none.

@@ -41,6 +41,10 @@ bool is_faster_row_major(at::IntArrayRef weight_sizes) {
 
 bool is_image(const TensorSpec& spec) { return spec.dtype == at::kFloat && spec.sizes.size() == 4; }
 
+int64_t weight_size(const torch::jit::Node& node, bool is_backward) {
+  return c10::multiply_integers(spec_of(*node.input(is_backward ? 2 : 1)).sizes);
+}
+
 // Where windows lie beside the images altogether, oneDNN has slow kernels only, and the slowest for channels-last images.
 bool pads_more_than_window(const torch::jit::Node& node, size_t weight_at, at::IntArrayRef weight) {
   const auto padding = constant_ints(*node.input(weight_at + 3)), dilation = constant_ints(*node.input(weight_at + 4));
@@ -50,39 +54,50 @@ bool pads_more_than_window(const torch::jit::Node& node, size_t weight_at, at::I
 
 }  // namespace
 
-bool suits_channels_last(const torch::jit::Node& node, bool is_backward) {
+// Backward, the gradient of the result is the first operand.
+bool has_channels_last_kernel(const torch::jit::Node& node, bool is_backward) {
   const size_t image_at = is_backward ? 1 : 0, weight_at = image_at + 1;
   const TensorSpec weight = spec_of(*node.input(weight_at)), image = spec_of(*node.input(image_at));
-  if (!is_image(weight) || !is_image(image)) return false;
   const auto transposed = torch::jit::toIValue(node.input(weight_at + 5));
-  if (!transposed || transposed->toBool()) return false;
-  // Backward, what is as large as the result is its gradient.
+  return is_image(weight) && is_image(image) && transposed && !transposed->toBool() &&
+         !pads_more_than_window(node, weight_at, weight.sizes) && (is_backward || !is_faster_row_major(weight.sizes));
+}
+
+bool repays_conversion(const torch::jit::Node& node, bool is_backward) {
   const auto result = spec_of(is_backward ? *node.input(0) : *node.output(0)).sizes;
-  if (result.size() != 4 || pads_more_than_window(node, weight_at, weight.sizes)) return false;
-  if (!is_backward && is_faster_row_major(weight.sizes)) return false;
-  const int64_t pixels = result[0] * result[2] * result[3];
-  return pixels >= kLeastPixels && pixels * c10::multiply_integers(weight.sizes) >= kLeastWork;
+  return result.size() == 4 && result[0] * result[2] * result[3] * weight_size(node, is_backward) >= kLeastWork;
+}
+
+bool suits_channels_last(const torch::jit::Node& node, bool is_backward) {
+  if (!has_channels_last_kernel(node, is_backward) || !repays_conversion(node, is_backward)) return false;
+  const auto result = spec_of(is_backward ? *node.input(0) : *node.output(0)).sizes;
+  return result[0] * result[2] * result[3] >= kLeastPixels;
 }
 
 bool suits_parts_of_window(const torch::jit::Node& node) {
   return suits_channels_last(node, true) && has_wide_window(spec_of(*node.input(2)).sizes);
 }
 
+bool suits_division(int64_t images, int64_t result_bytes) { return images > 1 && result_bytes <= kLargestResult; }
+
 bool suits_division(const torch::jit::Node& node) {
   const TensorSpec images = spec_of(*node.input(0)), result = spec_of(*node.output());
   const auto size_bytes = c10::multiply_integers(result.sizes) * static_cast<int64_t>(c10::elementSize(result.dtype));
-  return images.sizes.size() == 4 && images.sizes[0] > 1 && size_bytes <= kLargestResult;
+  return images.sizes.size() == 4 && suits_division(images.sizes[0], size_bytes);
 }
 
 at::Tensor convolve_divided(const std::vector<c10::IValue>& operands) {
-  const at::Tensor& images = operands[0].toTensor();
+  return divide_images(operands[0].toTensor(), [&](const at::Tensor& images) { return convolve(images, operands); });
+}
+
+at::Tensor divide_images(const at::Tensor& images, Convolve convolve) {
   const int64_t count = images.size(0), chunks = std::min<int64_t>(most_threads(), count);
-  if (chunks <= 1) return convolve(images, operands);
+  if (chunks <= 1) return convolve(images);
   const auto first = [&](int64_t chunk) { return count * chunk / chunks; };
   std::vector<at::Tensor> parts(static_cast<size_t>(chunks));
   for_each_chunk(chunks, [&](int64_t i) {
     const QuietDispatch quiet;
-    parts[static_cast<size_t>(i)] = convolve(images.narrow(0, first(i), first(i + 1) - first(i)), operands);
+    parts[static_cast<size_t>(i)] = convolve(images.narrow(0, first(i), first(i + 1) - first(i)));
   });
   std::vector<int64_t> sizes = parts[0].sizes().vec();
   sizes[0] = count;

@@ -2,6 +2,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 #include <ATen/core/ivalue.h>
+#include <c10/util/FunctionRef.h>
 #include <torch/csrc/jit/ir/ir.h>
 
 #include <array>
@@ -12,11 +13,18 @@ namespace ltc::torchscript {
 
 // aten::convolution with some of the images in each thread, operands in the order of the schema.
 at::Tensor convolve_divided(const std::vector<c10::IValue>& operands);
+// Any convolution so.
+using Convolve = c10::function_ref<at::Tensor(const at::Tensor& images)>;
+at::Tensor divide_images(const at::Tensor& images, Convolve convolve);
 // Whether that is worth it for this convolution. Where the results are large, joining them costs more than what is gained:
 // OpenMP's threads have to be woken for each call, and everybody waits for the last.
 bool suits_division(const torch::jit::Node& node);
+bool suits_division(int64_t images, int64_t result_bytes);
 
-// Whether channels-last operands pay for this aten::convolution, or for aten::convolution_backward.
+// Of this aten::convolution, or aten::convolution_backward: whether oneDNN has a fast kernel with channels-last operands, whether
+// it is long enough to convert images for it, and whether both are so and it is worth converting a weight too.
+bool has_channels_last_kernel(const torch::jit::Node& node, bool is_backward);
+bool repays_conversion(const torch::jit::Node& node, bool is_backward);
 bool suits_channels_last(const torch::jit::Node& node, bool is_backward);
 
 // Whether the window of this aten::convolution_backward of channels-last images has more columns than oneDNN's fast kernels for

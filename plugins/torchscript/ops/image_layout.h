@@ -9,4 +9,8 @@ namespace ltc::torchscript {
 // strides of the format, which convolutions go by.
 at::Tensor in_format(const at::Tensor& self, at::MemoryFormat format);
 
+inline at::Tensor images_last(const at::Tensor& images) {
+  return in_format(images.resolve_neg(), at::MemoryFormat::ChannelsLast);
+}
+
 }  // namespace ltc::torchscript

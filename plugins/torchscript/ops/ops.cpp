@@ -20,6 +20,7 @@
 #include "torchscript/ops/encoder_layer.h"
 #include "torchscript/ops/image_layout.h"
 #include "torchscript/ops/max_pool.h"
+#include "torchscript/ops/packed_convolutions.h"
 #include "torchscript/ops/random_layouts.h"
 #include "torchscript/ops/rows.h"
 #include "torchscript/ops/winograd.h"
@@ -194,6 +195,19 @@ class Registration {
         "padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] output_mask) -> (Tensor, Tensor, "
         "Tensor)",
         &wide_convolution_backward);
+    add("pack_convolution(Tensor weight, Tensor? bias, Tensor? scale, Tensor? shift, Tensor? mean, Tensor? variance, float eps, "
+        "int[] image, int[] stride, int[] padding, int[] dilation, int groups, int form) -> (Tensor, Tensor)",
+        &pack_convolution);
+    add("packed_convolution(Tensor image, Tensor weight, Tensor bias, int[] window, int[] stride, int[] padding, int[] dilation, "
+        "int groups) -> Tensor",
+        &packed_convolution);
+    add("packed_winograd_convolution(Tensor image, Tensor points, Tensor bias, int[] window, int[] stride, int[] padding, int[] "
+        "dilation, int groups) -> Tensor",
+        &packed_winograd_convolution);
+    add("convolution_by_matrix(Tensor image, Tensor matrix, Tensor bias, int[] window, int[] stride, int[] padding, int[] "
+        "dilation, "
+        "int groups) -> Tensor",
+        &convolution_by_matrix);
     add("sum(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &sum);
     add("mean(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &mean);
     add("native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "

@@ -25,8 +25,6 @@ at::Tensor empty(at::IntArrayRef sizes, at::MemoryFormat format = at::MemoryForm
   return at::Tensor(at::detail::empty_cpu(sizes, at::kFloat, /*pin_memory=*/false, format));
 }
 
-at::Tensor images_last(const at::Tensor& images) { return in_format(images.resolve_neg(), at::MemoryFormat::ChannelsLast); }
-
 // Memory for a kernel, from a cache line on.
 at::Tensor scratch(int64_t elements) { return empty({elements}); }
 
@@ -47,12 +45,16 @@ cpu::Taps flipped_taps(const at::Tensor& weight) {
   return {weight.const_data_ptr<float>() + (kTaps - 1) * (y + x), weight.stride(0), weight.stride(1), -y, -x};
 }
 
+at::Tensor points_of(const cpu::Taps& taps, int64_t channels, int64_t results) {
+  at::Tensor points = scratch(cpu::points_size(channels, results));
+  cpu::winograd_transform_taps(taps, channels, results, points.mutable_data_ptr<float>());
+  return points;
+}
+
 // The convolution of images that lie channels-last.
-at::Tensor convolve(const at::Tensor& from, const cpu::Taps& taps, const float* bias, at::IntArrayRef sizes, int64_t row_padding,
-                    int64_t column_padding) {
+at::Tensor convolve(const at::Tensor& from, const at::Tensor& points, const float* bias, at::IntArrayRef sizes,
+                    int64_t row_padding, int64_t column_padding) {
   at::Tensor out = empty(sizes, at::MemoryFormat::ChannelsLast);
-  const at::Tensor points = scratch(cpu::points_size(from.size(1), sizes[1]));
-  cpu::winograd_transform_taps(taps, from.size(1), sizes[1], points.mutable_data_ptr<float>());
   const cpu::WinogradConvolution convolution{.from = images_of(from),
                                              .to = view_of(out.mutable_data_ptr<float>(), out),
                                              .row_padding = row_padding,
@@ -123,13 +125,21 @@ bool suits(const Node& node, const TensorSpec& image, const TensorSpec& result, 
 bool suits_winograd(const Node& node) { return suits(node, spec_of(*node.input(0)), spec_of(*node.output()), 1); }
 bool suits_winograd_backward(const Node& node) { return suits(node, spec_of(*node.input(1)), spec_of(*node.input(0)), 2); }
 
-at::Tensor winograd_convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
-                                at::IntArrayRef, at::IntArrayRef padding, at::IntArrayRef, bool, at::IntArrayRef, int64_t) {
+at::Tensor winograd_points(const at::Tensor& weight) {
+  return points_of(forward_taps(weight.resolve_neg()), weight.size(1), weight.size(0));
+}
+
+at::Tensor convolve_points(const at::Tensor& input, const at::Tensor& points, int64_t results,
+                           const std::optional<at::Tensor>& bias, at::IntArrayRef padding) {
   const at::Tensor added = bias && bias->defined() ? bias->resolve_neg().contiguous() : at::Tensor();
   const auto out = [&](int64_t dim) { return input.size(dim) + 2 * padding[static_cast<size_t>(dim - 2)] - (kTaps - 1); };
-  return convolve(images_last(input), forward_taps(weight.resolve_neg()),
-                  added.defined() ? added.const_data_ptr<float>() : nullptr, {input.size(0), weight.size(0), out(2), out(3)},
-                  padding[0], padding[1]);
+  return convolve(images_last(input), points, added.defined() ? added.const_data_ptr<float>() : nullptr,
+                  {input.size(0), results, out(2), out(3)}, padding[0], padding[1]);
+}
+
+at::Tensor winograd_convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                                at::IntArrayRef, at::IntArrayRef padding, at::IntArrayRef, bool, at::IntArrayRef, int64_t) {
+  return convolve_points(input, winograd_points(weight), weight.size(0), bias, padding);
 }
 
 std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_convolution_backward(
@@ -139,8 +149,8 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_convolution_backward(
   at::Tensor of_input, of_weight, of_bias;
   if (output_mask[0]) {
     constexpr int64_t kFull = kTaps - 1;
-    of_input =
-        convolve(gradient, flipped_taps(weight.resolve_neg()), nullptr, input.sizes(), kFull - padding[0], kFull - padding[1]);
+    const at::Tensor points = points_of(flipped_taps(weight.resolve_neg()), gradient.size(1), input.size(1));
+    of_input = convolve(gradient, points, nullptr, input.sizes(), kFull - padding[0], kFull - padding[1]);
   }
   if (output_mask[1] || output_mask[2]) {
     of_weight = empty(weight.sizes());

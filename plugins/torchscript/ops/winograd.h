@@ -19,6 +19,10 @@ bool suits_winograd_backward(const torch::jit::Node& node);
 at::Tensor winograd_convolution(const at::Tensor& input, const at::Tensor& weight, const std::optional<at::Tensor>& bias,
                                 at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed,
                                 at::IntArrayRef output_padding, int64_t groups);
+// The same in two steps: the transformed weight, and the convolution with it.
+at::Tensor winograd_points(const at::Tensor& weight);
+at::Tensor convolve_points(const at::Tensor& input, const at::Tensor& points, int64_t results,
+                           const std::optional<at::Tensor>& bias, at::IntArrayRef padding);
 std::tuple<at::Tensor, at::Tensor, at::Tensor> winograd_convolution_backward(
     const at::Tensor& grad_output, const at::Tensor& input, const at::Tensor& weight, at::OptionalIntArrayRef bias_sizes,
     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, bool transposed, at::IntArrayRef output_padding,

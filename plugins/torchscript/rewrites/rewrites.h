@@ -31,6 +31,10 @@ void fold_relus(Program& program);
 // that is faster; such convolutions read and write images channels-last.
 void choose_kernels(Program& program, bool often);
 
+// A convolution whose weight is a param that stays as it is multiplies with a packed form of it, and a batch norm by fixed
+// statistics behind it becomes a part of that form. Buffers keep the forms. Choices of kernels must have been made.
+void pack_weights(Program& program);
+
 // The kernels that it calls without the dispatcher, by a number that saved programs have. Null if there is no such number.
 uint32_t number_of(DirectCall call);
 DirectCall direct_call(uint32_t number);

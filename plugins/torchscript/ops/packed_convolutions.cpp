@@ -1,0 +1,192 @@
+#include "torchscript/ops/packed_convolutions.h"
+
+#include <ATen/Context.h>
+#include <ATen/EmptyTensor.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/mkldnn_reorder_conv2d_weight.h>
+#include <ATen/ops/rsqrt.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+
+#include "cpu_kernels/images.h"
+#include "cpu_kernels/winograd.h"
+#include "torchscript/graph/graph_editor.h"
+#include "torchscript/ops/convolutions.h"
+#include "torchscript/ops/image_layout.h"
+#include "torchscript/ops/products.h"
+#include "torchscript/ops/winograd.h"
+#include "torchscript/threads/threads.h"
+
+namespace ltc::torchscript {
+namespace {
+
+using torch::jit::Node;
+
+// Of results of an image: oneDNN's kernels multiply a row of them at a time, and a product of matrices those of all images.
+constexpr int64_t kFewResults = 4;
+constexpr int64_t kGatherGrain = 1 << 14;  // elements
+
+using OneDnnConvolution = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, at::IntArrayRef,
+                                     at::IntArrayRef, at::IntArrayRef, int64_t, std::string_view,
+                                     c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
+
+// The operator by which torch.compile runs convolutions with packed weights.
+std::optional<c10::OperatorHandle> onednn_convolution() {
+  return c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", ""});
+}
+
+struct Extent {
+  int64_t image, window, stride, padding, dilation;
+  int64_t results() const { return (image + 2 * padding - dilation * (window - 1) - 1) / stride + 1; }
+  int64_t place(int64_t result, int64_t tap) const { return result * stride - padding + tap * dilation; }
+  bool is_inside(int64_t place) const { return place >= 0 && place < image; }
+
+  // The taps that lie on the image for some result.
+  std::vector<int64_t> taps() const {
+    std::vector<int64_t> reached;
+    for (int64_t tap = 0; tap < window; ++tap) {
+      bool reaches = false;
+      for (int64_t result = 0; result < results(); ++result) reaches |= is_inside(place(result, tap));
+      if (reaches) reached.push_back(tap);
+    }
+    return reached;
+  }
+};
+
+// Rows, then columns.
+std::array<Extent, 2> extents_of(at::IntArrayRef image, at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
+                                 at::IntArrayRef dilation) {
+  return {{{image[2], window[0], stride[0], padding[0], dilation[0]}, {image[3], window[1], stride[1], padding[1], dilation[1]}}};
+}
+
+std::optional<std::array<Extent, 2>> extents_of(const Node& convolution) {
+  const auto stride = constant_ints(*convolution.input(3)), padding = constant_ints(*convolution.input(4)),
+             dilation = constant_ints(*convolution.input(5));
+  const auto weight = spec_of(*convolution.input(1)).sizes;
+  if (!stride || !padding || !dilation || stride->size() != 2 || padding->size() != 2 || dilation->size() != 2) return {};
+  return extents_of(spec_of(*convolution.input(0)).sizes, at::IntArrayRef(weight).slice(2), *stride, *padding, *dilation);
+}
+
+// Rows are taps, and of each the channels.
+at::Tensor matrix_of(const at::Tensor& weight, const std::array<Extent, 2>& extents) {
+  const int64_t results = weight.size(0), channels = weight.size(1);
+  const auto rows = extents[0].taps(), columns = extents[1].taps();
+  const auto taps = static_cast<int64_t>(rows.size() * columns.size());
+  at::Tensor matrix(at::detail::empty_cpu({taps * channels, results}, at::kFloat));
+  const at::Tensor by_results(at::detail::empty_cpu({extents[0].window * extents[1].window * channels, results}, at::kFloat));
+  // Each row of the turned weight is a channel's tap.
+  cpu::transpose(weight.const_data_ptr<float>(), results, by_results.size(0), by_results.size(0),
+                 by_results.mutable_data_ptr<float>());
+  float* to = matrix.mutable_data_ptr<float>();
+  for (const int64_t row : rows) {
+    for (const int64_t column : columns) {
+      for (int64_t channel = 0; channel < channels; ++channel, to += results) {
+        const int64_t tap = (channel * extents[0].window + row) * extents[1].window + column;
+        std::copy_n(by_results.const_data_ptr<float>() + tap * results, results, to);
+      }
+    }
+  }
+  return matrix;
+}
+
+// A row per result of an image: what its taps lie on, zeros beside the image.
+at::Tensor gather(const at::Tensor& image, const std::array<Extent, 2>& extents) {
+  const int64_t channels = image.size(1);
+  const auto rows = extents[0].taps(), columns = extents[1].taps();
+  const auto inner = static_cast<int64_t>(rows.size() * columns.size()) * channels;
+  const int64_t along = extents[1].results(), each = extents[0].results() * along;
+  at::Tensor gathered(at::detail::empty_cpu({image.size(0) * each, inner}, at::kFloat));
+  const float* const from = image.const_data_ptr<float>();
+  divide(gathered.size(0), std::max<int64_t>(1, kGatherGrain / std::max<int64_t>(inner, 1)), [&](int64_t begin, int64_t end) {
+    float* to = gathered.mutable_data_ptr<float>() + begin * inner;
+    for (int64_t i = begin; i < end; ++i) {
+      for (const int64_t row : rows) {
+        for (const int64_t column : columns) {
+          const int64_t y = extents[0].place(i % each / along, row), x = extents[1].place(i % along, column);
+          const bool is_inside = extents[0].is_inside(y) && extents[1].is_inside(x);
+          const float* const pixel = from + ((i / each * extents[0].image + y) * extents[1].image + x) * channels;
+          to = is_inside ? std::copy_n(pixel, channels, to) : std::fill_n(to, channels, 0.0F);
+        }
+      }
+    }
+  });
+  return gathered;
+}
+
+}  // namespace
+
+std::optional<WeightForm> weight_form_for(const Node& convolution) {
+  if (!has_channels_last_kernel(convolution, false) || !repays_conversion(convolution, false)) return std::nullopt;
+  const auto groups = constant_int(*convolution.input(8));
+  const auto extents = extents_of(convolution);
+  if (!groups || !extents || spec_of(*convolution.output()).dtype != at::kFloat) return std::nullopt;
+  if (convolution.kind().toQualString() == std::string_view("ltc_torchscript::winograd_convolution")) {
+    return WeightForm::kWinogradPoints;
+  }
+  const int64_t results = (*extents)[0].results() * (*extents)[1].results();
+  if (groups == 1 && results > 0 && results <= kFewResults) return WeightForm::kMatrix;
+  const bool has_kernel = at::hasMKLDNN() && at::globalContext().userEnabledMkldnn() && onednn_convolution();
+  return has_kernel && results > 0 ? std::optional(WeightForm::kOneDnn) : std::nullopt;
+}
+
+std::vector<int64_t> packed_sizes(WeightForm form, const Node& convolution) {
+  std::vector<int64_t> weight = spec_of(*convolution.input(1)).sizes;
+  if (form == WeightForm::kOneDnn) return weight;
+  if (form == WeightForm::kWinogradPoints) return {cpu::points_size(weight[1], weight[0]) / weight[1], weight[1]};
+  const auto extents = extents_of(convolution).value();
+  return {weight[0], static_cast<int64_t>(extents[0].taps().size() * extents[1].taps().size()) * weight[1]};
+}
+
+std::tuple<at::Tensor, at::Tensor> pack_convolution(const at::Tensor& weight, const std::optional<at::Tensor>& bias,
+                                                    const std::optional<at::Tensor>& scale,
+                                                    const std::optional<at::Tensor>& shift, const std::optional<at::Tensor>& mean,
+                                                    const std::optional<at::Tensor>& variance, double eps, at::IntArrayRef image,
+                                                    at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
+                                                    int64_t groups, int64_t form) {
+  at::Tensor folded = weight.resolve_neg().contiguous();
+  at::Tensor added = bias && bias->defined() ? bias->resolve_neg().contiguous() : at::zeros({weight.size(0)}, weight.options());
+  if (mean && variance) {
+    at::Tensor factor = at::rsqrt(*variance + eps);
+    if (scale && scale->defined()) factor = factor * *scale;
+    folded = folded * factor.view({-1, 1, 1, 1});
+    added = (added - *mean) * factor;
+    if (shift && shift->defined()) added = added + *shift;
+  }
+  switch (static_cast<WeightForm>(form)) {
+    case WeightForm::kOneDnn:
+      return {at::mkldnn_reorder_conv2d_weight(folded.to_mkldnn(), padding, stride, dilation, groups, image), added};
+    case WeightForm::kWinogradPoints: return {winograd_points(folded).view({-1, weight.size(1)}), added};
+    case WeightForm::kMatrix:
+      return {matrix_of(folded, extents_of(image, weight.sizes().slice(2), stride, padding, dilation)).t(), added};
+  }
+  TORCH_CHECK(false, "no form ", form, " of a weight");
+}
+
+at::Tensor packed_convolution(const at::Tensor& image, const at::Tensor& weight, const at::Tensor& bias, at::IntArrayRef window,
+                              at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups) {
+  static const auto op = onednn_convolution().value().typed<OneDnnConvolution>();
+  const auto convolve = [&](const at::Tensor& images) {
+    return op.call(images, weight, bias, padding, stride, dilation, groups, "none", c10::List<std::optional<at::Scalar>>(), "");
+  };
+  const auto [rows, columns] = extents_of(image.sizes(), window, stride, padding, dilation);
+  const int64_t results = image.size(0) * bias.size(0) * rows.results() * columns.results();
+  const auto size_bytes = results * static_cast<int64_t>(sizeof(float));
+  return suits_division(image.size(0), size_bytes) ? divide_images(images_last(image), convolve) : convolve(images_last(image));
+}
+
+at::Tensor packed_winograd_convolution(const at::Tensor& image, const at::Tensor& points, const at::Tensor& bias, at::IntArrayRef,
+                                       at::IntArrayRef, at::IntArrayRef padding, at::IntArrayRef, int64_t) {
+  return convolve_points(image, points, bias.size(0), bias, padding);
+}
+
+at::Tensor convolution_by_matrix(const at::Tensor& image, const at::Tensor& matrix, const at::Tensor& bias,
+                                 at::IntArrayRef window, at::IntArrayRef stride, at::IntArrayRef padding,
+                                 at::IntArrayRef dilation, int64_t) {
+  const auto extents = extents_of(image.sizes(), window, stride, padding, dilation);
+  const at::Tensor results = addmm({bias, gather(images_last(image), extents), matrix.t(), 1, 1});
+  return results.view({image.size(0), extents[0].results(), extents[1].results(), bias.size(0)}).permute({0, 3, 1, 2});
+}
+
+}  // namespace ltc::torchscript
