@@ -4,7 +4,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/ops/mkldnn_reorder_conv2d_weight.h>
+#include <ATen/ops/ones.h>
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/zeros.h>
 
@@ -26,15 +26,18 @@ using torch::jit::Node;
 
 // Of results of an image: oneDNN's kernels multiply a row of them at a time, and a product of matrices those of all images.
 constexpr int64_t kFewResults = 4;
-constexpr int64_t kGatherGrain = 1 << 14;  // elements
+constexpr int64_t kGrain = 1 << 14;       // elements
+constexpr int64_t kResultsTogether = 16;  // a cache line
 
 using OneDnnConvolution = at::Tensor(const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&, at::IntArrayRef,
                                      at::IntArrayRef, at::IntArrayRef, int64_t, std::string_view,
                                      c10::List<std::optional<at::Scalar>>, std::optional<std::string_view>);
+using OneDnnReorder = at::Tensor(const at::Tensor&, at::IntArrayRef, at::IntArrayRef, at::IntArrayRef, int64_t,
+                                 at::OptionalIntArrayRef);
 
-// The operator by which torch.compile runs convolutions with packed weights.
-std::optional<c10::OperatorHandle> onednn_convolution() {
-  return c10::Dispatcher::singleton().findSchema({"mkldnn::_convolution_pointwise", ""});
+// Those by which torch.compile runs convolutions with packed weights.
+std::optional<c10::OperatorHandle> onednn_op(const char* name) {
+  return c10::Dispatcher::singleton().findSchema({std::string("mkldnn::") + name, ""});
 }
 
 struct Extent {
@@ -69,25 +72,48 @@ std::optional<std::array<Extent, 2>> extents_of(const Node& convolution) {
   return extents_of(spec_of(*convolution.input(0)).sizes, at::IntArrayRef(weight).slice(2), *stride, *padding, *dilation);
 }
 
-// Rows are taps, and of each the channels.
-at::Tensor matrix_of(const at::Tensor& weight, const std::array<Extent, 2>& extents) {
-  const int64_t results = weight.size(0), channels = weight.size(1);
-  const auto rows = extents[0].taps(), columns = extents[1].taps();
-  const auto taps = static_cast<int64_t>(rows.size() * columns.size());
-  at::Tensor matrix(at::detail::empty_cpu({taps * channels, results}, at::kFloat));
-  const at::Tensor by_results(at::detail::empty_cpu({extents[0].window * extents[1].window * channels, results}, at::kFloat));
-  // Each row of the turned weight is a channel's tap.
-  cpu::transpose(weight.const_data_ptr<float>(), results, by_results.size(0), by_results.size(0),
-                 by_results.mutable_data_ptr<float>());
-  float* to = matrix.mutable_data_ptr<float>();
-  for (const int64_t row : rows) {
-    for (const int64_t column : columns) {
-      for (int64_t channel = 0; channel < channels; ++channel, to += results) {
-        const int64_t tap = (channel * extents[0].window + row) * extents[1].window + column;
-        std::copy_n(by_results.const_data_ptr<float>() + tap * results, results, to);
+// Channels-last, each result's weights times its factor.
+at::Tensor scaled_channels_last(const at::Tensor& weight, const at::Tensor& factors) {
+  const int64_t results = weight.size(0), channels = weight.size(1), taps = weight.size(2) * weight.size(3);
+  at::Tensor out(at::detail::empty_cpu(weight.sizes(), at::kFloat, /*pin_memory=*/false, at::MemoryFormat::ChannelsLast));
+  const float *const from = weight.const_data_ptr<float>(), *const factor = factors.const_data_ptr<float>();
+  float* const to = out.mutable_data_ptr<float>();
+  divide(results, std::max<int64_t>(1, kGrain / (channels * taps)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float* const weights = to + i * channels * taps;
+      cpu::transpose(from + i * channels * taps, channels, taps, taps, weights);
+      for (int64_t k = 0; k < channels * taps; ++k) weights[k] *= factor[i];
+    }
+  });
+  return out;
+}
+
+// Rows are taps, and of each the channels; columns are results, each times its factor.
+at::Tensor matrix_of(const at::Tensor& weight, const at::Tensor& factors, const std::array<Extent, 2>& extents) {
+  const int64_t results = weight.size(0), channels = weight.size(1), each = channels * weight.size(2) * weight.size(3);
+  std::vector<int64_t> taps;
+  for (const int64_t row : extents[0].taps()) {
+    for (const int64_t column : extents[1].taps()) taps.push_back(row * extents[1].window + column);
+  }
+  at::Tensor matrix(at::detail::empty_cpu({static_cast<int64_t>(taps.size()) * channels, results}, at::kFloat));
+  const float *const from = weight.const_data_ptr<float>(), *const factor = factors.const_data_ptr<float>();
+  float* const to = matrix.mutable_data_ptr<float>();
+  // Some results at a time, of which the transposed weights stay in the cache.
+  divide((results + kResultsTogether - 1) / kResultsTogether, 1, [&](int64_t begin, int64_t end) {
+    const at::Tensor transposed(at::detail::empty_cpu({each, kResultsTogether}, at::kFloat));
+    float* const turned = transposed.mutable_data_ptr<float>();
+    for (int64_t first = begin * kResultsTogether; first < std::min(results, end * kResultsTogether); first += kResultsTogether) {
+      const int64_t count = std::min(kResultsTogether, results - first);
+      cpu::transpose(from + first * each, count, each, each, turned);
+      float* row = to + first;
+      for (const int64_t tap : taps) {
+        for (int64_t channel = 0; channel < channels; ++channel, row += results) {
+          const float* const weights = turned + (channel * weight.size(2) * weight.size(3) + tap) * count;
+          for (int64_t i = 0; i < count; ++i) row[i] = weights[i] * factor[first + i];
+        }
       }
     }
-  }
+  });
   return matrix;
 }
 
@@ -99,7 +125,7 @@ at::Tensor gather(const at::Tensor& image, const std::array<Extent, 2>& extents)
   const int64_t along = extents[1].results(), each = extents[0].results() * along;
   at::Tensor gathered(at::detail::empty_cpu({image.size(0) * each, inner}, at::kFloat));
   const float* const from = image.const_data_ptr<float>();
-  divide(gathered.size(0), std::max<int64_t>(1, kGatherGrain / std::max<int64_t>(inner, 1)), [&](int64_t begin, int64_t end) {
+  divide(gathered.size(0), std::max<int64_t>(1, kGrain / std::max<int64_t>(inner, 1)), [&](int64_t begin, int64_t end) {
     float* to = gathered.mutable_data_ptr<float>() + begin * inner;
     for (int64_t i = begin; i < end; ++i) {
       for (const int64_t row : rows) {
@@ -127,7 +153,8 @@ std::optional<WeightForm> weight_form_for(const Node& convolution) {
   }
   const int64_t results = (*extents)[0].results() * (*extents)[1].results();
   if (groups == 1 && results > 0 && results <= kFewResults) return WeightForm::kMatrix;
-  const bool has_kernel = at::hasMKLDNN() && at::globalContext().userEnabledMkldnn() && onednn_convolution();
+  const bool has_kernel = at::hasMKLDNN() && at::globalContext().userEnabledMkldnn() && onednn_op("_convolution_pointwise") &&
+                          onednn_op("_reorder_convolution_weight");
   return has_kernel && results > 0 ? std::optional(WeightForm::kOneDnn) : std::nullopt;
 }
 
@@ -145,28 +172,31 @@ std::tuple<at::Tensor, at::Tensor> pack_convolution(const at::Tensor& weight, co
                                                     const std::optional<at::Tensor>& variance, double eps, at::IntArrayRef image,
                                                     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                                                     int64_t groups, int64_t form) {
-  at::Tensor folded = weight.resolve_neg().contiguous();
+  const at::Tensor plain = weight.resolve_neg().contiguous();
+  at::Tensor factor = at::ones({weight.size(0)}, weight.options());
   at::Tensor added = bias && bias->defined() ? bias->resolve_neg().contiguous() : at::zeros({weight.size(0)}, weight.options());
-  if (mean && variance) {
-    at::Tensor factor = at::rsqrt(*variance + eps);
+  const bool has_norm = mean && variance;
+  if (has_norm) {
+    factor = at::rsqrt(*variance + eps);
     if (scale && scale->defined()) factor = factor * *scale;
-    folded = folded * factor.view({-1, 1, 1, 1});
     added = (added - *mean) * factor;
     if (shift && shift->defined()) added = added + *shift;
   }
-  switch (static_cast<WeightForm>(form)) {
-    case WeightForm::kOneDnn:
-      return {at::mkldnn_reorder_conv2d_weight(folded.to_mkldnn(), padding, stride, dilation, groups, image), added};
-    case WeightForm::kWinogradPoints: return {winograd_points(folded).view({-1, weight.size(1)}), added};
-    case WeightForm::kMatrix:
-      return {matrix_of(folded, extents_of(image, weight.sizes().slice(2), stride, padding, dilation)).t(), added};
+  if (static_cast<WeightForm>(form) == WeightForm::kMatrix) {
+    return {matrix_of(plain, factor, extents_of(image, weight.sizes().slice(2), stride, padding, dilation)).t(), added};
   }
-  TORCH_CHECK(false, "no form ", form, " of a weight");
+  if (static_cast<WeightForm>(form) == WeightForm::kWinogradPoints) {
+    const at::Tensor scaled = has_norm ? plain * factor.view({-1, 1, 1, 1}) : plain;
+    return {winograd_points(scaled).view({-1, weight.size(1)}), added};
+  }
+  // Fast from channels-last weights alone.
+  static const auto reorder = onednn_op("_reorder_convolution_weight").value().typed<OneDnnReorder>();
+  return {reorder.call(scaled_channels_last(plain, factor), padding, stride, dilation, groups, image), added};
 }
 
 at::Tensor packed_convolution(const at::Tensor& image, const at::Tensor& weight, const at::Tensor& bias, at::IntArrayRef window,
                               at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups) {
-  static const auto op = onednn_convolution().value().typed<OneDnnConvolution>();
+  static const auto op = onednn_op("_convolution_pointwise").value().typed<OneDnnConvolution>();
   const auto convolve = [&](const at::Tensor& images) {
     return op.call(images, weight, bias, padding, stride, dilation, groups, "none", c10::List<std::optional<at::Scalar>>(), "");
   };
