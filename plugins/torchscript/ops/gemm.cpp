@@ -19,6 +19,12 @@
 #include "torchscript/ops/onednn.h"
 #include "torchscript/threads/threads.h"
 
+// The BLAS's routine, of matrices that lie by columns. Not in every libtorch.
+extern "C" __attribute__((weak)) void sgemm_(const char* turn_a, const char* turn_b, const int* rows, const int* columns,
+                                             const int* inner, const float* alpha, const float* a, const int* a_stride,
+                                             const float* b, const int* b_stride, const float* beta, float* out,
+                                             const int* out_stride);
+
 namespace ltc::torchscript {
 namespace {
 
@@ -79,6 +85,36 @@ uint64_t key_of(const at::Tensor& a, const at::Tensor& b) {
   return key;
 }
 
+// A matrix as the BLAS takes it: by rows it is the transposed one by columns.
+struct BlasMatrix {
+  char turn;
+  const float* data;
+  int stride;
+
+  static std::optional<BlasMatrix> of(const at::Tensor& x) {
+    constexpr int64_t kMost = std::numeric_limits<int>::max();
+    const auto lies = [&](int64_t along, int64_t across) {
+      return x.stride(along) == 1 && x.stride(across) >= std::max<int64_t>(x.size(along), 1) && x.stride(across) <= kMost;
+    };
+    if (x.size(0) > kMost || x.size(1) > kMost) return std::nullopt;
+    if (lies(1, 0)) return BlasMatrix{'N', x.const_data_ptr<float>(), static_cast<int>(x.stride(0))};
+    if (lies(0, 1)) return BlasMatrix{'T', x.const_data_ptr<float>(), static_cast<int>(x.stride(1))};
+    return std::nullopt;
+  }
+};
+
+// out = a b, or out += a b: as ATen computes it, whose way there takes longer than a small product. False: not for these.
+bool multiply_by_blas(at::Tensor& out, const at::Tensor& a, const at::Tensor& b, float beta) {
+  if (!sgemm_) return false;
+  const auto left = BlasMatrix::of(b), right = BlasMatrix::of(a), to = BlasMatrix::of(out);  // of the transposed product
+  if (!left || !right || !to || to->turn != 'N' || out.size(1) == 1) return false;           // a column goes another way in ATen
+  const int rows = static_cast<int>(b.size(1)), columns = static_cast<int>(a.size(0)), inner = static_cast<int>(a.size(1));
+  constexpr float kOne = 1;
+  sgemm_(&left->turn, &right->turn, &rows, &columns, &inner, &kOne, left->data, &left->stride, right->data, &right->stride, &beta,
+         out.mutable_data_ptr<float>(), &to->stride);
+  return true;
+}
+
 // ---- skinny products
 
 cpu::ConstMatrixView view_of(const at::Tensor& x) { return {x.const_data_ptr<float>(), x.stride(0), x.stride(1)}; }
@@ -106,6 +142,16 @@ void multiply_skinny(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::
   if (gemm == Gemm::kDot) return cpu::skinny_dot(product);
   cpu::skinny_dot({product.columns, product.inner, product.rows, transposed(product.b), transposed(product.a),
                    transposed(product.addend), transposed(product.out)});
+}
+
+// Each row becomes the addend, if that is a row by itself.
+bool fill_rows(at::Tensor& out, const at::Tensor& addend) {
+  const cpu::ConstMatrixView row = addend_view(addend);
+  if (row.row_stride != 0 || row.column_stride != 1 || out.stride(1) != 1 || addend.size(-1) != out.size(1)) return false;
+  for (int64_t i = 0; i < out.size(0); ++i) {
+    std::copy_n(row.data, out.size(1), out.mutable_data_ptr<float>() + i * out.stride(0));
+  }
+  return true;
 }
 
 }  // namespace
@@ -145,7 +191,7 @@ Gemm gemm_for(const at::Tensor& a, const at::Tensor& b) {
 
 void multiply(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor& b) {
   switch (gemm) {
-    case Gemm::kBlas: return void(at::cpu::mm_out(out, a, b));
+    case Gemm::kBlas: return multiply_by_blas(out, a, b, 0) ? void() : void(at::cpu::mm_out(out, a, b));
     case Gemm::kOneDnn: return multiply_by_onednn(out, a, b);
     default: return multiply_skinny(gemm, out, a, b, {});
   }
@@ -153,7 +199,9 @@ void multiply(Gemm gemm, at::Tensor& out, const at::Tensor& a, const at::Tensor&
 
 void multiply_and_add(Gemm gemm, at::Tensor& out, const at::Tensor& addend, const at::Tensor& a, const at::Tensor& b,
                       const at::Scalar& beta, const at::Scalar& alpha) {
-  if (gemm == Gemm::kBlas || !beta.equal(1) || !alpha.equal(1)) return void(at::cpu::addmm_out(out, addend, a, b, beta, alpha));
+  const bool plain = beta.equal(1) && alpha.equal(1);
+  if (plain && gemm == Gemm::kBlas && fill_rows(out, addend) && multiply_by_blas(out, a, b, 1)) return;
+  if (!plain || gemm == Gemm::kBlas) return void(at::cpu::addmm_out(out, addend, a, b, beta, alpha));
   if (const cpu::ConstMatrixView view = addend_view(addend); gemm != Gemm::kOneDnn && view.column_stride <= 1) {
     return multiply_skinny(gemm, out, a, b, view);
   }

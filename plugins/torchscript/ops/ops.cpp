@@ -1,9 +1,7 @@
 #include "torchscript/ops/ops.h"
 
 #include <ATen/EmptyTensor.h>
-#include <ATen/InferSize.h>
 #include <ATen/ScalarOps.h>
-#include <ATen/TensorUtils.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/scalar_tensor.h>
 #include <ATen/ops/view_as_complex.h>
@@ -23,6 +21,7 @@
 #include "torchscript/ops/packed_convolutions.h"
 #include "torchscript/ops/random_layouts.h"
 #include "torchscript/ops/rows.h"
+#include "torchscript/ops/views.h"
 #include "torchscript/ops/winograd.h"
 #include "torchscript/threads/threads.h"
 
@@ -129,13 +128,6 @@ at::Tensor& as_strided_scatter_at_(at::Tensor& self, const at::Tensor& src, at::
 at::Tensor as_strided_scatter_at(const at::Tensor& self, const at::Tensor& src, at::IntArrayRef size, at::IntArrayRef stride,
                                  const at::Scalar& offset) {
   return torchscript::as_strided_scatter(self, src, size, stride, offset.toLong());
-}
-
-at::Tensor view(const at::Tensor& self, at::IntArrayRef size) {
-  if (self.is_contiguous() || !self.is_contiguous(at::MemoryFormat::ChannelsLast)) return self.reshape(size);
-  const auto sizes = at::infer_size(size, self.numel());
-  if (at::detail::computeStride(self.sizes(), self.strides(), sizes)) return self.view(sizes);
-  return in_format(self, at::MemoryFormat::Contiguous).view(sizes);
 }
 
 // So that `count` elements side by side can be one: ATen then looks at the offset, and at the strides of dims of one element too.

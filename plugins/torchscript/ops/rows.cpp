@@ -4,11 +4,13 @@
 #include <ATen/WrapDimUtils.h>
 #include <ATen/WrapDimUtilsMulti.h>
 #include <ATen/ops/_softmax.h>
+#include <ATen/ops/embedding.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/native_layer_norm.h>
 #include <ATen/ops/sum.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "cpu_kernels/rows.h"
@@ -155,6 +157,29 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> native_layer_norm(const at::Tenso
                     {to + begin * length, mean_of + begin, scale_of + begin});
   });
   return {std::move(out), std::move(means), std::move(scales)};
+}
+
+at::Tensor embedding(const std::vector<c10::IValue>& operands) {
+  const at::Tensor& weight = operands[0].toTensor();
+  const bool is_ours = weight.dim() == 2 && weight.is_contiguous() && !weight.is_neg() && !weight.is_conj() &&
+                       operands[1].toTensor().scalar_type() == at::kLong;
+  if (!is_ours) return at::embedding(weight, operands[1].toTensor());
+  const at::Tensor indices = operands[1].toTensor().contiguous();
+  c10::SmallVector<int64_t, 4> sizes(indices.sizes().begin(), indices.sizes().end());
+  sizes.push_back(weight.size(1));
+  at::Tensor out(at::detail::empty_cpu(sizes, weight.scalar_type()));
+  const int64_t rows = weight.size(0), row_bytes = weight.size(1) * static_cast<int64_t>(weight.element_size());
+  const auto* const index = indices.const_data_ptr<int64_t>();
+  const auto* const from = static_cast<const char*>(weight.const_data_ptr());
+  auto* const to = static_cast<char*>(out.mutable_data_ptr());
+  const auto is_bad = [rows](int64_t row) { return row < 0 || row >= rows; };
+  TORCH_CHECK_INDEX(std::none_of(index, index + indices.numel(), is_bad), "index out of range in self");
+  if (row_bytes == 0) return out;
+  divide(indices.numel(), grain(row_bytes), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      std::memcpy(to + i * row_bytes, from + index[i] * row_bytes, static_cast<size_t>(row_bytes));
+  });
+  return out;
 }
 
 at::Tensor softmax(const at::Tensor& self, int64_t dim, bool half_to_float) {

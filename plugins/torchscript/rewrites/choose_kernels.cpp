@@ -4,6 +4,8 @@
 #include "torchscript/graph/graph_editor.h"
 #include "torchscript/ops/convolutions.h"
 #include "torchscript/ops/products.h"
+#include "torchscript/ops/rows.h"
+#include "torchscript/ops/views.h"
 #include "torchscript/ops/winograd.h"
 #include "torchscript/rewrites/rewrites.h"
 #include "torchscript/threads/threads.h"
@@ -30,9 +32,14 @@ struct Direct {
   DirectCall call;
   bool (*suits)(const Node& node, const c10::OperatorHandle& op);
 };
+constexpr auto kAll = [](const Node&, const c10::OperatorHandle&) { return true; };
 constexpr Direct kDirect[] = {
-    {"aten::mm", mm, [](const Node&, const c10::OperatorHandle&) { return true; }},
-    {"aten::addmm", addmm, [](const Node&, const c10::OperatorHandle&) { return true; }},
+    {"aten::mm", mm, kAll},
+    {"aten::addmm", addmm, kAll},
+    {"aten::embedding", embedding, kAll},
+    {"aten::permute", permute, kAll},
+    {"ltc_torchscript::reshape", view_of, kAll},
+    {"ltc_torchscript::view", view_of, kAll},
     {"aten::convolution", convolve_divided,
      [](const Node& node, const c10::OperatorHandle& op) {
        return !is_symbolic(node) && threads_for(node, op) != Threads::kOne && suits_division(node);
