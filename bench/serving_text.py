@@ -4,7 +4,7 @@
 
 GPT-2 small with random weights, prompts of 16 tokens. Each connection asks for one text after the other, as a stream. `first token` is from the
 request until the first token, `between` from a token to the next, each as median and 99th percentile. `slots` is the number of texts that a
-call of `decode` computes at most. `transformers` is eager PyTorch in this process without a server: batches of 1 and of 8 texts that begin
+call of `decode` computes at most. 8 texts run at once, the default of `ltc serve`; others wait. `transformers` is eager PyTorch in this process without a server: batches of 1 and of 8 texts that begin
 and end together. PyTorch's kernels have one thread.
 """
 
@@ -87,8 +87,7 @@ def measure(slots, folder, arguments):
 
     path = f"{folder}/gpt2.ltc"
     subprocess.run([sys.executable, __file__, "--export", path, str(slots)], check=True)
-    most = max(arguments.connections)
-    command = [Path(ltc.__file__).parent / "bin/ltc-serve", path, "--port", "0", "--backend", arguments.backend, "--texts", str(most)]
+    command = [Path(ltc.__file__).parent / "bin/ltc-serve", path, "--port", "0", "--backend", arguments.backend]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}) as server:
         try:
             ready = next((line for line in server.stdout if line.startswith("ready on ")), None)

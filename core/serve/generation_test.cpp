@@ -61,12 +61,12 @@ class CountingSession {
   }
 
   Gate& gate_;
-  int64_t last_[2] = {}, position_[2] = {};
+  int64_t last_[3] = {}, position_[3] = {};
 };
 
 class TextGeneratorTest : public ::testing::Test {
  protected:
-  // One session of two slots.
+  // One session, of two slots unless the model says more.
   void start(size_t queue_limit = 8) {
     TextSession session{[this](auto... arguments) { session_.run(arguments...); }, [this] { session_.reset(); }};
     std::vector<std::vector<TextSession>> sessions(1);
@@ -111,6 +111,18 @@ TEST_F(TextGeneratorTest, TextsBeginAndEndBesideOthers) {
   EXPECT_THAT(session_.steps, ElementsAre(ElementsAre(11), ElementsAre(12, 21), ElementsAre(13, 31), ElementsAre(14)));
   EXPECT_EQ(count("good"), 3u);
   EXPECT_EQ(registry_.counter("ltc_serve_generated_tokens_total", "", {{"model", "m"}}).value(), 9u);
+}
+
+TEST_F(TextGeneratorTest, TextsThatRunWaitForOnePromptBetweenTwoTokens) {
+  model_.slots = 3;
+  start();
+  submit(10, 5);
+  gate_.wait_for(1);
+  submit(20, 3);
+  submit(30, 2);
+  gate_.open();
+  generator_->drain();
+  EXPECT_THAT(session_.steps, ElementsAre(ElementsAre(11), ElementsAre(12, 21), ElementsAre(13, 22, 31), ElementsAre(14)));
 }
 
 TEST_F(TextGeneratorTest, EndsAtAStopTokenAndAtTheLastPosition) {

@@ -161,7 +161,9 @@ bool TextGenerator::take_texts(Worker& worker) {
       while (!session.slots[slot].text) {
         const TextRequestRef text = queue_.take(running > 0 ? Clock::time_point::min() : Clock::time_point::max());
         if (!text) return running > 0;
+        const bool others_run = running > 0;
         begin(worker, session, slot, text);
+        if (others_run) return true;  // which wait for one prompt between two of their tokens
         if (session.slots[slot].text) ++running;
         if (session.is_damaged) break;
       }

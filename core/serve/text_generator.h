@@ -10,7 +10,7 @@
 //
 // A worker has sessions, each with slots for S texts. It gives free slots to texts that wait, and computes the next tokens of all
 // texts of a session in one call, so a text begins and ends without a wait for those beside it (continuous batching, as in Yu et
-// al., Orca, OSDI 2022).
+// al., Orca, OSDI 2022). Texts that run wait for one prompt at most between two of their tokens.
 #pragma once
 
 #include <atomic>
