@@ -109,3 +109,29 @@ def test_a_call_hangs(archive, plugin, waits):
             with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
                 hanging.getresponse()
             hanging.close()
+
+
+@pytest.mark.parametrize("plugin", ["test_hangs", "test_never"])
+def test_a_prompt_hangs(tmp_path, plugin):
+    def prefill(tokens, length):
+        return tokens[:, 0] + length
+
+    def decode(token, position):
+        return token + position
+
+    exported = ltc.export(prefill, (torch.tensor([[1, 2]]), torch.tensor([2])))
+    exported.add(decode, (torch.tensor([1]), torch.tensor([2])))
+    exported.save(tmp_path / "text.ltc")
+    with with_plugin(plugin, tmp_path / "text.ltc", "--run-limit-s", "1", "--drain-s", "1", "--texts", "1") as server:
+        hanging = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        hanging.request("POST", "/v2/models/text/generate_stream", json.dumps({"tokens": [5, 6]}))
+        wait_until(lambda: metric(server.port, 'ltc_serve_running_texts{model="text"}') == 1)
+        waiting = json.dumps({"tokens": [7, 8], "parameters": {"timeout": 100_000}})
+        status, _, body = ask(server.port, "/v2/models/text/generate", waiting)
+        assert status == 504 and "the deadline passed while the request waited" in json.loads(body)["error"]
+        wait_until(lambda: health(server.port) == [503, 503])
+        code, seconds = end_of(server)
+        assert code == 1 and seconds < 5
+        with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+            hanging.getresponse()
+        hanging.close()

@@ -1,7 +1,7 @@
 // How the core's symbols are declared where the defaults will not do.
 #pragma once
 
-// What libltc_core.so exports: the few things that the Python module and C++ programs call. All else is hidden.
+// Marks the exports of libltc_core.so: the few things that the Python module and C++ programs call. All else is hidden.
 #define LTC_API __attribute__((visibility("default")))
 
 // For what is read at every recorded op: found without a call. Small things only, such as pointers: a library that is opened at

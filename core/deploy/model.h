@@ -147,7 +147,7 @@ class Session {
   void load(const std::string& path);  // sets all of it, or throws and changes nothing
 
  private:
-  // Of one call, kept for the memory of its lists.
+  // The lists of one call, kept for their memory.
   struct Call {
     Sizes sizes;
     std::vector<BufferRef> given, updated;

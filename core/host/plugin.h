@@ -114,7 +114,7 @@ class Plugin : public std::enable_shared_from_this<Plugin> {
   Plugin(const std::string& name, std::string path);
   Library open_library() const;
   void negotiate(ltc_plugin_entry_fn* entry, const Options& options);
-  // Of LTC_PLUGIN_ONE_CALL_AT_A_TIME: held for as long as a slot runs.
+  // For LTC_PLUGIN_ONE_CALL_AT_A_TIME: held for as long as a slot runs.
   std::unique_lock<std::mutex> take_turn() const {
     return one_call_at_a_time_ ? std::unique_lock(turn_) : std::unique_lock<std::mutex>();
   }

@@ -39,7 +39,7 @@ class Statuses {
   std::unordered_set<const ltc_status*> live_;
 };
 
-// What status_create hands out when there is no memory for a status; shared, never freed, not counted.
+// status_create hands this out when there is no memory for a status; shared, never freed, not counted.
 ltc_status& no_memory_status() {
   static auto* status = new ltc_status{LTC_RESOURCE_EXHAUSTED, LTC_NONE, "out of host memory, and none left to say for what"};
   return *status;

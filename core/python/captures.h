@@ -1,4 +1,4 @@
-// What torch.compile and ltc.jit keep of one function: a program for each kind of call that was met.
+// A function that torch.compile or ltc.jit has captured: a program for each kind of call that was met.
 #pragma once
 
 #include <pybind11/pybind11.h>

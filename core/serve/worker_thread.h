@@ -33,7 +33,7 @@ struct RunningWorker {
   WorkerThread thread;
 };
 
-// Of pointers to workers. Whether all of them end by that time.
+// Whether all of the workers, given as pointers, end by that time.
 template <typename Workers>
 bool all_end_by(const Workers& workers, Clock::time_point until) {
   return std::ranges::all_of(workers, [until](const auto& worker) { return worker->thread.ends_by(until); });

@@ -172,7 +172,7 @@ void claims(ltc_device* device, const ltc_claims_args& args, uint32_t* cluster) 
   claim(*args.graph, device->queue.device(), cluster);
 }
 
-// What libtorch refuses is unsupported, such as a tensor of more dims than a jit graph has.
+// Anything that libtorch refuses is unsupported, such as a tensor of more dims than a jit graph has.
 template <typename Body>
 void or_unsupported(const Body& body) {
   try {

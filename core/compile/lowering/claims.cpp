@@ -14,7 +14,7 @@
 namespace ltc {
 namespace {
 
-// What LTC_CLAIMS leaves.
+// The claims that LTC_CLAIMS leaves.
 struct Restriction {
   bool none = true;
   std::optional<uint64_t> random_seed = {};  // empty: the minimal opset alone

@@ -39,7 +39,7 @@ struct Val {
 
 using ltc::promote;
 DType promote(const Val& a, const Val& b);
-// What PyTorch's CPU kernels compute in: float for the 16-bit types.
+// The type in which PyTorch's CPU kernels compute: float for the 16-bit types.
 DType math_dtype(DType dtype);
 
 Ints broadcast(std::span<const int64_t> a, std::span<const int64_t> b);

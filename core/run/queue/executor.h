@@ -88,7 +88,7 @@ class DeviceExecutor {
   void limit_pending(size_t at_most);
   void limit_uploading(size_t at_most_bytes);
 
-  // Of the call that is made, kept so that the next one allocates nothing.
+  // Belongs to the call that is made, and is kept so that the next one allocates nothing.
   struct Scratch {
     std::vector<BufferRef> slots;
     std::vector<ltc_buffer*> inputs, outputs;

@@ -205,7 +205,7 @@ at::Tensor finish(Recording& recording, Operator op) {
   return try_record(recording);
 }
 
-// What `record` gives, remembered by autograd.
+// The result of `record`, remembered by autograd.
 template <typename Record>
 at::Tensor remember(Operator op, const Record& record, const at::Tensor& a, const at::Tensor& b) {
   const auto scaled = [&](const at::Tensor& a, const at::Tensor& b, const at::Scalar&) { return record(a, b); };

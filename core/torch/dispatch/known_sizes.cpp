@@ -68,7 +68,7 @@ bool are_within(const std::vector<int64_t>& lengths, int64_t most) {
   return std::ranges::all_of(lengths, [&](int64_t length) { return length >= 0 && length <= most; });
 }
 
-// What PyTorch's kernel checks as well, with messages of its own.
+// PyTorch's kernel checks the same, with messages of its own.
 bool are_sound(const at::Tensor& log_probs, const at::Tensor& targets, const Lengths& lengths) {
   if (log_probs.dim() != 3 || log_probs.numel() == 0 || targets.numel() == 0) return false;
   const auto batch = static_cast<size_t>(log_probs.size(1));

@@ -52,14 +52,14 @@ at::Tensor uniform01(const at::Tensor& like, const OptGenerator& generator) {
   return draw(lazy_device(like), like.sizes(), is_double ? at::kDouble : at::kFloat, generator);
 }
 
-// Of [0, 1), multiples of a power of two that `like` holds exactly.
+// Numbers of [0, 1): multiples of a power of two that `like` holds exactly.
 at::Tensor uniform_digits(const at::Tensor& like, const OptGenerator& generator) {
   const at::Tensor unit = uniform01(like, generator);
   const int digits = like.scalar_type() == at::kHalf ? 11 : like.scalar_type() == at::kBFloat16 ? 8 : 0;
   return digits ? unit.mul(1 << digits).floor().mul(1.0 / (1 << digits)) : unit;
 }
 
-// Of (0, 1]: for logarithms. Half a step away from 0, so that even numbers rounded to fewer digits have a finite logarithm.
+// Numbers of (0, 1], for logarithms. Half a step away from 0, so that even numbers rounded to fewer digits have a finite logarithm.
 at::Tensor uniform10(const at::Tensor& like, const OptGenerator& generator) {
   const at::Tensor unit = uniform01(like, generator);
   return unit.add(unit.scalar_type() == at::kDouble ? 0x1p-54 : 0x1p-25);

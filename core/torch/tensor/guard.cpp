@@ -22,7 +22,7 @@ void wait_for(c10::DeviceIndex index) {
   check_assertions(device);
 }
 
-// What c10::Event holds.
+// The contents of a c10::Event.
 using EventRef = std::shared_ptr<Event>;
 
 EventRef record_event(c10::DeviceIndex index, bool timed) {

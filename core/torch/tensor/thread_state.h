@@ -10,7 +10,7 @@
 
 namespace ltc {
 
-// What GradMode and InferenceMode read.
+// The state that GradMode and InferenceMode read.
 inline const c10::AutogradState& autograd_state() {
   static LTC_THREAD_LOCAL constinit const c10::AutogradState* state = nullptr;
   if (!state) [[unlikely]]

@@ -182,7 +182,7 @@ void write_any_cpu(const at::Tensor& lazy, const at::Tensor& cpu) {
   write_cpu(lazy, cpu.to(lazy.scalar_type()).expand(lazy.sizes()));
 }
 
-// What PyTorch's own copy checks first.
+// The checks of PyTorch's own copy.
 void check_copy(const at::Tensor& from, const at::Tensor& to) {
   at::assert_no_internal_overlap(to);
   if (from.sizes() == to.sizes()) return;

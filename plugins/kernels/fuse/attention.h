@@ -18,7 +18,7 @@ enum class AttentionPass : uint8_t {
   kKeyGradient,    // gradient, query, key, value, sums, logarithm -> key's gradient, value's gradient
 };
 
-// Of [batch, heads, rows, width] by [batch, key_heads, columns, width].
+// Operands are [batch, heads, rows, width] and [batch, key_heads, columns, width].
 struct AttentionKernel {
   AttentionPass pass;
   ltc_dtype dtype;

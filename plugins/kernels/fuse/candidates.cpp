@@ -116,7 +116,7 @@ class Finder {
     return count > graph_.values[operand].count && !is_reduction(graph_, node, options_);
   }
 
-  // What computes, below any views, is computed once.
+  // The node below any views is computed once.
   void stop_recomputing(ValueId value) {
     const NodeId producer = graph_.values[value].producer;
     if (producer == kNone || found_.is_candidate[value] || cost_[value] == 0) return;

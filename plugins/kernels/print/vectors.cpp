@@ -133,7 +133,7 @@ class LanePrinter {
   std::string initial(const Inst& accumulator) const {
     return "(" + type(accumulator.dtype) + ")(" + expand(accumulator.formula, accumulator.of, {}, dialect_) + ")";
   }
-  // Of vectors.
+  // For vectors.
   std::string formula(const Inst& inst, const std::vector<std::string>& args) const {
     std::string text(inst.formula);
     if (inst.of == LTC_BOOL) {  // a mask keeps its type

@@ -21,8 +21,8 @@ at::Tensor divide_images(const at::Tensor& images, Convolve convolve);
 bool suits_division(const torch::jit::Node& node);
 bool suits_division(int64_t images, int64_t result_bytes);
 
-// Of this aten::convolution, or aten::convolution_backward: whether oneDNN has a fast kernel with channels-last operands, whether
-// it is long enough to convert images for it, and whether both are so and it is worth converting a weight too.
+// Whether oneDNN has a fast kernel with channels-last operands for this aten::convolution, or aten::convolution_backward; whether
+// it is long enough to convert images for it; and whether both are so and it is worth converting a weight too.
 bool has_channels_last_kernel(const torch::jit::Node& node, bool is_backward);
 bool repays_conversion(const torch::jit::Node& node, bool is_backward);
 bool suits_channels_last(const torch::jit::Node& node, bool is_backward);

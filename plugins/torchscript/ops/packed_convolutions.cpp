@@ -24,7 +24,7 @@ namespace {
 
 using torch::jit::Node;
 
-// Of results of an image: oneDNN's kernels multiply a row of them at a time, and a product of matrices those of all images.
+// An image has few results: oneDNN's kernels multiply a row of them at a time, a product of matrices those of all images.
 constexpr int64_t kFewResults = 4;
 constexpr int64_t kGrain = 1 << 14;       // elements
 constexpr int64_t kResultsTogether = 16;  // a cache line

@@ -31,7 +31,7 @@ std::tuple<at::Tensor, at::Tensor> pack_convolution(const at::Tensor& weight, co
                                                     at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation,
                                                     int64_t groups, int64_t form);
 
-// Of the forms in their order. Images are read and written channels-last. `window`: rows and columns of the weight.
+// One for each form, in their order. Images are read and written channels-last. `window`: rows and columns of the weight.
 at::Tensor packed_convolution(const at::Tensor& image, const at::Tensor& weight, const at::Tensor& bias, at::IntArrayRef window,
                               at::IntArrayRef stride, at::IntArrayRef padding, at::IntArrayRef dilation, int64_t groups);
 at::Tensor packed_winograd_convolution(const at::Tensor& image, const at::Tensor& points, const at::Tensor& bias,

@@ -7,7 +7,7 @@
 
 namespace ltc::torchscript {
 
-// Of the row-major contents; copies where they lie otherwise.
+// A view of the row-major contents; a copy where they lie otherwise.
 at::Tensor view(const at::Tensor& self, at::IntArrayRef size);
 
 // ltc_torchscript::view or reshape, and aten::permute, operands in the order of their schemas.
