@@ -52,6 +52,28 @@ torch.conv2d(torch.ones({count}, 32, 26, 26, device="ltc"), torch.ones(64, 32, 5
     assert sorted(images_per_call(output_of(program, ONEDNN_VERBOSE="1"))) == pieces
 
 
+@pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="this libtorch has no oneDNN")
+def test_weights_are_packed_once():
+    def reorders(weights, runs):
+        program = f"""
+import torch, ltc
+torch.set_num_threads(1)
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Conv2d(32, 64, 3, stride=2, bias=False), torch.nn.BatchNorm2d(64)).eval()
+model[1].running_mean.uniform_(), model[1].running_var.uniform_(0.5, 2)
+images = torch.randn(4, 32, 27, 27)
+with torch.no_grad():
+    expected, on_device = model(images), model.to("ltc")
+    for _ in range({runs}):
+        torch.testing.assert_close(on_device(images.to("ltc")).cpu(), expected, rtol=1e-4, atol=1e-4)
+"""
+        lines = output_of(program, ONEDNN_VERBOSE="1", LTC_TORCHSCRIPT_WEIGHTS=weights).splitlines()
+        return sum(",exec,cpu,reorder," in line for line in lines)
+
+    assert reorders("packed", 4) == reorders("packed", 12)
+    assert reorders("plain", 12) - reorders("plain", 4) >= 8
+
+
 WINOGRAD = [((4, 32, 26, 26), 64, 0), ((2, 64, 15, 17), 32, 1), ((3, 16, 20, 9), 48, (2, 1)), ((1, 160, 16, 16), 80, "same")]
 
 

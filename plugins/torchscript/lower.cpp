@@ -264,7 +264,7 @@ void optimize(Program& program) {
   split_biases(program);
   fold_relus(program);
   choose_kernels(program, true);
-  if (!layouts_seed()) pack_weights(program);
+  if (program.packs_weights && !layouts_seed()) pack_weights(program);
   choose_layouts(program);
   program.groups = find_groups(program);
 }

@@ -61,6 +61,8 @@ constexpr plugin::OptionRow kOptions[] = {
     {"gemm", "auto", "auto|autotune|blas|onednn",
      "the library of large products: oneDNN on AMD's processors and else the BLAS (auto), the faster one by a trial (autotune), "
      "or one"},
+    {"weights", "packed", "packed|plain",
+     "convolutions multiply with weights in a form that is kept beside them (packed), or convert them in each run (plain)"},
     {"cuda", "0", "0|1", "1: libtorch's CUDA devices instead of the CPU"},
     {"layouts", "", "|random:SEED", "for tests: values get random strides, from this seed"},
 };
@@ -83,11 +85,12 @@ ltc_plugin::ltc_plugin(const ltc_entry_args& args)
   ltc::torchscript::choose_layouts_seed(options["layouts"]);
 }
 
-// No other option than the layouts changes what is compiled.
+// Options that change the compiled code are a part of it.
 ltc_device::ltc_device(ltc_plugin* owner, uint32_t ordinal)
     : plugin(owner),
       queue(owner->devices, ordinal),
       fingerprint(c10::str(queue.device().is_cpu() ? "cpu" : "cuda", ", torch ", TORCH_VERSION,
+                           owner->options["weights"] == "packed" ? "" : ", plain weights",
                            owner->options["layouts"].empty() ? "" : ", layouts ", owner->options["layouts"])) {}
 
 const ltc::torchscript::Devices& ltc_plugin::found() {
@@ -184,7 +187,11 @@ void or_unsupported(const Body& body) {
 
 void lower_graph(ltc_device* device, const ltc_lower_args& args, ltc_program*& program) {
   const auto* sizes = reinterpret_cast<const ltc_symbolic_sizes*>(ltc_find_extension(args.ext, LTC_EXTENSION_SYMBOLIC));
-  or_unsupported([&] { program = new ltc_program(device->plugin->host, lower(*args.graph, device->queue.device(), sizes)); });
+  or_unsupported([&] {
+    Program lowered = lower(*args.graph, device->queue.device(), sizes);
+    lowered.packs_weights = device->plugin->options["weights"] == "packed";
+    program = new ltc_program(device->plugin->host, std::move(lowered));
+  });
 }
 
 void compile(ltc_device* device, const ltc_compile_args& args, ltc_executable*& executable) {

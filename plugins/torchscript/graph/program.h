@@ -56,6 +56,7 @@ struct Program {
   std::vector<Param> params;
   std::unordered_map<const torch::jit::Node*, Origin> origins;
   std::vector<Group> groups;  // all nodes, in an order in which they can run
+  bool packs_weights = true;  // rewrites/pack_weights.cpp
 };
 
 // The declared type of a tensor value of a program's graph, and how the graph has it.
