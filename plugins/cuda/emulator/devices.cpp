@@ -19,6 +19,7 @@ constexpr ErrorRow kErrors[] = {
     LTC_ERROR(CUDA_SUCCESS, "no error"),
     LTC_ERROR(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
     LTC_ERROR(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),
+    LTC_ERROR(CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or unavailable"),
     LTC_ERROR(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal"),
     LTC_ERROR(CUDA_ERROR_INVALID_CONTEXT, "invalid device context"),
     LTC_ERROR(CUDA_ERROR_INVALID_PTX, "a PTX JIT compilation failed"),
@@ -32,6 +33,7 @@ constexpr ErrorRow kErrors[] = {
     LTC_ERROR(CUDA_ERROR_ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"),
     LTC_ERROR(CUDA_ERROR_HARDWARE_STACK_ERROR, "hardware stack error"),
     LTC_ERROR(CUDA_ERROR_LAUNCH_FAILED, "unspecified launch failure"),
+    LTC_ERROR(CUDA_ERROR_UNKNOWN, "unknown error"),
 };
 #undef LTC_ERROR
 
@@ -50,6 +52,8 @@ CUctx_st& context_of(CUdevice device) {
   require(device >= 0 && static_cast<size_t>(device) < state().contexts.size(), CUDA_ERROR_INVALID_DEVICE);
   return state().contexts[static_cast<size_t>(device)];
 }
+
+void check_not_lost(const CUctx_st& context) { require(!context.loss.has_happened, context.loss.error); }
 
 int attribute_of(CUdevice_attribute attribute) {
   switch (attribute) {
@@ -125,22 +129,35 @@ LTC_EMULATED cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
   return answer([&] { *can = &context_of(device) != &context_of(peer); });
 }
 
+// For tests: the launch after so many more loses the device. Every call that needs it then answers the error, until its last user
+// has released it. `for_good`: nobody opens it any more. CUDA_SUCCESS takes the loss back, for who opens the device next.
+extern "C" __attribute__((visibility("default"))) void ltc_emulator_lose_device(int device, uint64_t launches, CUresult error,
+                                                                                int for_good) {
+  const std::lock_guard guard(state().lock);
+  state().contexts.at(static_cast<size_t>(device)).loss = {error, launches, for_good != 0};
+}
+
 LTC_EMULATED cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   return answer([&] {
-    *context = &context_of(device);
-    ++(*context)->users;
+    CUctx_st& found = context_of(device);
+    check_not_lost(found);
+    ++found.users;
+    *context = &found;
   });
 }
 LTC_EMULATED cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   return answer([&] {
     CUctx_st& context = context_of(device);
     require(context.users > 0, CUDA_ERROR_INVALID_CONTEXT);
-    if (--context.users == 0) context.error = CUDA_SUCCESS;
+    if (--context.users > 0) return;
+    context.error = CUDA_SUCCESS;
+    if (!context.loss.for_good) context.loss = {};
   });
 }
 LTC_EMULATED cuCtxPushCurrent_v2(CUcontext context) {
   return answer([&] {
     require(context && context->users > 0 && depth < 16, CUDA_ERROR_INVALID_CONTEXT);
+    check_not_lost(*context);
     pushed[depth++] = context;
   });
 }

@@ -16,6 +16,17 @@ State& state() {
   return *made;
 }
 
+namespace {
+
+void count_launch(CUctx_st& context) {
+  Loss& loss = context.loss;
+  if (loss.error == CUDA_SUCCESS || loss.launches-- > 0) return;
+  loss.has_happened = true;
+  throw Fault{loss.error, "device " + std::to_string(context.device) + " is lost"};
+}
+
+}  // namespace
+
 void check_context(const CUctx_st& context) {
   if (context.error != CUDA_SUCCESS) throw Fault{context.error, {}};
 }
@@ -65,6 +76,7 @@ void State::run_one(Stream& stream) {
 }
 
 void State::run_kernel(const KernelCall& call) {
+  count_launch(*call.function->module->context);
   Launch launch;
   launch.module = call.function->module->module.get();
   launch.kernel = call.function->function;

@@ -12,10 +12,23 @@
 
 #include "cuda/emulator/launch.h"
 
+namespace ltc::emulator {
+
+// How a device is lost (ltc_emulator_lose_device).
+struct Loss {
+  CUresult error = CUDA_SUCCESS;  // CUDA_SUCCESS: it is not lost
+  uint64_t launches = 0;          // that still run before
+  bool for_good = false;
+  bool has_happened = false;
+};
+
+}  // namespace ltc::emulator
+
 struct CUctx_st {
   int device = 0;
   int users = 0;
   CUresult error = CUDA_SUCCESS;  // stays until the last user has released the context
+  ltc::emulator::Loss loss;
 };
 struct CUfunc_st {
   CUmod_st* module = nullptr;
