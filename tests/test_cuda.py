@@ -61,16 +61,69 @@ def test_kernels_keep_to_the_registers():
     assert kernels >= 36 and 16 <= median <= most <= 255, result.stdout
 
 
-def test_models_on_the_emulated_device():
-    """The plugin's own binary runs the PTX of its kernels on the host (plugins/cuda/emulator). Losses and gradients are the CPU's."""
+@pytest.fixture
+def emulated():
+    """The environment in which the plugin's own binary runs the PTX of its kernels on the host (plugins/cuda/emulator)."""
     driver = PACKAGE.parents[1] / "plugins" / "cuda" / "emulator" / "driver"
     nvrtc = next(Path(sysconfig.get_path("purelib")).glob("nvidia/*/lib/libnvrtc.so.*"), None)
     if not driver.exists() or nvrtc is None:
         pytest.skip("no emulator in this build, or no NVRTC in its package")
-    environment = os.environ | {"LTC_BACKEND": "cuda", "LTC_CACHE": "0", "LTC_CUDA_WITHOUT": "cublas,cudnn", "LTC_CUDA_PATH": f"{driver}:{nvrtc.parent}"}
+    return {"LTC_BACKEND": "cuda", "LTC_CACHE": "0", "LTC_CUDA_WITHOUT": "cublas,cudnn", "LTC_CUDA_PATH": f"{driver}:{nvrtc.parent}"}
+
+
+def test_models_on_the_emulated_device(emulated):
+    """Losses and gradients are the CPU's."""
     models = [Path(__file__).parent / "test_models.py", "-k", "as_on_cpu and (GPT or LSTM or BERT)"]
-    result = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *models], env=environment, capture_output=True, text=True)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *models]
+    result = subprocess.run(command, env=os.environ | emulated, capture_output=True, text=True)
     assert result.returncode == 0 and re.search(r"^8 passed", result.stdout, re.MULTILINE), result.stdout + result.stderr
+
+
+LOSSES = """
+import ctypes, os, torch, ltc
+
+driver = ctypes.CDLL(os.environ["LTC_CUDA_PATH"].partition(":")[0] + "/libcuda.so.1")
+
+def lose(error, for_good):
+    driver.ltc_emulator_lose_device(0, ctypes.c_uint64(0), error, for_good)
+
+def doubled(x):
+    try:
+        print((x * 2).tolist())
+    except RuntimeError as error:
+        print(error)
+
+def fresh():
+    return torch.arange(3.0).to("ltc")
+
+kept = fresh()
+doubled(kept)
+lose(999, False)
+doubled(kept)
+doubled(fresh())
+doubled(kept)
+lose(46, True)
+doubled(fresh())
+for _ in range(2):
+    try:
+        fresh().cpu()
+    except RuntimeError as error:
+        print(error)
+"""
+
+
+def test_a_lost_device_is_opened_again(emulated):
+    """A value that lived there fails with the reason. Where the device does not come back each use says so, and the process ends as usual."""
+    result = run(LOSSES, **emulated)
+    assert result.returncode == 0, result.stderr
+    first, lost, again, kept, gone, *closed = result.stdout.splitlines()
+    unknown, unavailable = "CUDA_ERROR_UNKNOWN (unknown error)", "CUDA_ERROR_DEVICE_UNAVAILABLE"
+    assert first == again == "[0.0, 2.0, 4.0]"
+    assert "emulator 0 failed at or before run" in lost and unknown in lost
+    assert "the value lived on a device that was lost" in kept and unknown in kept
+    assert "emulator 0 failed at or before run" in gone and unavailable in gone
+    assert len(closed) == 2 and all(f"cuDevicePrimaryCtxRetain answered {unavailable}" in message for message in closed)
+    assert "the device was lost and is open again" in result.stderr
 
 
 def test_without_a_device_it_says_why(tmp_path):

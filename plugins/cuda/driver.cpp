@@ -61,7 +61,7 @@ void Queue::open() {
 void Queue::close() noexcept {
   if (!context) return;
   {
-    const Current current(api, context);
+    const Current current(api, context, std::nothrow);
     if (pool) api.cuMemPoolDestroy(pool);
     if (capture_stream) api.cuStreamDestroy_v2(capture_stream);
     if (stream) api.cuStreamDestroy_v2(stream);
@@ -79,7 +79,7 @@ Module::Module(const Queue& on, std::string code, const std::string& function) :
 }
 
 Module::~Module() {
-  const Current current(queue.api, queue.context);
+  const Current current(queue.api, queue.context, std::nothrow);
   queue.api.cuModuleUnload(module);
 }
 
@@ -91,14 +91,14 @@ Driver::Driver(const Libraries& libraries, const DeviceFacts& facts)
       queue_(libraries.api, facts.id),
       communicators_(libraries.nccl.get()) {
   if (!libraries_.blas) return;
-  const Current current(api(), queue_.context);
+  const Current current(api(), queue_.context, std::nothrow);
   blas_workspace_ = address(allocate(Blas::kWorkspaceBytes));
   blas_ = std::make_unique<Blas>(*libraries_.blas, blas_workspace_);
 }
 
 Driver::~Driver() {
   finish();
-  const Current current(api(), queue_.context);
+  const Current current(api(), queue_.context, std::nothrow);
   destroy_retired(true);
   for (const CUevent event : events_) api().cuEventDestroy_v2(event);
   for (const CUdeviceptr workspace : {blas_workspace_, dnn_workspace_}) {
@@ -123,7 +123,7 @@ device::Memory Driver::allocate(uint64_t bytes) {
 }
 
 void Driver::release(device::Memory memory) noexcept {
-  const Current current(api(), queue_.context);
+  const Current current(api(), queue_.context, std::nothrow);
   api().cuMemFreeAsync(address(memory), queue_.stream);
 }
 
@@ -135,7 +135,7 @@ void* Driver::allocate_pinned(uint64_t bytes) {
 }
 
 void Driver::release_pinned(void* memory) noexcept {
-  const Current current(api(), queue_.context);
+  const Current current(api(), queue_.context, std::nothrow);
   api().cuMemFreeHost(memory);
 }
 
@@ -176,12 +176,12 @@ device::EventRef Driver::copy_from(device::Driver& other, device::Memory to, uin
 }
 
 void Driver::follow(Driver& other) {
+  const Current current(api(), queue_.context);
   CUevent event = nullptr;
   {
-    const Current current(api(), other.queue_.context);
+    const Current others(api(), other.queue_.context);
     event = other.record_event();
   }
-  const Current current(api(), queue_.context);
   const CUresult result = api().cuStreamWaitEvent(queue_.stream, event, 0);
   other.give_event(event);
   api().check(result, "cuStreamWaitEvent");
@@ -207,13 +207,13 @@ device::EventRef Driver::mark() {
 }
 
 void Driver::finish() noexcept {
-  const Current current(api(), queue_.context);
+  const Current current(api(), queue_.context, std::nothrow);
   api().cuStreamSynchronize(queue_.stream);
 }
 
 std::unique_ptr<device::LoadedPlan> Driver::load_plan(std::shared_ptr<const device::CompiledPlan> compiled_plan,
                                                       std::span<const std::string> binaries) {
-  const Current current(api(), queue_.context);
+  const Current current(api(), queue_.context, std::nothrow);
   return std::make_unique<LoadedPlan>(*this, std::move(compiled_plan), binaries);
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -13,20 +14,25 @@
 
 namespace ltc::cuda {
 
-// A context, current on this thread while this lives: a method may be called by any. Where that fails, so does what follows.
+// A context, current on this thread while this lives: a method may be called by any.
 class Current {
  public:
-  Current(const DriverApi& api, CUcontext context) : api_(api), pushed_(api.cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {}
+  Current(const DriverApi& api, CUcontext context) : Current(api, context, std::nothrow) {
+    api.check(result_, "cuCtxPushCurrent");
+  }
+  // Where that fails, so does what follows: for who gives back what a lost device has no more.
+  Current(const DriverApi& api, CUcontext context, std::nothrow_t) noexcept
+      : api_(api), result_(api.cuCtxPushCurrent_v2(context)) {}
   ~Current() {
     CUcontext popped = nullptr;
-    if (pushed_) api_.cuCtxPopCurrent_v2(&popped);
+    if (result_ == CUDA_SUCCESS) api_.cuCtxPopCurrent_v2(&popped);
   }
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
 
  private:
   const DriverApi& api_;
-  const bool pushed_;
+  const CUresult result_;
 };
 
 // The handles through which a device is used.

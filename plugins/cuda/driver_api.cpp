@@ -29,7 +29,8 @@ void DriverApi::fail(CUresult error, const std::string& what) const {
 }
 
 ltc_code code_of(CUresult error) {
-  switch (error) {
+  constexpr int kContained = 226, kTensorMemoryLeak = 721;  // CUDA_ERROR_...: headers of CUDA 12.0 lack them
+  switch (static_cast<int>(error)) {
     case CUDA_ERROR_OUT_OF_MEMORY: return LTC_RESOURCE_EXHAUSTED;
     case CUDA_ERROR_NO_DEVICE:
     case CUDA_ERROR_INVALID_DEVICE: return LTC_NOT_FOUND;
@@ -46,10 +47,17 @@ ltc_code code_of(CUresult error) {
     case CUDA_ERROR_LAUNCH_FAILED:
     case CUDA_ERROR_ASSERT:
     case CUDA_ERROR_ECC_UNCORRECTABLE:
+    case CUDA_ERROR_NVLINK_UNCORRECTABLE:
+    case CUDA_ERROR_EXTERNAL_DEVICE:
+    case CUDA_ERROR_MPS_CLIENT_TERMINATED:
+    case kContained:
+    case kTensorMemoryLeak:
     case CUDA_ERROR_CONTEXT_IS_DESTROYED:
     case CUDA_ERROR_INVALID_CONTEXT:
     case CUDA_ERROR_DEINITIALIZED:
-    case CUDA_ERROR_SYSTEM_NOT_READY: return LTC_DEVICE_LOST;
+    case CUDA_ERROR_SYSTEM_NOT_READY:
+    case CUDA_ERROR_DEVICE_UNAVAILABLE:
+    case CUDA_ERROR_UNKNOWN: return LTC_DEVICE_LOST;
     default: return LTC_INTERNAL;
   }
 }

@@ -73,7 +73,7 @@ LoadedPlan::LoadedPlan(Driver& driver, std::shared_ptr<const device::CompiledPla
 }
 
 LoadedPlan::~LoadedPlan() {
-  const Current current(driver_.api(), driver_.queue().context);
+  const Current current(driver_.api(), driver_.queue().context, std::nothrow);
   for (const ExecGraph& graph : graphs_) driver_.retire(graph.executable);
 }
 

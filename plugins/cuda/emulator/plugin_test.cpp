@@ -1,4 +1,5 @@
 // The plugin's own binary on emulated devices: what the conformance suite does not reach.
+#include <cuda.h>
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,12 +106,14 @@ class CudaOnEmulator : public testing::Test {
     }
     for (ltc_buffer* buffer : buffers) device_->destroy_buffer(buffer);
   }
-  // Counts an instruction or a function of the driver, in this process.
-  static uint64_t uses(const char* name) {
+  // A function of the emulator that is for tests.
+  template <typename Function>
+  static Function* of_driver(const char* name) {
     void* driver = dlopen(LTC_CUDA_EMULATOR_FOLDER "/libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-    const auto count = reinterpret_cast<uint64_t (*)(const char*)>(driver ? dlsym(driver, "ltc_emulator_uses") : nullptr);
-    return count ? count(name) : 0;
+    return reinterpret_cast<Function*>(driver ? dlsym(driver, name) : nullptr);
   }
+  // Counts an instruction or a function of the driver, in this process.
+  static uint64_t uses(const char* name) { return of_driver<uint64_t(const char*)>("ltc_emulator_uses")(name); }
   void check_attention(std::span<const Attention> all) {
     for (const Attention& one : all) check(graph_of(one), one.fills, {kernels::ulps_for(one.dtype), 1});
   }
@@ -184,6 +187,97 @@ TEST_F(CudaOnEmulator, memory_that_is_not_there_is_refused_and_the_device_goes_o
   ltc_buffer* second = create(LTC_F32, large);  // the first one's release has to run before
   device_->destroy_buffer(second);
   check("graph(%0: f32[5]) {\n%1: f32[5] = aten::neg(%0)\nreturn %1 }", "u", {0, 0});
+}
+
+// ---- a device that is lost
+
+class LostCudaDevice : public CudaOnEmulator {
+ protected:
+  void TearDown() override {
+    executables_.clear();  // they ended with the device
+    if (of_driver<void>("cuInit")) lose(0, CUDA_SUCCESS, false);
+  }
+  static void lose(uint64_t launches, CUresult error, bool for_good) {
+    of_driver<void(int, uint64_t, CUresult, int)>("ltc_emulator_lose_device")(0, launches, error, for_good);
+  }
+  // Two launches.
+  std::string run_program() {
+    const Graph graph = decompose::minimal_form(parse(R"(graph(%0: f32[4,32]) {
+      %1: f32[4,1] = aten::sum.dim_IntList(%0) {dim=[1],keepdim=true,dtype=none}
+      %2: f32[4,32] = aten::add.Tensor(%0, %1) {alpha=1}
+      %3: f32[1,32] = aten::sum.dim_IntList(%2) {dim=[0],keepdim=true,dtype=none}
+      %4: f32[4,32] = aten::add.Tensor(%2, %3) {alpha=1}
+      return %4 })"));
+    const conformance::Inputs inputs = conformance::inputs_for(graph, "u");
+    const auto expected = conformance::evaluate(graph, inputs.arrays, inputs.scalars);
+    buffers_.push_back(upload(inputs.arrays[0]));
+    buffers_.push_back(run(build(graph), {buffers_[0]}, 1)[0]);
+    return conformance::difference(download(buffers_[1], graph.type(graph.outputs[0])), expected[0], {64, 1});
+  }
+  // The message; empty: it was no loss.
+  template <typename Work>
+  static std::string loss(Work&& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (error.code() == Code::kDeviceLost) return error.what();
+      ADD_FAILURE() << error.what();
+    }
+    return "";
+  }
+  void reopen() {
+    device_->reopen([&] { return std::exchange(buffers_, {}); });
+    executables_.clear();
+  }
+
+  std::vector<ltc_buffer*> buffers_;
+};
+
+// The errors behind which CUDA says that a process cannot go on with the device, and those of one that is there no more.
+TEST_F(LostCudaDevice, says_which_work_met_it_and_works_once_opened_again) {
+  for (const auto& [error, name] : std::initializer_list<std::pair<CUresult, const char*>>{
+           {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN (unknown error)"},
+           {CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA_ERROR_DEVICE_UNAVAILABLE (CUDA-capable device(s) is/are busy or unavailable)"},
+           {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED (unspecified launch failure)"},
+           {CUDA_ERROR_ECC_UNCORRECTABLE, "error 214"},
+           {CUDA_ERROR_NVLINK_UNCORRECTABLE, "error 220"},
+           {static_cast<CUresult>(226), "error 226"},
+           {static_cast<CUresult>(721), "error 721"},
+           {CUDA_ERROR_MPS_CLIENT_TERMINATED, "error 810"},
+           {CUDA_ERROR_EXTERNAL_DEVICE, "error 911"}}) {
+    lose(1, error, false);
+    const std::string said = loss([&] { run_program(); });
+    EXPECT_THAT(said, testing::HasSubstr("emulator 0 failed at or before run 0 (")) << name;
+    EXPECT_THAT(said, testing::HasSubstr(name));
+    EXPECT_THAT(loss([&] { create(LTC_F32, {4}); }), testing::HasSubstr(name));
+    reopen();
+    EXPECT_EQ(run_program(), "") << name;
+    for (ltc_buffer* buffer : std::exchange(buffers_, {})) device_->destroy_buffer(buffer);
+    for (ltc_executable* one : std::exchange(executables_, {})) device_->destroy_executable(one);
+  }
+}
+
+TEST_F(LostCudaDevice, is_lost_for_all_who_opened_it_until_the_last_has_closed_it) {
+  auto second = plugin_->open_device(0);
+  lose(0, CUDA_ERROR_UNKNOWN, false);
+  EXPECT_NE(loss([&] { run_program(); }), "");
+  auto type = host::sized<ltc_type>();
+  type.dtype = LTC_F32;
+  EXPECT_THAT(loss([&] { second->create_buffer(type); }), testing::HasSubstr("CUDA_ERROR_UNKNOWN (unknown error)"));
+  EXPECT_THAT(loss([&] { reopen(); }),
+              testing::HasSubstr("cuDevicePrimaryCtxRetain answered CUDA_ERROR_UNKNOWN (unknown error)"));
+  second.reset();
+  reopen();
+  EXPECT_EQ(run_program(), "");
+}
+
+TEST_F(LostCudaDevice, that_is_gone_for_good_can_be_closed_and_leaves_the_others_alone) {
+  lose(0, CUDA_ERROR_DEVICE_UNAVAILABLE, true);
+  EXPECT_NE(loss([&] { run_program(); }), "");
+  for (int i = 0; i < 2; ++i)
+    EXPECT_THAT(loss([&] { reopen(); }), testing::HasSubstr("cuDevicePrimaryCtxRetain answered CUDA_ERROR_DEVICE_UNAVAILABLE"));
+  device_ = plugin_->open_device(1);
+  EXPECT_EQ(run_program(), "");
 }
 
 }  // namespace
