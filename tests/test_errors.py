@@ -213,6 +213,7 @@ MISTAKES = {
     "bernoulli": lambda d: torch.ones(2, dtype=torch.complex64, device=d).bernoulli_(0.5),
     "normal": lambda d: torch.ones(2, dtype=torch.int64, device=d).normal_(),
     "normal_std": lambda d: torch.normal(torch.ones(2, device=d), -1.0),
+    "word": lambda d: F.gelu(torch.ones(2, device=d), approximate="nearly"),
     "normal_stds": lambda d: torch.normal(torch.ones(2, device=d), -torch.ones(2, device=d)),
 }
 

@@ -222,11 +222,16 @@ bool indexes_nothing(const OpEntry& entry, const c10::IValue* args) {
   return false;
 }
 
+// Whether a word chooses what is computed: kernels refuse an unknown one, shape functions of some ops do not look at it.
+bool is_chosen_by_word(const OpEntry& entry, const c10::IValue* args) {
+  return std::any_of(args, args + entry.args.size(), [](const c10::IValue& value) { return value.isString(); });
+}
+
 std::optional<std::vector<TypeId>> infer_outputs(const OpEntry& entry, const c10::IValue* args, bool asks_kernel) {
   const torch::jit::Stack stack(args, args + entry.args.size());
   if (!asks_kernel) {
     if (auto outputs = apply_shape_rule(entry, args)) return outputs;
-    if (entry.structured && !mixes_precisions(entry, args) && !indexes_nothing(entry, args)) {
+    if (entry.structured && !mixes_precisions(entry, args) && !indexes_nothing(entry, args) && !is_chosen_by_word(entry, args)) {
       std::vector<TypeId> outputs;
       add_results(infer_structured(entry, stack), {}, outputs);
       if (!converts_first(entry, stack, outputs)) return outputs;
