@@ -11,6 +11,7 @@ import pytest
 
 import ltc
 from models import ROWS
+from test_operator_sweep import SLICES, check_operators
 
 PACKAGE = Path(ltc.__file__).parent
 PLUGIN = PACKAGE / "plugins" / "libltc_cuda.so"
@@ -77,6 +78,14 @@ def test_models_on_the_emulated_device(emulated):
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *models]
     result = subprocess.run(command, env=os.environ | emulated, capture_output=True, text=True)
     assert result.returncode == 0 and re.search(r"^8 passed", result.stdout, re.MULTILINE), result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("part", range(SLICES))
+def test_operators_on_the_emulated_device(part, emulated, monkeypatch):
+    """One sample of each operator, compared with the CPU."""
+    for name, value in emulated.items():
+        monkeypatch.setenv(name, value)
+    check_operators(part, monkeypatch, modes=["forward"], dtypes=["float32", "int64"], samples=1)
 
 
 LOSSES = """
