@@ -151,6 +151,16 @@ constexpr ProgramCase kPrograms[] = {
       %2: c64[50] = aten::complex(%0, %1)
       %3: f32[50] = aten::abs(%2)
       return %3 })"},
+    {"rows_of_real_parts", {1, 0}, "u", R"(graph(%0: f32[5,7,2]) {
+      %1: i64[5,7,1] = aten::view.dtype(%0) {dtype=i64}
+      %2: i64[7,5,1] = aten::permute(%1) {dims=[1,0,2]}
+      %3: f32[7,5,2] = aten::view.dtype(%2) {dtype=f32}
+      %4: f32[7,5,1] = aten::slice.Tensor(%3) {dim=2,start=0,end=1,step=1}
+      %5: f32[7,5] = aten::reshape(%4) {shape=[7,5]}
+      %6: f32[7,5] = aten::neg(%5)
+      %7: f32[7,1] = aten::amax(%6) {dim=[1],keepdim=true}
+      %8: f32[7,5] = aten::sub.Tensor(%6, %7) {alpha=1}
+      return %8 })"},
     {"attention", kLong, "u", R"(graph(%0: f32[2,5,8], %1: f32[2,5,8], %2: f32[2,5,8], %3: f64 scalar) {
       %4: f32[2,8,5] = aten::permute(%1) {dims=[0,2,1]}
       %5: f32[2,5,5] = aten::bmm(%0, %4)

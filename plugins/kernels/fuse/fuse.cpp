@@ -171,23 +171,26 @@ class Fuser {
     const Value& result = graph_.values[node.out[0]];
     const bool is_row = positions.is_row(cluster, result);
     const Coords at = space.split(is_row ? positions.row : positions.full, result.sizes);
-    return misread_below(cluster, positions, space, reads(node, at, r, space));
+    return misread_below(cluster, positions, space, node, reads(node, at, r, space));
   }
 
-  std::string misread_below(const Cluster& cluster, const Positions& positions, IndexSpace& space,
+  // `reads`: of the reader.
+  std::string misread_below(const Cluster& cluster, const Positions& positions, IndexSpace& space, const Node& reader,
                             const std::vector<Read>& reads) const {
     for (const Read& read : reads) {
       const Value& value = graph_.values[read.operand];
       if (value.producer == kNone) continue;
       if (found_.is_candidate[read.operand]) {
         if (std::ranges::find(cluster.members, read.operand) == cluster.members.end()) continue;
+        if (reads_other_size(graph_, reader))
+          return "reads the bytes of " + op_name(producer(read.operand)) + ", of another dtype";
         const Index& there = positions.is_row(cluster, value) ? positions.row : positions.full;
         if (space.linear(read.at, value.sizes) != there || !read.when.empty())
           return "reads " + op_name(graph_.nodes[value.producer]) + " elsewhere than it is computed";
         continue;
       }
       const Node& node = graph_.nodes[value.producer];
-      std::string reason = misread_below(cluster, positions, space, this->reads(node, read.at, {}, space));
+      std::string reason = misread_below(cluster, positions, space, node, this->reads(node, read.at, {}, space));
       if (!reason.empty()) return reason;
     }
     return {};
