@@ -94,6 +94,7 @@ CALLS = {
     "aten::grid_sampler_3d_backward": _grid_samples(aten.grid_sampler_3d_backward, (3, 4, 5), 2, True),
     "aten::index_put": _writes_by_mask,
     "aten::mish_backward": lambda make: aten.mish_backward(make(4, 5), make(4, 5)),
+    "aten::polygamma": lambda make: [torch.special.polygamma(n, make(8).mul(8).floor() - 0.5) for n in (2, 4)],
     "aten::_logcumsumexp": lambda make: aten._logcumsumexp(make(4, 5), 1),
     "aten::upsample_nearest3d": _nearest(aten.upsample_nearest3d, False),
     "aten::upsample_nearest3d_backward": _nearest(aten.upsample_nearest3d_backward, True),
