@@ -45,7 +45,7 @@ def test_the_plugin_refuses_a_wrong_value(variable, value):
 def test_options_are_given_with_the_backend():
     assert "right" in run_program(USE + "\nprint('right')", LTC_BACKEND="torchscript:kernels=off,device=0").stdout
     refused = run_program(USE, LTC_BACKEND="torchscript:kernel=off")
-    assert "there is no option 'kernel'; there are: kernels, gemm, cuda, layouts" in refused.stderr
+    assert "there is no option 'kernel'; there are: kernels, gemm, weights, cuda, layouts" in refused.stderr
     refused = run_program(USE, LTC_BACKEND="torchscript:device=7")
     assert "[torchscript] no device 7 (LTC_BACKEND): the plugin has 1, counted from 0" in refused.stderr
     first = run_program(USE, LTC_BACKEND="torchscript:kernels=on", LTC_TORCHSCRIPT_KERNELS="off")
