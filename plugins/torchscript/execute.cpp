@@ -220,16 +220,15 @@ void Executable::check_rows(const Instruction& instruction) {
 void Executable::make_form(const Instruction& instruction) {
   ContentIds contents;
   ltc_buffer* keeper = nullptr;
-  bool can_keep = true;
   for (uint32_t i = 0; i < instruction.operand_count; ++i) {
     const uint32_t slot = operands_[instruction.first_operand + i].slot;
     if (is_constant_[slot]) continue;
-    can_keep = can_keep && keepers_[slot];
-    if (!can_keep) break;
-    if (!keeper) keeper = keepers_[slot];
-    contents.push_back(keepers_[slot]->contents);
+    ltc_buffer* const buffer = keepers_[slot];
+    if (!buffer) return call(instruction);
+    if (!keeper) keeper = buffer;
+    contents.push_back(buffer->contents);
   }
-  if (!can_keep || !keeper) return call(instruction);
+  if (!keeper) return call(instruction);
   const std::string& key = form_keys_[instruction.form];
   push_operands(instruction);
   if (const std::vector<c10::IValue>* const kept = keeper->forms.find(key, contents)) {

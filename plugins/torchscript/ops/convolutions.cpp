@@ -41,10 +41,6 @@ bool is_faster_row_major(at::IntArrayRef weight_sizes) {
 
 bool is_image(const TensorSpec& spec) { return spec.dtype == at::kFloat && spec.sizes.size() == 4; }
 
-int64_t weight_size(const torch::jit::Node& node, bool is_backward) {
-  return c10::multiply_integers(spec_of(*node.input(is_backward ? 2 : 1)).sizes);
-}
-
 // Where windows lie beside the images altogether, oneDNN has slow kernels only, and the slowest for channels-last images.
 bool pads_more_than_window(const torch::jit::Node& node, size_t weight_at, at::IntArrayRef weight) {
   const auto padding = constant_ints(*node.input(weight_at + 3)), dilation = constant_ints(*node.input(weight_at + 4));
@@ -65,7 +61,8 @@ bool has_channels_last_kernel(const torch::jit::Node& node, bool is_backward) {
 
 bool repays_conversion(const torch::jit::Node& node, bool is_backward) {
   const auto result = spec_of(is_backward ? *node.input(0) : *node.output(0)).sizes;
-  return result.size() == 4 && result[0] * result[2] * result[3] * weight_size(node, is_backward) >= kLeastWork;
+  const int64_t weight_size = c10::multiply_integers(spec_of(*node.input(is_backward ? 2 : 1)).sizes);
+  return result.size() == 4 && result[0] * result[2] * result[3] * weight_size >= kLeastWork;
 }
 
 bool suits_channels_last(const torch::jit::Node& node, bool is_backward) {

@@ -197,8 +197,7 @@ class Registration {
         "dilation, int groups) -> Tensor",
         &packed_winograd_convolution);
     add("convolution_by_matrix(Tensor image, Tensor matrix, Tensor bias, int[] window, int[] stride, int[] padding, int[] "
-        "dilation, "
-        "int groups) -> Tensor",
+        "dilation, int groups) -> Tensor",
         &convolution_by_matrix);
     add("sum(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &sum);
     add("mean(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", &mean);

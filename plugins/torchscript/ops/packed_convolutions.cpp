@@ -174,7 +174,9 @@ std::tuple<at::Tensor, at::Tensor> pack_convolution(const at::Tensor& weight, co
                                                     int64_t groups, int64_t form) {
   const at::Tensor plain = weight.resolve_neg().contiguous();
   at::Tensor factor = at::ones({weight.size(0)}, weight.options());
-  at::Tensor added = bias && bias->defined() ? bias->resolve_neg().contiguous() : at::zeros({weight.size(0)}, weight.options());
+  // Memory of its own: who updates the bias in place has to be alone with it.
+  at::Tensor added = bias && bias->defined() ? bias->clone(at::MemoryFormat::Contiguous).resolve_neg()
+                                             : at::zeros({weight.size(0)}, weight.options());
   const bool has_norm = mean && variance;
   if (has_norm) {
     factor = at::rsqrt(*variance + eps);

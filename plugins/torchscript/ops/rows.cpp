@@ -175,7 +175,7 @@ at::Tensor embedding(const std::vector<c10::IValue>& operands) {
   const auto is_bad = [rows](int64_t row) { return row < 0 || row >= rows; };
   TORCH_CHECK_INDEX(std::none_of(index, index + indices.numel(), is_bad), "index out of range in self");
   if (row_bytes == 0) return out;
-  divide(indices.numel(), grain(row_bytes), [&](int64_t begin, int64_t end) {
+  divide(indices.numel(), grain(weight.size(1)), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       std::memcpy(to + i * row_bytes, from + index[i] * row_bytes, static_cast<size_t>(row_bytes));
   });
