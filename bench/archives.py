@@ -117,6 +117,15 @@ def measure_threads(name, path, most):
             print(f"| {name} | {threads} | {instances} | {sum(counts) / 2:.0f} |", flush=True)
 
 
+def function_of(path):
+    """The archive's only function, as its manifest has it."""
+    import json
+    import zipfile
+
+    (function,) = json.loads(zipfile.ZipFile(path).read("manifest.json"))["functions"]
+    return function
+
+
 def sample_of(path):
     """The tensors of the archive's sample."""
     import zipfile

@@ -9,13 +9,11 @@ compiler.
 """
 
 import argparse
-import json
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
-import zipfile
 from pathlib import Path
 from time import perf_counter
 
@@ -69,7 +67,7 @@ def measure(name, arguments, folder):
         environment = {**os.environ, "LTC_BACKEND": arguments.backend}
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
     sample = archives.sample_of(paths["ltc"])
-    (function,) = json.loads(zipfile.ZipFile(paths["ltc"]).read("manifest.json"))["functions"]
+    function = archives.function_of(paths["ltc"])
     arrays = [sample[f"input.{tensor['name']}"] for tensor in function["inputs"]]
     expected = sample[f"result.{function['results'][0]['name']}"]
     calls = {engine: ENGINES[engine](paths[engine], arrays, arguments.backend) for engine in arguments.engines}

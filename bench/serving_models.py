@@ -5,9 +5,7 @@
 writes the model for the engine. That of `ltc` is the archive, and is to be there first: it says what the inputs and results are called.
 """
 
-import json
 import sys
-import zipfile
 from pathlib import Path
 
 import archives
@@ -79,7 +77,7 @@ def write_onnxruntime(name, path, archive):
     import torch
 
     module, example, shapes = of_tensors(name)
-    (function,) = json.loads(zipfile.ZipFile(archive).read("manifest.json"))["functions"]
+    function = archives.function_of(archive)
     inputs, results = ([tensor["name"] for tensor in function[kind]] for kind in ("inputs", "results"))
     torch.onnx.export(module, example, path, input_names=inputs, output_names=results, dynamic_shapes=shapes, dynamo=True)
 

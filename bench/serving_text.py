@@ -4,8 +4,8 @@
 
 GPT-2 small with random weights, prompts of 16 tokens. Each connection asks for one text after the other, as a stream. `first token` is from the
 request until the first token, `between` from a token to the next, each as median and 99th percentile. `slots` is the number of texts that a
-call of `decode` computes at most. 8 texts run at once, the default of `ltc serve`; others wait. `transformers` is eager PyTorch in this process without a server: batches of 1 and of 8 texts that begin
-and end together. PyTorch's kernels have one thread.
+call of `decode` computes at most. 8 texts run at once, the default of `ltc serve`; others wait. `transformers` is eager PyTorch in this process
+without a server: batches of 1 and of 8 texts that begin and end together. PyTorch's kernels have one thread.
 """
 
 import argparse
