@@ -76,8 +76,8 @@ struct DriverApi {
   [[noreturn]] void fail(CUresult error, const std::string& what) const;
 };
 
-// Errors after which nothing works on the device any more are DEVICE_LOST: those of which CUDA says so, and what drivers answer for
-// a GPU that is there no more, which is CUDA_ERROR_UNKNOWN or CUDA_ERROR_DEVICE_UNAVAILABLE.
+// Errors after which nothing works on the device any more are DEVICE_LOST: those of which CUDA says so, and what drivers answer
+// for a GPU that is there no more, which is CUDA_ERROR_UNKNOWN or CUDA_ERROR_DEVICE_UNAVAILABLE.
 ltc_code code_of(CUresult error);
 
 }  // namespace ltc::cuda

@@ -186,7 +186,7 @@ Results polygamma(const Call& call) {
   const double sign = n % 2 == 0 ? -1 : 1, factor = sign * std::tgamma(static_cast<double>(n) + 1);
   const Val positive = zeta(full_like(x, static_cast<double>(n + 1)), y) * factor;
   if (!reflects) return positive;
-  // Of the cosine, which is 0 at halves, the sine of what is left to a quarter turn.
+  // The cosine is 0 at halves. There its digits are those of the sine of what is left to a quarter turn.
   const Val turn = x - round(x), cotangent = sin((0.5 - abs(turn)) * std::numbers::pi) / sin(turn * std::numbers::pi);
   std::vector<double> series = cotangent_derivative(n);
   std::ranges::reverse(series);

@@ -59,7 +59,8 @@ at::Tensor uniform_digits(const at::Tensor& like, const OptGenerator& generator)
   return digits ? unit.mul(1 << digits).floor().mul(1.0 / (1 << digits)) : unit;
 }
 
-// Numbers of (0, 1], for logarithms. Half a step away from 0, so that even numbers rounded to fewer digits have a finite logarithm.
+// Numbers of (0, 1], for logarithms. Half a step away from 0, so that even numbers rounded to fewer digits have a finite
+// logarithm.
 at::Tensor uniform10(const at::Tensor& like, const OptGenerator& generator) {
   const at::Tensor unit = uniform01(like, generator);
   return unit.add(unit.scalar_type() == at::kDouble ? 0x1p-54 : 0x1p-25);
