@@ -5,9 +5,9 @@
 
 #include "core/base/env.h"
 #include "core/base/log.h"
-#include "core/compile/build_program.h"
 #include "core/compile/cache/saved_program.h"
 #include "core/compile/lowering/precision.h"
+#include "core/deploy/compile_function.h"
 #include "core/host/search.h"
 #include "core/ir/text.h"
 
@@ -226,10 +226,13 @@ LoadedFunction Model::compile(const Function& function, Sizes sizes, Device& dev
   if (loaded.outputs.empty()) return loaded;
   const bool is_example = loaded.sizes == examples_of(function.dimensions);
   try {
+    const char* cause = !is_example          ? "executables are for the sizes that the archive has"
+                        : !runs_executables_ ? "run_executables is not set"
+                                             : "the archive has no executable that runs here";
     if (runs_executables_ && is_example) loaded.program = take_executable(function, device);
     // The program of the archive's sizes is for these alone, so that it can be saved as an executable.
     if (!loaded.program)
-      loaded.program = build_program(std::move(sized.code), target_of(device, is_example ? nullptr : device.symbolic)).program;
+      loaded.program = compile_function(std::move(sized.code), target_of(device, is_example ? nullptr : device.symbolic), cause);
   } catch (const Error& error) {
     fail(error.code(), archive_->path(), ": function ", function.name, ": ", error.what());
   }

@@ -1,6 +1,7 @@
 /* The runtime of archives: runs the functions of a file that ltc.export has written, without Python and without PyTorch.
  *
- * Link with libltc_runtime.so. A plugin computes, as in training: one of LTC_PLUGIN_PATH, or of the folder `plugins` beside this
+ * Link with libltc_runtime.so, or with libltc_runtime_lean.so, which compiles nothing: it runs the executables of an archive, and
+ * LTC_UNSUPPORTED refuses a function, or a size, that has none. A plugin computes, as in training: one of LTC_PLUGIN_PATH, or of the folder `plugins` beside this
  * library.
  *
  * Threads     A model may be used from any thread, a session from one at a time.
@@ -56,7 +57,7 @@ enum { LTCR_TRUST_GRAPHS = 2u };
 /* Opens the archive, loads the plugin, and compiles each function. `options` may be null.
  * Errors: LTC_NOT_FOUND for a file or a plugin that is not there, LTC_DATA_CORRUPT for a file that is no archive or is damaged,
  * LTC_UNSUPPORTED for a newer format, for an op without a rule (LTCR_TRUST_GRAPHS), and for a function of which the plugin does not
- * run every op; the plugin's own. */
+ * run every op, or that is to be compiled by a runtime without a compiler; the plugin's own. */
 LTCR_API ltcr_error* ltcr_model_load(const char* path, const ltcr_model_options* options, ltcr_model** model);
 LTCR_API void ltcr_model_destroy(ltcr_model* model); /* null: nothing */
 
