@@ -170,7 +170,7 @@ std::string hex(uint64_t number) {
 }
 
 Order::Order() {
-  const char* wanted = std::getenv("LTC_EMULATOR_ORDER");
+  const char* wanted = std::getenv("CUDA_EMULATOR_ORDER");
   const std::string text = wanted ? wanted : "forward";
   if (text == "backward") kind_ = kBackward;
   if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) {

@@ -8,7 +8,7 @@
 
 namespace ltc::emulator {
 
-// In which order blocks, warps and lanes get their turn; from LTC_EMULATOR_ORDER: forward, backward, or a number that begins a
+// In which order blocks, warps and lanes get their turn; from CUDA_EMULATOR_ORDER: forward, backward, or a number that begins a
 // random one.
 class Order {
  public:

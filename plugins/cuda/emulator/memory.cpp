@@ -23,7 +23,7 @@ uint64_t environment_number(const char* name, uint64_t otherwise) {
 Memory::Memory() {
   void* reserved = mmap(nullptr, kReserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved != MAP_FAILED) base_ = next_ = reinterpret_cast<uint64_t>(reserved);
-  limit_ = environment_number("LTC_EMULATOR_MEMORY", 4096) << 20;
+  limit_ = environment_number("CUDA_EMULATOR_MEMORY", 4096) << 20;
 }
 
 Memory::~Memory() {

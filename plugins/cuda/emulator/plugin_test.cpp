@@ -28,8 +28,8 @@ class CudaOnEmulator : public testing::Test {
  protected:
   void SetUp() override {
     if (std::string(LTC_NVRTC_FOLDER).empty()) GTEST_SKIP() << "no NVRTC where this was configured";
-    setenv("LTC_EMULATOR_MEMORY", "64", 0);
-    setenv("LTC_EMULATOR_DEVICES", "2", 0);
+    setenv("CUDA_EMULATOR_MEMORY", "64", 0);
+    setenv("CUDA_EMULATOR_DEVICES", "2", 0);
     plugin_ = host::Plugin::load(LTC_CUDA_PLUGIN,
                                  {{"path", LTC_CUDA_EMULATOR_FOLDER ":" LTC_NVRTC_FOLDER}, {"without", "cublas+cudnn"}});
     ASSERT_EQ(plugin_->describe().device_count, 2u) << plugin_->describe().why_no_device;

@@ -10,7 +10,7 @@ namespace {
 constexpr const char *kShared = "shared", *kGlobal = "global";
 
 bool looks_for_races() {
-  static const char* const wanted = std::getenv("LTC_EMULATOR_RACES");
+  static const char* const wanted = std::getenv("CUDA_EMULATOR_RACES");
   return !wanted || std::strcmp(wanted, "0") != 0;
 }
 

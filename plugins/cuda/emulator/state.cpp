@@ -6,8 +6,8 @@
 namespace ltc::emulator {
 // NVRTC has no architecture 9.9, so that the plugin gives PTX of the one before.
 State::State()
-    : contexts(environment_number("LTC_EMULATOR_DEVICES", 1)),
-      capability(static_cast<int>(environment_number("LTC_EMULATOR_CAPABILITY", 99))) {
+    : contexts(environment_number("CUDA_EMULATOR_DEVICES", 1)),
+      capability(static_cast<int>(environment_number("CUDA_EMULATOR_CAPABILITY", 99))) {
   for (size_t i = 0; i < contexts.size(); ++i) contexts[i].device = static_cast<int>(i);
 }
 

@@ -29,8 +29,8 @@ TestDevice::~TestDevice() {
 
 const cuda::DriverApi& TestDevice::api() {
   static const cuda::DriverApi loaded = [] {
-    setenv("LTC_EMULATOR_MEMORY", "64", 0);
-    setenv("LTC_EMULATOR_DEVICES", "2", 0);
+    setenv("CUDA_EMULATOR_MEMORY", "64", 0);
+    setenv("CUDA_EMULATOR_DEVICES", "2", 0);
     return cuda::DriverApi::load({{LTC_CUDA_EMULATOR_FOLDER}, {}});
   }();
   return loaded;
