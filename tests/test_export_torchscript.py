@@ -23,6 +23,34 @@ def test_models_give_the_same_results(tmp_path, row):
     torch.testing.assert_close(torch.jit.load(tmp_path / "model.pt")(*inputs), expected, rtol=1e-4, atol=1e-5)
 
 
+OWN_OPS = {
+    "LSTM": (nn.LSTM(4, 3, num_layers=2, bidirectional=True), (5, 2, 4)),
+    "LSTM without bias": (nn.LSTM(4, 3, bias=False, proj_size=0, batch_first=True), (5, 2, 4)),
+    "GRU": (nn.GRU(4, 3, bidirectional=True), (5, 2, 4)),
+    "roll": (lambda x: x.roll(2, 0), (5, 3)),
+    "as_strided": (lambda x, at=1: x.as_strided((2, 3), (1, 2), at) * 2, (4, 4)),
+    "as_strided_scatter": (lambda x, at=1: torch.as_strided_scatter(x, x[:2, :3] * 2, (2, 3), (1, 2), at), (4, 4)),
+    "ctc_loss": (lambda x: nn.functional.ctc_loss(x.log_softmax(-1), torch.tensor([[1, 2], [2, 1]], device=x.device), (6, 5), (2, 1)), (6, 2, 4)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN_OPS)
+def test_ops_of_this_project_become_calls_of_pytorch(tmp_path, name):
+    function, sizes = OWN_OPS[name]
+    x = torch.randn(sizes)
+    with torch.no_grad():
+        expected = function(x)
+        on_device = function.to("ltc") if isinstance(function, nn.Module) else function
+        for offset in range(4) if "as_strided" in name else ():  # an offset that varies is no constant
+            on_device(x.to("ltc"), offset).cpu()
+        exported = ltc.export(on_device, (x,), name="forward", sample=False)
+    assert b"ltc::" in dict(exported.entries)["functions/forward/graph.txt"]
+    exported.save_torchscript(tmp_path / "f.pt")
+    found = torch.utils._pytree.tree_leaves(torch.jit.load(tmp_path / "f.pt")(x))
+    for one, other in zip(found, torch.utils._pytree.tree_leaves(expected), strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_a_training_step_in_a_process_without_ltc(tmp_path):
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3)).to("ltc")
@@ -73,7 +101,9 @@ def test_functions_that_torchscript_cannot_have_are_refused(tmp_path):
     x = torch.ones(2, 4)
     refused(ltc.export(net().train(), (x,)), "forward() cannot be saved as TorchScript: it draws random numbers")
     refused(ltc.export(net().eval(), (x,), dynamic_shapes={"input": {0: "n"}}), "its sizes vary")
-    refused(ltc.export(nn.LSTM(4, 3).to("ltc"), (x,)), "PyTorch has no op ltc::lstm_layer")
+    lstm = nn.LSTM(4, 3).to("ltc")
+    gradients = lambda x: torch.autograd.grad(lstm(x)[0].sum(), list(lstm.parameters()))[0]  # noqa: E731
+    refused(ltc.export(gradients, (x,), state={"lstm": lstm}, name="forward"), "PyTorch has no op ltc::lstm_layer_backward")
     two = ltc.export(net().eval(), (x,))
     two.add(lambda x: x * 2, (x,), name="double")
     refused(two, "one function is saved: name one of forward, double")

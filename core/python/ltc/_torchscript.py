@@ -8,6 +8,26 @@ import torch
 REFUSED = "ltc.export: {}() cannot be saved as TorchScript: {}"
 
 
+def _layer(layer, states, weights, reverse):
+    """One layer in one direction, of input [steps, rows, features] and states [rows, features]."""
+    input, *states = [tensor.flip(0) if reverse and i == 0 else tensor for i, tensor in enumerate(states)]
+    weights = [weight for weight in weights if weight is not None]
+    states = [state.unsqueeze(0) for state in states]
+    output, *states = layer(input, states if len(states) > 1 else states[0], weights, len(weights) == 4, 1, 0.0, False, False, False)
+    return [output.flip(0) if reverse else output, *(state.squeeze(0) for state in states), None]  # a backward alone reads the reserve
+
+
+# The ops of this project, as calls of PyTorch's: operands by place, attributes by name.
+OWN_OPS = {
+    "ltc::lstm_layer": lambda input, hx, cx, *weights, reverse, train: _layer(torch.lstm, [input, hx, cx], weights, reverse),
+    "ltc::gru_layer": lambda input, hx, *weights, reverse, train: _layer(torch.gru, [input, hx], weights, reverse),
+    "ltc::roll": lambda self, shift, dim: torch.roll(self, shift, dim),
+    "ltc::ctc_loss": lambda *operands, blank, zero_infinity: torch.ops.aten._ctc_loss.Tensor(*operands, blank, zero_infinity),
+    "ltc::as_strided": lambda self, offset, size, stride: torch.as_strided(self.contiguous(), size, stride, offset),
+    "ltc::as_strided_scatter": lambda self, src, offset, size, stride: torch.as_strided_scatter(self.contiguous(), src, size, stride, offset),
+}
+
+
 class Graph(torch.nn.Module):
     """Calls the graph of an exported function op by op, on PyTorch's own kernels. To be traced."""
 
@@ -21,7 +41,8 @@ class Graph(torch.nn.Module):
                 self.places[name] = _buffer_name(name, self.places)
                 self.register_buffer(self.places[name], values[name].clone())
         for node in self.nodes:
-            self._op(node["op"])
+            if node["op"] not in OWN_OPS:
+                self._op(node["op"])
 
     def _sources(self):
         return [*self.function["params"], *(one["from"] for one in (*self.function["results"], *self.function["updates"])),
@@ -55,8 +76,11 @@ class Graph(torch.nn.Module):
         return values[self.outputs[where]] if kind == "output" else getattr(self, self.places[where])
 
     def _call(self, node, values):
-        op = self._op(node["op"])
         operands = [None if value is None else values[value] for value in node["operands"]]
+        if node["op"] in OWN_OPS:
+            result = OWN_OPS[node["op"]](*operands, **node["attributes"])
+            return result if isinstance(result, (tuple, list)) else [result]
+        op = self._op(node["op"])
         given = {}
         for argument in op._schema.arguments:
             count = node["attributes"].get(f"{argument.name}.count")
