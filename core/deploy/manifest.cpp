@@ -147,13 +147,11 @@ class Reader {
           input.corrupt("a size is to be a number or a dimension");
     }
     require_inputs_of(json, function);
-    std::vector<uint64_t> drawn(manifest_.generators.size());
     for (const JsonObject& draw : json.objects("draws")) {
       draw.only({"generator", "advance"});
       const uint32_t generator = draw.index("generator", manifest_.generators.size());
-      const uint64_t advance = unsigned_number(draw, "advance");
-      function.draws.push_back({generator, advance, drawn[generator]});
-      drawn[generator] += advance;
+      function.draws.push_back({generator, read_formula(draw, draw.member("advance"), function.dimensions)});
+      if (function.draws.back().advance.value(examples_of(function.dimensions)) < 0) draw.corrupt("its advance is negative");
     }
     for (const JsonObject& param : json.objects("params")) function.params.push_back(read_source(param, function, false));
     for (const JsonObject& number : json.objects("numbers")) function.numbers.push_back(read_number(number, function));

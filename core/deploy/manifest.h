@@ -46,8 +46,7 @@ struct Number {
 // Numbers that each call takes from a generator.
 struct Draw {
   uint32_t generator = 0;
-  uint64_t advance = 0;  // that the generator's offset moves by
-  uint64_t begin = 0;    // from the offset before the call: the advances of the draws before
+  Formula advance;  // that the generator's offset moves by
 };
 
 struct Update {

@@ -150,6 +150,7 @@ class Session {
   // The lists of one call, kept for their memory.
   struct Call {
     Sizes sizes;
+    std::vector<Generator> generators, drawn_at;  // as the call leaves them; by draw, where it begins
     std::vector<BufferRef> given, updated;
     Run run;
     void clear();

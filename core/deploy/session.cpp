@@ -94,18 +94,24 @@ std::string Session::put_back(const Function& function) {
 }
 
 void Session::take_scalars(const Function& function) {
+  call_.generators = generators_;
+  for (const Draw& draw : function.draws) {
+    Generator& generator = call_.generators[draw.generator];
+    call_.drawn_at.push_back(generator);
+    generator.offset += static_cast<uint64_t>(draw.advance.value(call_.sizes));
+  }
   std::vector<Scalar>& scalars = call_.run.scalars;
   for (const Number& number : function.numbers) {
     scalars.push_back(number.value_at(call_.sizes));
     if (number.kind == Number::kValue) continue;
-    const Draw& draw = function.draws[number.draw];
-    const auto& [seed, offset] = generators_[draw.generator];
-    scalars.back().i = static_cast<int64_t>(number.kind == Number::kSeed ? seed : offset + draw.begin);
+    const auto& [seed, offset] = call_.drawn_at[number.draw];
+    scalars.back().i = static_cast<int64_t>(number.kind == Number::kSeed ? seed : offset);
   }
 }
 
 void Session::Call::clear() {
   for (auto* list : {&given, &updated, &run.inputs, &run.outputs}) list->clear();
+  drawn_at.clear();
   run.scalars.clear();
   run.program = nullptr;
 }
@@ -137,14 +143,14 @@ void Session::run(size_t index, std::span<const TensorView> inputs, std::span<co
     throw;
   }
   for (size_t i = 0; i < call_.updated.size(); ++i) state_[function.updates[i].state] = std::move(call_.updated[i]);
-  for (const Draw& draw : function.draws) generators_[draw.generator].offset += draw.advance;
+  generators_.swap(call_.generators);
   call_.clear();
 }
 
 void Session::compute(const Function& function, const LoadedFunction& loaded, std::span<const TensorView> inputs,
                       std::span<const TensorView> results) {
   Device& device = instance_.device;
-  auto& [unused, given, updated, run] = call_;
+  auto& [sizes, generators, drawn_at, given, updated, run] = call_;
   for (size_t i = 0; i < inputs.size(); ++i) given.push_back(device.upload(loaded.inputs[i], borrow(inputs[i].data)));
   run.program = loaded.program;
   for (const TypeId output : loaded.outputs) run.outputs.push_back(make_buffer(device, output));

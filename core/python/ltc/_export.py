@@ -247,14 +247,21 @@ class _Recording:
             one.min = 2
 
     def _check_ones(self, base, others):
-        """Where the results of the program for 1 have other shapes than the archive's program gives, the range begins behind it."""
+        """Where the program for 1 has results of other shapes than the archive's program, or draws another number of random numbers, the
+        range begins behind it."""
         formulas = self._formulas(base, others)
         for sizes, recorded in self.recorded_ones.items():
+
+            def expected(number_of):
+                return formulas[[number_of(one) for one in (base, *others.values())]].value(formulas.extended(sizes))
+
+            shapes = [tuple(expected(lambda one: one.results[i].shape[dim]) for dim in range(result.dim())) for i, result in enumerate(base.results)]
             given = [tuple(result.shape) for result in recorded.results]
-            expected = [tuple(formulas[[one.results[i].shape[dim] for one in (base, *others.values())]].value(formulas.extended(sizes))
-                              for dim in range(result.dim())) for i, result in enumerate(base.results)]  # fmt: skip
-            if given != expected:
-                self._exclude(sizes, f"the results have shapes {given}, and not {expected},")
+            if given != shapes:
+                self._exclude(sizes, f"the results have shapes {given}, and not {shapes},")
+            advances = [expected(lambda one: one.advances[i]) for i in range(len(base.advances))]
+            if recorded.advances != advances:
+                self._exclude(sizes, f"the draws move their generators by {recorded.advances}, and not by {advances},")
         self.recorded_ones = {sizes: recorded for sizes, recorded in self.recorded_ones.items() if self.shapes.has(sizes)}
 
     def _formulas(self, base, others):
@@ -310,7 +317,8 @@ class _Recording:
                         for i, (name, tensor, given) in enumerate(zip(self.result_names, base.results, parts["results"]))],
             "params": [source(given) for given in parts["params"]],
             "numbers": [number(index, given) for index, given in enumerate(parts["numbers"])],
-            "draws": [{"generator": self._generator(draw), "advance": draw["advance"]} for draw in parts["draws"]],
+            "draws": [{"generator": self._generator(draw), "advance": size(lambda one: one.advances[index])}
+                      for index, draw in enumerate(parts["draws"])],
             "updates": [{"state": state[argument - len(self.inputs)], "from": source(given)} for argument, given in parts["updates"]],
             "samples": [],
         })  # fmt: skip
@@ -378,13 +386,18 @@ class _Recorded:
 
     @property
     def all_numbers(self) -> list:
-        """All that may follow from sizes: those of the graph, the results' shapes, and the numbers that the graph takes."""
-        return [*self.numbers, *(size for result in self.results for size in result.shape), *self.values]
+        """All that may follow from sizes: those of the graph, the results' shapes, the numbers that the graph takes, and the advances."""
+        return [*self.numbers, *(size for result in self.results for size in result.shape), *self.values, *self.advances]
+
+    @property
+    def advances(self) -> list:
+        """By draw, how much it moves the offset of its generator."""
+        return [draw["advance"] for draw in self.parts["draws"]]
 
     @property
     def changes(self):
-        """The tensors and generators that a call changes."""
-        return [argument for argument, _ in self.parts["updates"]], [draw["advance"] for draw in self.parts["draws"]]
+        """The tensors that a call changes, and the number of its draws."""
+        return [argument for argument, _ in self.parts["updates"]], len(self.parts["draws"])
 
     def difference(self, other) -> str | None:
         """A text of what is not the same but for numbers."""
@@ -392,8 +405,8 @@ class _Recorded:
         same = self._graph[0] == other._graph[0] and kinds[0] == kinds[1] and len(self.results) == len(other.results)
         if not same or any(self.parts[part] != other.parts[part] for part in ("params", "results", "updates")):
             return "the function computes something else"
-        if [draw["advance"] for draw in self.parts["draws"]] != [draw["advance"] for draw in other.parts["draws"]]:
-            return "the function draws more or fewer random numbers"
+        if len(self.parts["draws"]) != len(other.parts["draws"]):
+            return "the function draws random numbers more or less often"
         mine, others = self.parts["constants"], other.parts["constants"]
         if len(mine) != len(others) or not all(a.dtype == b.dtype and a.shape == b.shape and torch.equal(a, b) for a, b in zip(mine, others)):
             return "the function makes another constant"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import torch
 
-LARGEST_DIVISOR = 32
+LARGEST_DIVISOR = 32  # of a formula of one dimension
+LARGEST_DIVISOR_OF_PRODUCTS = 4  # that of a generator's offset, which counts blocks of four numbers
 LARGEST_RECORDED = 4096  # the end of a range is recorded up to here
 
 
@@ -222,7 +223,7 @@ class Formulas:
         for chosen in sorted(itertools.product(*choices), key=lambda chosen: sum(map(len, chosen))) if changes else ():
             of = [factor for choice in chosen for factor in choice]
             points = [(math.prod(size[one] if isinstance(one, int) else one.value(size) for one in of), value) for size, value in zip(self._sizes, values)]
-            if found := _fit_points(points, LARGEST_DIVISOR if of == [changes[0]] else 1):
+            if found := _fit_points(points, LARGEST_DIVISOR if of == [changes[0]] else LARGEST_DIVISOR_OF_PRODUCTS):
                 return Formula(tuple(one if isinstance(one, int) else self._derive(one) for one in of), *found)
         raise ValueError(f"a size of it is {', '.join(map(str, values))} where the inputs' are {', '.join(map(str, self._sizes))}: it "
                          "follows no formula that an archive has")  # fmt: skip
