@@ -5,12 +5,16 @@ import re
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
 
 import ltc
 from models import ROWS
+from test_cli import command
 from test_operator_sweep import SLICES, check_operators
 
 PACKAGE = Path(ltc.__file__).parent
@@ -70,6 +74,27 @@ def emulated():
     if not driver.exists() or nvrtc is None:
         pytest.skip("no emulator in this build, or no NVRTC in its package")
     return {"LTC_BACKEND": "cuda", "LTC_CACHE": "0", "LTC_CUDA_WITHOUT": "cublas,cudnn", "LTC_CUDA_PATH": f"{driver}:{nvrtc.parent}"}
+
+
+def test_an_archive_is_compiled_without_the_device(emulated, tmp_path):
+    archive, nvrtc = tmp_path / "net.ltc", emulated["LTC_CUDA_PATH"].split(":")[1]
+    with torch.no_grad():
+        ltc.export(nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3)).to("ltc"), (torch.ones(2, 4),)).save(archive)
+    for target in "sm_99,without=cublas+cudnn+nccl", "sm_90":  # the emulated device, and one that NVRTC knows
+        compiled = command("compile", archive, "--backend", f"cuda:target={target}", LTC_CUDA_PATH=nvrtc, LTC_CACHE="0")
+        assert compiled.returncode == 0 and f"device {target.split(',')[0]}, NVRTC" in compiled.stdout, compiled.stderr
+    checked = command("check", archive, "--executables", **emulated)
+    assert checked.returncode == 0 and "1 of 1 functions are executables" in checked.stdout, checked.stdout + checked.stderr
+    with zipfile.ZipFile(archive) as entries:
+        codes = {b"\x7fELF" in entries.read(name) for name in entries.namelist() if name.startswith("executables/")}
+    assert codes == {False, True}  # PTX, and machine code
+
+
+@pytest.mark.parametrize("target, text", [("h100", "the option target is 'h100', and is to be like sm_90"), ("sm_90", "it compiles, and runs nothing")])
+def test_a_device_that_is_not_here_runs_nothing(emulated, tmp_path, target, text):
+    ltc.export(lambda x: x * 2, (torch.ones(2),), name="double").save(tmp_path / "double.ltc")
+    checked = command("check", tmp_path / "double.ltc", "--backend", f"cuda:target={target}", LTC_CUDA_PATH=emulated["LTC_CUDA_PATH"].split(":")[1])
+    assert checked.returncode == 1 and text in checked.stderr
 
 
 def test_models_on_the_emulated_device(emulated):

@@ -4,7 +4,7 @@
 
 namespace ltc::deploy {
 
-std::shared_ptr<const Program> compile_function(Graph code, const CompileTarget& target, const char*) {
+std::shared_ptr<const Program> compile_function(Graph code, const CompileTarget& target, const std::string&) {
   return build_program(std::move(code), target).program;
 }
 

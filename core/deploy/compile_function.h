@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/compile/lowering/program.h"
 #include "core/compile/lowering/target.h"
@@ -11,6 +12,6 @@ namespace ltc::deploy {
 
 // `cause`: why there is no executable, as the end of a sentence. Throws what build_program() throws; UNSUPPORTED without a
 // compiler.
-std::shared_ptr<const Program> compile_function(Graph code, const CompileTarget& target, const char* cause);
+std::shared_ptr<const Program> compile_function(Graph code, const CompileTarget& target, const std::string& cause);
 
 }  // namespace ltc::deploy

@@ -5,7 +5,7 @@
 
 namespace ltc {
 
-std::shared_ptr<const Program> deploy::compile_function(Graph, const CompileTarget&, const char* cause) {
+std::shared_ptr<const Program> deploy::compile_function(Graph, const CompileTarget&, const std::string& cause) {
   fail(Code::kUnsupported, "it is to be compiled, since ", cause,
        ", and libltc_runtime_lean.so has no compiler: `ltc compile FILE --backend NAME` adds executables to an archive, and "
        "libltc_runtime.so compiles");

@@ -226,9 +226,9 @@ LoadedFunction Model::compile(const Function& function, Sizes sizes, Device& dev
   if (loaded.outputs.empty()) return loaded;
   const bool is_example = loaded.sizes == examples_of(function.dimensions);
   try {
-    const char* cause = !is_example          ? "executables are for the sizes that the archive has"
-                        : !runs_executables_ ? "run_executables is not set"
-                                             : "the archive has no executable that runs here";
+    const std::string cause = !is_example          ? "executables are for the sizes that the archive has"
+                              : !runs_executables_ ? "run_executables is not set"
+                                                   : "the archive has no executable that loads for: " + target_;
     if (runs_executables_ && is_example) loaded.program = take_executable(function, device);
     // The program of the archive's sizes is for these alone, so that it can be saved as an executable.
     if (!loaded.program)

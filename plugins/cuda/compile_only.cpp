@@ -11,22 +11,17 @@
 #include "cuda/blas.h"
 #include "cuda/compiler.h"
 #include "cuda/lowering.h"
-#include "device/driver.h"
+#include "cuda/offline.h"
 
 namespace ltc::cuda {
 namespace {
-
-struct Done : device::Event {
-  bool is_over() override { return true; }
-  void wait() override {}
-};
 
 struct Zeros : device::LoadedPlan {
   explicit Zeros(std::shared_ptr<const device::CompiledPlan> compiled) : compiled_plan(std::move(compiled)) {}
   device::EventRef submit(const device::Run& run) override {
     for (size_t i = 0; i < run.outputs.size(); ++i) std::memset(run.outputs[i], 0, compiled_plan->outputs[i].bytes());
     if (run.fault_word) *run.fault_word = 0;
-    return std::make_shared<Done>();
+    return over();
   }
   std::vector<std::string> binaries() const override { throw Failure(LTC_UNSUPPORTED, "nothing is kept"); }
 
@@ -46,29 +41,13 @@ std::string joined(const std::vector<device::KernelSource>& sources) {
   return text;
 }
 
-class Driver : public device::Driver {
+class Driver : public HostMemoryDriver {
  public:
   Driver(const device::Facts& facts, const Compiler& compiler, int capability, const std::string& resources)
       : facts_(facts), compiler_(compiler), capability_(capability), resources_(resources) {}
 
   const device::Facts& facts() const override { return facts_; }
   const device::Lowering& lowering() const override { return lowering_; }
-  device::Memory allocate(uint64_t bytes) override { return std::calloc(1, bytes); }
-  void release(device::Memory memory) noexcept override { std::free(memory); }
-  void* allocate_pinned(uint64_t bytes) override { return std::malloc(bytes); }
-  void release_pinned(void* memory) noexcept override { std::free(memory); }
-  device::EventRef write(device::Memory to, uint64_t offset, const void* from, uint64_t bytes) override {
-    return move(static_cast<char*>(to) + offset, from, bytes);
-  }
-  device::EventRef read(void* to, device::Memory from, uint64_t offset, uint64_t bytes) override {
-    return move(to, static_cast<const char*>(from) + offset, bytes);
-  }
-  device::EventRef copy(device::Memory to, uint64_t to_offset, device::Memory from, uint64_t from_offset,
-                        uint64_t bytes) override {
-    return move(static_cast<char*>(to) + to_offset, static_cast<const char*>(from) + from_offset, bytes);
-  }
-  device::EventRef mark() override { return std::make_shared<Done>(); }
-  void finish() noexcept override {}
 
   std::unique_ptr<device::LoadedPlan> load_plan(std::shared_ptr<const device::CompiledPlan> compiled_plan,
                                                 std::span<const std::string>) override {
@@ -97,10 +76,6 @@ class Driver : public device::Driver {
     for (size_t i = 0; i < sources.size(); ++i) file << "ltc_kernel_" << i << " is " << sources[i].function << '\n';
     if (!(file << log << std::flush)) throw Failure(LTC_INTERNAL, "cannot write " + resources_);
   }
-  static device::EventRef move(void* to, const void* from, uint64_t bytes) {
-    std::memmove(to, from, bytes);
-    return std::make_shared<Done>();
-  }
 
   const device::Facts& facts_;
   const Compiler& compiler_;
@@ -116,7 +91,7 @@ class Platform : public device::Platform {
   explicit Platform(const plugin::Options& options)
       : capability_(std::atoi(options["capability"].c_str())),
         resources_(options["resources"]),
-        compiler_(standard_search_path(options["path"]), 99) {
+        compiler_(standard_search_path(options["path"]), kNewestMajor) {
     facts_.name = "NVRTC for sm_" + std::to_string(capability_);
     facts_.fingerprint = facts_.name;
     facts_.memory_bytes = facts_.largest_buffer_bytes = uint64_t{1} << 40;

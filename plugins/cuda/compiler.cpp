@@ -6,13 +6,15 @@
 #include "device/sources.h"
 
 namespace ltc::cuda {
+
 Compiler::Compiler(const SearchPath& path, int newest_major) {
   const Library library = Library::open(versions_of("libnvrtc.so", newest_major), path);
   if (!library) {
-    throw Failure(LTC_NOT_FOUND, "NVRTC, the compiler of kernels, of CUDA " + std::to_string(kOldestMajor) +
-                                     " up to the driver's " + std::to_string(newest_major) +
-                                     " was not found in the system's folders, the option path, CUDA_HOME or nvidia-* packages; "
-                                     "install it, for example: pip install nvidia-cuda-nvrtc");
+    throw Failure(LTC_NOT_FOUND,
+                  "NVRTC, the compiler of kernels, of CUDA " + std::to_string(kOldestMajor) +
+                      (newest_major == kNewestMajor ? " or newer" : " up to the driver's " + std::to_string(newest_major)) +
+                      " was not found in the system's folders, the option path, CUDA_HOME or nvidia-* packages; "
+                      "install it, for example: pip install nvidia-cuda-nvrtc");
   }
 #define LTC_RESOLVE(name) library.resolve(#name, nvrtc_.name);
   LTC_NVRTC_FUNCTIONS(LTC_RESOLVE)

@@ -23,6 +23,8 @@
 
 namespace ltc::cuda {
 
+inline constexpr int kNewestMajor = 99;  // of CUDA, where no driver sets a limit
+
 // Any thread, several at once.
 class Compiler {
  public:

@@ -32,12 +32,15 @@ DeviceFacts facts_of(const Libraries& libraries, int ordinal) {
   facts.host_memory = false;
   facts.peer_copies = facts.write_waits = true;
   facts.memory_bytes = facts.largest_buffer_bytes = bytes;
-  facts.fingerprint = facts.name + ", sm_" + std::to_string(facts.capability) + ", driver of CUDA " +
-                      version_text(libraries.driver_version) + ", NVRTC " + libraries.compiler->version() + ", cuda plugin 0.1.0";
   return facts;
 }
 
 }  // namespace
+
+std::string fingerprint_of(int capability, const Compiler& compiler, const Features& features) {
+  return "sm_" + std::to_string(capability) + ", NVRTC " + compiler.version() +
+         ", cuda plugin 0.1.0, without: " + disabled(features);
+}
 
 Platform::Platform(SearchPath path, const Features& wanted) : path_(std::move(path)), wanted_(wanted) {
   try {
@@ -69,11 +72,11 @@ std::unique_ptr<device::Driver> Platform::open(size_t ordinal) {
     if (features.cudnn) libraries_->dnn = DnnApi::load(path_);
     if (features.nccl) libraries_->nccl = NcclApi::load(path_);
     features.cublas = libraries_->blas != nullptr;
-    features.fp8 = features.fp8 && features.cublas && libraries_->blas->takes_f8();
+    features.fp8 = features.fp8 && (!features.cublas || libraries_->blas->takes_f8());
     features.cudnn = libraries_->dnn != nullptr;
     features.nccl = libraries_->nccl != nullptr;
     libraries_->features = features;
-    for (DeviceFacts& facts : devices_) facts.fingerprint += ", without: " + disabled(features);
+    for (DeviceFacts& facts : devices_) facts.fingerprint = fingerprint_of(facts.capability, *libraries_->compiler, features);
   });
   return std::make_unique<Driver>(*libraries_, devices_[ordinal]);
 }

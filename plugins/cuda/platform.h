@@ -9,6 +9,10 @@
 
 namespace ltc::cuda {
 
+// All that plans and machine code depend on. Code for a compute capability runs on every device of it; Driver::module() compiles
+// again what a driver does not take.
+std::string fingerprint_of(int capability, const Compiler& compiler, const Features& features);
+
 class Platform : public device::Platform {
  public:
   Platform(SearchPath path, const Features& wanted);

@@ -1,4 +1,5 @@
 // The plugin's entry: what it is called, and how its devices are found.
+#include "cuda/offline.h"
 #include "cuda/platform.h"
 
 namespace ltc::cuda {
@@ -11,15 +12,21 @@ constexpr plugin::OptionRow kOptions[] = {
      "cudnn, "
      "epilogues, fp8, nccl"},
     {"with", "", "|activations", "activations: cuBLASLt computes relu and gelu behind a product too"},
+    {"target", "", "", "sm_90, say: compiles for such a device, which need not be here, and runs nothing. For `ltc compile`"},
 };
+
+std::unique_ptr<device::Platform> find(const plugin::Options& options) {
+  SearchPath path = standard_search_path(options["path"]);
+  const Features features = chosen_features(options["without"], options["with"]);
+  if (const std::string target = options["target"]; !target.empty())
+    return std::make_unique<OfflinePlatform>(target, path, features);
+  return std::make_unique<Platform>(std::move(path), features);
+}
 
 constexpr device::Plugin kPlugin{.name = "cuda",
                                  .version = "0.1.0",
                                  .build_id = "cuda 0.1.0",
-                                 .find = [](const plugin::Options& options) -> std::unique_ptr<device::Platform> {
-                                   return std::make_unique<Platform>(standard_search_path(options["path"]),
-                                                                     chosen_features(options["without"], options["with"]));
-                                 },
+                                 .find = find,
                                  .rounds = true,
                                  .has_collectives = true,
                                  .options = kOptions};
