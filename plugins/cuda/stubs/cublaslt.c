@@ -1,8 +1,8 @@
 /* A cuBLASLt for tests, on memory of the host, F32, F64, F16, BF16 and floats of 8 bits: products, their scales and epilogues as
    its documentation defines them. It refuses what the real one refuses: values of the wrong size, layouts that do not agree, an
    algorithm of another product, floats of 8 bits in another form than it takes. */
-#include "stub_elements.h"
-#include "stub_in_stream.h"
+#include "elements.h"
+#include "in_stream.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* A cuDNN for tests, on memory of the host, F32, F64, F16 and BF16: convolutions as its documentation defines them, one term
    after the other. It refuses what the real one refuses: sizes that do not agree, an algorithm that was not offered, no stream.
  */
-#include "stub_elements.h"
-#include "stub_in_stream.h"
+#include "elements.h"
+#include "in_stream.h"
 
 #include <stddef.h>
 #include <stdint.h>
