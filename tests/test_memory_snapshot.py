@@ -87,6 +87,7 @@ def test_the_trace_sums_up_to_what_is_allocated(history):
         entries = trace()
         assert sum(live_bytes(entries).values()) == net_bytes(entries)
         assert settles(lambda: net_bytes(trace()) == torch.ltc.memory_allocated() - held)
+    entries = trace()  # once all is over
     segments = [one for one in memory.memory_snapshot() if one["device"] == 0]
     assert sum(one["total_size"] for one in segments) == torch.ltc.memory_allocated()
     addresses = {one["address"]: one["total_size"] for one in segments}

@@ -62,6 +62,7 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
   if (compiles_in_background(queue_.device())) background_.emplace();
   if (DiskCache* disk = DiskCache::instance(); disk && queue_.device().can_compute())
     prefetch_.emplace(*disk, CompileTarget{queue_.device(), queue_.demotion()});
+  queue_.start();
 }
 
 void LazyDevice::sync(std::string_view reason) { run(reason, false); }

@@ -35,6 +35,8 @@ class DeviceQueue : public DeviceMemory {
   // A buffer of `type` that begins as `source`, of this queue, does, as far as both go; zero behind that. Returns at once.
   BufferRef resized(BufferRef source, TypeId type);
 
+  void start() { tasks_.start(); }  // the thread, which the first step would else wait for
+
   // Returns when there is room for a run, until another thread takes it. To be called where signal handlers may run, which
   // execute() does not let them.
   void await_room() { tasks_.await_room(); }

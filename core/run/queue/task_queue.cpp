@@ -64,6 +64,15 @@ void TaskQueue::release(size_t bytes) {
   room_.notify_all();
 }
 
+void TaskQueue::start() {
+  std::lock_guard lock(mutex_);
+  start_locked();
+}
+
+void TaskQueue::start_locked() {
+  if (!thread_.joinable() && !ends_process_) thread_ = std::thread([this] { work(); });
+}
+
 void TaskQueue::submit(Task task) {
   refuse_after_fork();
   std::unique_lock lock(mutex_);
@@ -72,7 +81,7 @@ void TaskQueue::submit(Task task) {
     room_.wait(lock, [&] { return in_flight_.is_half_free() || stopping_; });
   }
   refuse_after_stop();
-  if (!thread_.joinable() && !ends_process_) thread_ = std::thread([this] { work(); });
+  start_locked();
   if (tasks_.empty() && !running_) spin_policy_.note_arrival(timeline::now_ns());
   if (task.run_ns) task.run_ns = in_flight_.add(*task.run_ns);
   tasks_.push_back(std::move(task));

@@ -39,6 +39,8 @@ class TaskQueue {
   TaskQueue(host::PluginDevice& device, size_t runs_in_flight, std::function<void()> finish);
   ~TaskQueue();
 
+  void start();  // the thread, which else begins with the first task
+
   // Returns when the task is queued; for a run, when there is room. Throws Error(kCancelled) after stop().
   void submit(Task task);
   // Does `work` in the place of the queue's thread, if nothing is queued or running; whether it did.
@@ -72,6 +74,7 @@ class TaskQueue {
  private:
   template <typename HasRoom>
   void await(std::unique_lock<std::mutex>& lock, HasRoom has_room);  // or that the queue stops; in slices
+  void start_locked();
   void work();
   bool take(Task& task);
   void spin_then_park(std::unique_lock<std::mutex>& lock);
