@@ -8,19 +8,19 @@ import torch
 REFUSED = "ltc.export: {}() cannot be saved as TorchScript: {}"
 
 
-def _layer(layer, states, weights, reverse):
+def _layer(layer, input, states, weights, reverse):
     """One layer in one direction, of input [steps, rows, features] and states [rows, features]."""
-    input, *states = [tensor.flip(0) if reverse and i == 0 else tensor for i, tensor in enumerate(states)]
     weights = [weight for weight in weights if weight is not None]
     states = [state.unsqueeze(0) for state in states]
+    input = input.flip(0) if reverse else input
     output, *states = layer(input, states if len(states) > 1 else states[0], weights, len(weights) == 4, 1, 0.0, False, False, False)
     return [output.flip(0) if reverse else output, *(state.squeeze(0) for state in states), None]  # a backward alone reads the reserve
 
 
 # The ops of this project, as calls of PyTorch's: operands by place, attributes by name.
 OWN_OPS = {
-    "ltc::lstm_layer": lambda input, hx, cx, *weights, reverse, train: _layer(torch.lstm, [input, hx, cx], weights, reverse),
-    "ltc::gru_layer": lambda input, hx, *weights, reverse, train: _layer(torch.gru, [input, hx], weights, reverse),
+    "ltc::lstm_layer": lambda input, hx, cx, *weights, reverse, train: _layer(torch.lstm, input, [hx, cx], weights, reverse),
+    "ltc::gru_layer": lambda input, hx, *weights, reverse, train: _layer(torch.gru, input, [hx], weights, reverse),
     "ltc::roll": lambda self, shift, dim: torch.roll(self, shift, dim),
     "ltc::ctc_loss": lambda *operands, blank, zero_infinity: torch.ops.aten._ctc_loss.Tensor(*operands, blank, zero_infinity),
     "ltc::as_strided": lambda self, offset, size, stride: torch.as_strided(self.contiguous(), size, stride, offset),

@@ -1,8 +1,8 @@
 /* The runtime of archives: runs the functions of a file that ltc.export has written, without Python and without PyTorch.
  *
  * Link with libltc_runtime.so, or with libltc_runtime_lean.so, which compiles nothing: it runs the executables of an archive, and
- * LTC_UNSUPPORTED refuses a function, or a size, that has none. A plugin computes, as in training: one of LTC_PLUGIN_PATH, or of the folder `plugins` beside this
- * library.
+ * refuses a function, or a size, that has none (LTC_UNSUPPORTED). A plugin computes, as in training: one of LTC_PLUGIN_PATH, or of
+ * the folder `plugins` beside this library.
  *
  * Threads     A model may be used from any thread, a session from one at a time.
  * Ownership   Every object that a function here gives is the caller's, who gives it to the function that ends it. Pointers of
