@@ -2,16 +2,17 @@
 
 import ctypes
 
-import ltc
 import numpy as np
 import pytest
 import torch
 
+import ltc
 from test_cli import command
 from test_export import BUILD, net
 
 LIBRARY = BUILD / "python/ltc/libltc_runtime_lean.so"
-SIZES, F32, RUN_EXECUTABLES = (2, 4), 9, 1
+SIZES = 2, 4
+F32, RUN_EXECUTABLES = 9, 1  # LTC_F32, LTCR_RUN_EXECUTABLES
 
 
 class Options(ctypes.Structure):  # ltcr_model_options

@@ -226,13 +226,14 @@ LoadedFunction Model::compile(const Function& function, Sizes sizes, Device& dev
   if (loaded.outputs.empty()) return loaded;
   const bool is_example = loaded.sizes == examples_of(function.dimensions);
   try {
-    const std::string cause = !is_example          ? "executables are for the sizes that the archive has"
-                              : !runs_executables_ ? "run_executables is not set"
-                                                   : "the archive has no executable that loads for: " + target_;
     if (runs_executables_ && is_example) loaded.program = take_executable(function, device);
-    // The program of the archive's sizes is for these alone, so that it can be saved as an executable.
-    if (!loaded.program)
+    if (!loaded.program) {
+      const std::string cause = !is_example          ? "executables are for the sizes that the archive has"
+                                : !runs_executables_ ? "run_executables is not set"
+                                                     : "the archive has no executable that loads for: " + target_;
+      // The program of the archive's sizes is for these alone, so that it can be saved as an executable.
       loaded.program = compile_function(std::move(sized.code), target_of(device, is_example ? nullptr : device.symbolic), cause);
+    }
   } catch (const Error& error) {
     fail(error.code(), archive_->path(), ": function ", function.name, ": ", error.what());
   }

@@ -1,8 +1,6 @@
 #include "cuda/offline.h"
 
 #include <charconv>
-#include <mutex>
-#include <new>
 
 #include "cuda/platform.h"
 #include "device/sources.h"
