@@ -1,4 +1,5 @@
 // cvt between integers and from floats to integers or whole floats. Conversions that round to floats are with their arithmetic.
+#include <bit>
 #include <cmath>
 
 #include "cuda/emulator/table.h"
@@ -52,6 +53,11 @@ void widen(Thread& t, const Instruction& in) {
   const auto value = get<float>(t, in, 1);
   set<double>(t, in, 0, kFlush ? flushed(value) : value);
 }
+// To the nearest of 10 bits behind the point; away from zero where two are.
+void to_tf32(Thread& t, const Instruction& in) {
+  const auto value = get<float>(t, in, 1);
+  set<uint32_t>(t, in, 0, std::isnan(value) ? 0x7fffffff : (std::bit_cast<uint32_t>(value) + 0x1000) & 0xffffe000);
+}
 void flush(Thread& t, const Instruction& in) { set<float>(t, in, 0, flushed(get<float>(t, in, 1))); }
 
 template <typename F>
@@ -100,6 +106,7 @@ void add_conversions(Table& table) {
   table.add("cvt.f64.f32", 2, widen<false>);
   table.add("cvt.ftz.f64.f32", 2, widen<true>);
   table.add("cvt.ftz.f32.f32", 2, flush);
+  table.add("cvt.rna.tf32.f32", 2, to_tf32);
 }
 
 }  // namespace ltc::emulator

@@ -166,6 +166,8 @@ TEST(EmulatorConversions, round_and_saturate) {
   EXPECT_EQ(run<int64_t>("cvt.rzi.s64.f64 %d, %a0;", std::nan("")), INT64_MIN);
   EXPECT_EQ(run<uint32_t>("cvt.rmi.u32.f32 %d, %a0;", -3.5F), 0U);
   EXPECT_EQ(run<float>("cvt.rpi.f32.f32 %d, %a0;", 1.25F), 2.0F);
+  EXPECT_EQ(run<float>("cvt.rna.tf32.f32 %d, %a0;", 1 + 0x1p-11F), 1 + 0x1p-10F);
+  EXPECT_EQ(run<float>("cvt.rna.tf32.f32 %d, %a0;", -1 - 0x1.8p-12F), -1.0F);
   EXPECT_EQ(run<float>("cvt.rn.f32.s64 %d, %a0;", (int64_t{1} << 53) + 1), 0x1p53F);
   EXPECT_EQ(run<float>("cvt.rz.f32.f64 %d, %a0;", 1 + 0x1p-24 + 0x1p-30), 1.0F);
   EXPECT_EQ(run<int32_t>("cvt.s32.s8 %d, %a0;", 0x1ff), -1);

@@ -126,15 +126,16 @@ class CudaOnEmulator : public testing::Test {
 // Tiles in part, several of them; masks.
 TEST_F(CudaOnEmulator, attention_on_tensor_cores_agrees_with_its_decomposition) {
   const Attention all[] = {
-      {"f16", 1, 2, 2, 40, 40, 64, 64, "", true},
-      {"f16", 1, 2, 1, 150, 70, 16, 48},
-      {"bf16", 1, 2, 1, 70, 140, 64, 64, "bf16[1,140]"},
-      {"bf16", 1, 1, 1, 40, 70, 128, 128, "bool[1,40,70]", true},
+      {"f16", 1, 2, 2, 40, 40, 64, 64, "", true},        {"f16", 1, 2, 1, 150, 70, 16, 48},
+      {"bf16", 1, 2, 1, 70, 140, 64, 64, "bf16[1,140]"}, {"bf16", 1, 1, 1, 40, 70, 128, 128, "bool[1,40,70]", true},
+      {"f32", 1, 2, 1, 70, 140, 64, 64, "f32[1,140]"},   {"f32", 1, 2, 2, 70, 70, 32, 48, "", true},
+      {"f32", 1, 1, 1, 40, 70, 128, 96, "", true},
   };
   check_attention(all);
   for (const char* name :
        {"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32",
-        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", "cp.async.cg.shared.global"}) {
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16",
+        "cp.async.cg.shared.global"}) {
     EXPECT_GT(uses(name), 0U) << name;
   }
 }

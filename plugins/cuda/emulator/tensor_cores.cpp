@@ -1,5 +1,5 @@
 // mma and ldmatrix, by all lanes of a warp. Where elements lie in a warp's fragments: the PTX ISA, "Matrix Fragments for
-// mma.m16n8k16 with floating point type".
+// mma.m16n8k16 with floating point type", and the same for m16n8k8.
 #include "cuda/emulator/places.h"
 #include "cuda/emulator/table.h"
 
@@ -16,25 +16,43 @@ void meet(Thread& t, const Instruction&) {
   wait_for_warp(t, kAll, kMeeting);
 }
 
+int row(const Thread& t, int i) { return t.lane / 4 + (i & 2 ? 8 : 0); }
+int column(const Thread& t, int i) { return t.lane % 4 * 2 + (i & 1); }
+
 template <typename Half>
-double element(const Thread& t, int slot, int i) {
-  return Half{static_cast<uint16_t>(t.registers[t.at->slots[slot + i / 2]] >> 16 * (i % 2))}.value();
-}
+struct Halves {
+  static constexpr int kDepth = 16;
+  static void load(const Thread& t, double (&a)[16][kDepth], double (&b)[kDepth][8]) {
+    const auto element = [&](int slot, int i) {
+      return Half{static_cast<uint16_t>(t.registers[t.at->slots[slot + i / 2]] >> 16 * (i % 2))}.value();
+    };
+    for (int i = 0; i < 8; ++i) a[row(t, i)][column(t, i) + (i < 4 ? 0 : 8)] = element(4, i);
+    for (int i = 0; i < 4; ++i) b[column(t, i) + (i < 2 ? 0 : 8)][t.lane / 4] = element(8, i);
+  }
+};
+
+struct Tf32 {
+  static constexpr int kDepth = 8;
+  static void load(const Thread& t, double (&a)[16][kDepth], double (&b)[kDepth][8]) {
+    const auto element = [&](int slot) {  // the lower 13 bits are not read
+      return from_bits<float>(t.registers[t.at->slots[slot]] & 0xffffe000);
+    };
+    for (int i = 0; i < 4; ++i) a[t.lane / 4 + i % 2 * 8][t.lane % 4 + i / 2 * 4] = element(4 + i);
+    for (int i = 0; i < 2; ++i) b[t.lane % 4 + i * 4][t.lane / 4] = element(8 + i);
+  }
+};
 
 // Operands: four sums, four registers of a, two of b, four sums.
-template <typename Half>
+template <typename Fragments>
 void multiply(Warp& warp, uint32_t) {
-  double a[16][16], b[16][8], sums[16][8];
-  const auto row = [](const Thread& t, int i) { return t.lane / 4 + (i & 2 ? 8 : 0); };
-  const auto column = [](const Thread& t, int i) { return t.lane % 4 * 2 + (i & 1); };
+  double a[16][Fragments::kDepth], b[Fragments::kDepth][8], sums[16][8];
   for (const Thread* t : warp.lanes) {
-    for (int i = 0; i < 8; ++i) a[row(*t, i)][column(*t, i) + (i < 4 ? 0 : 8)] = element<Half>(*t, 4, i);
-    for (int i = 0; i < 4; ++i) b[column(*t, i) + (i < 2 ? 0 : 8)][t->lane / 4] = element<Half>(*t, 8, i);
+    Fragments::load(*t, a, b);
     for (int i = 0; i < 4; ++i) sums[row(*t, i)][column(*t, i)] = from_bits<float>(t->registers[t->at->slots[10 + i]]);
   }
   for (int m = 0; m < 16; ++m) {
     for (int n = 0; n < 8; ++n) {
-      for (int k = 0; k < 16; ++k) sums[m][n] += a[m][k] * b[k][n];
+      for (int k = 0; k < Fragments::kDepth; ++k) sums[m][n] += a[m][k] * b[k][n];
     }
   }
   for (Thread* t : warp.lanes) {
@@ -71,8 +89,9 @@ void add_load(Table& table) {
 }  // namespace
 
 void add_tensor_cores(Table& table) {
-  table.add("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 14, meet<multiply<F16>>);
-  table.add("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 14, meet<multiply<BF16>>);
+  table.add("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 14, meet<multiply<Halves<F16>>>);
+  table.add("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 14, meet<multiply<Halves<BF16>>>);
+  table.add("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 14, meet<multiply<Tf32>>);
   add_load<1>(table);
   add_load<2>(table);
   add_load<4>(table);

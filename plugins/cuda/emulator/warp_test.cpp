@@ -153,5 +153,14 @@ mov.b32 %d, %f5;)",
   EXPECT_THAT(out, Each(std::bit_cast<uint32_t>(41.0F)));
 }
 
+// 1 in each place of a and b, from bits of which TF32 has the upper ones: 8, and the sum's 1.
+TEST(EmulatorTensorCores, multiply_upper_bits) {
+  const auto out = run(R"(mov.b32 %f0, 0f3F800000;
+mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f4, %f5, %f6, %f7}, {%a, %a, %a, %a}, {%a, %a}, {%f0, %f0, %f0, %f0};
+mov.b32 %d, %f7;)",
+                       std::vector<uint32_t>(32, 0x3f801fff));
+  EXPECT_THAT(out, Each(std::bit_cast<uint32_t>(9.0F)));
+}
+
 }  // namespace
 }  // namespace ltc::emulator

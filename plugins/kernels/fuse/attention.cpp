@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/fuse/attention_fragments_text.h"
 #include "kernels/fuse/attention_mma_text.h"
 #include "kernels/fuse/attention_text.h"
 #include "kernels/graph/dtype.h"
@@ -53,6 +54,10 @@ struct Tile {
 // other side for each product, need twice the registers (with a mask more than there are), and enough rows to keep a device busy.
 Tile mma_tile_of(const AttentionKernel& attention, bool narrow) {
   constexpr int64_t kBusyBlocks = 256;
+  if (attention.dtype == LTC_F32) {  // twice the bytes: half the columns or rows of the other side
+    if (attention.pass == AttentionPass::kForward) return {64, narrow ? 64 : 32};
+    return attention.pass == AttentionPass::kQueryGradient ? Tile{64, 32} : Tile{32, 64};
+  }
   const bool tall = narrow && !attention.mask && attention.batch * attention.heads * (attention.rows / 128) >= kBusyBlocks;
   switch (attention.pass) {
     case AttentionPass::kForward: return {tall ? 128 : 64, 64};
@@ -203,8 +208,8 @@ StridedView attention_operand(const Graph& graph, const Node& node, size_t i) {
     if (operand.sizes[dim] == 1) view.strides[dim] = 0;
   }
   if (is_mask) return view;
-  // Halves are read 16 bytes at once.
-  const int64_t pack = is_half(operand.dtype) && operand.sizes[3] % 8 == 0 ? 8 : 1;
+  // Tensor cores get 16 bytes at once.
+  const int64_t at_once = is_half(operand.dtype) ? 8 : 4, pack = operand.sizes[3] % at_once == 0 ? at_once : 1;
   const auto is_aligned = [&](int64_t stride) { return stride % pack == 0; };
   const bool fits = (view.strides[3] == 1 || operand.sizes[3] == 1) && is_aligned(view.offset) &&
                     std::all_of(view.strides.begin(), view.strides.end() - 1, is_aligned);
@@ -255,7 +260,8 @@ AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass
   const double given = !scale                  ? 1 / std::sqrt(static_cast<double>(q[3]))
                        : scale->floats.empty() ? static_cast<double>(scale->ints[0])
                                                : scale->floats[0];
-  const bool by_mma = mma && is_half(value.dtype) && q[3] % 16 == 0 && v[3] % 16 == 0;
+  const bool in_registers = is_half(value.dtype) || pass == AttentionPass::kForward || std::max(q[3], v[3]) <= 64;
+  const bool by_mma = mma && in_registers && q[3] % 16 == 0 && v[3] % 16 == 0;
   const bool causal = node.integer("is_causal", 0) != 0;
   AttentionKernel made{pass, value.dtype, q[0], q[1], k[1], q[2], k[2], q[3], v[3], causal, given, by_mma, {}, 0, {}};
   const auto buffers = buffers_of(pass);
@@ -278,6 +284,12 @@ struct Bodies {
 constexpr Bodies kBodies{kAttentionCommon, kAttentionForward, kAttentionQueryGradient, kAttentionKeyGradient};
 constexpr Bodies kMmaBodies{kMmaCommon, kMmaForward, kMmaQueryGradient, kMmaKeyGradient};
 
+std::string fragments_of(const AttentionKernel& attention) {
+  if (!attention.mma) return "";
+  const bool is_f32 = attention.dtype == LTC_F32;
+  return std::string(is_f32 ? kF32Types : kHalfTypes) + kMmaLane + (is_f32 ? kF32Fragments : kHalfFragments);
+}
+
 }  // namespace
 
 Source render_attention(const AttentionKernel& attention, const Dialect& dialect) {
@@ -290,7 +302,8 @@ Source render_attention(const AttentionKernel& attention, const Dialect& dialect
                                                           : "x") +
                            "; };\n";
   const Bodies& bodies = attention.mma ? kMmaBodies : kBodies;
-  const std::string body = constants(attention) + half + places(attention) + mask_text(attention) + bodies.common +
+  const std::string body = constants(attention) + half + places(attention) + mask_text(attention) + fragments_of(attention) +
+                           bodies.common +
                            (attention.pass == AttentionPass::kForward ? bodies.forward
                             : by_key                                  ? bodies.key_gradient
                                                                       : bodies.query_gradient);

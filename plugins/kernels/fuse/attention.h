@@ -25,7 +25,7 @@ struct AttentionKernel {
   int64_t batch, heads, key_heads, rows, columns, width, value_width;
   bool causal;
   double scale;
-  bool mma;  // on tensor cores: of halves, of widths that are multiples of 16
+  bool mma;  // on tensor cores: of widths that are multiples of 16; F32's gradients of widths up to 64
   // How operands and results that are matrices lie, in their order; the elements of a row lie side by side.
   std::vector<StridedView> views;
   ltc_dtype mask;         // 0: none

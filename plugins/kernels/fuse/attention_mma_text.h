@@ -1,67 +1,22 @@
-// The bodies of the attention kernels of halves on tensor cores, for four warps of 32 threads. Each warp has kTall times 16 rows
-// of a tile's scores to itself, in registers, as `mma` lays them out (tensor_cores.cpp): a lane has two elements of two rows out
-// of every 8 columns. So the weights of one product are the left side of the next as they stand. Tiles of the other side are
-// copied to shared memory while the warps compute, in rows 16 bytes longer than needed: eight that lie below each other are read
-// without a conflict of banks. attention_text.h lists the text before them; besides there are kBf16, kMasked, kTall, and
-// kByKey, whether keys are the rows of the scores.
+// The bodies of the attention kernels on tensor cores, for four warps of 32 threads. Each warp has kTall times 16 rows of a
+// tile's scores to itself, in registers, as `mma` lays them out (tensor_cores.cpp): a lane has two elements of two rows out of
+// every 8 columns. So the weights of one product are the left side of the next as they stand. Tiles of the other side are copied
+// to shared memory while the warps compute. attention_text.h lists the text before them; besides there are kMasked, kTall, and
+// kByKey, whether keys are the rows of the scores, and the functions of one type's fragments (attention_fragments_text.h).
 #pragma once
 
 namespace ltc::kernels {
 
 inline constexpr const char* kMmaCommon = R"c(
-  constexpr i32 kPitch = kWidth + 8, kValuePitch = kValueWidth + 8, kSteps = kWidth / 16, kValueSteps = kValueWidth / 16;
-  const i32 thread = (i32)threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const i32 own_row = lane / 4, own_column = lane % 4 * 2;  // the first of a lane's elements in sums of 16 x 8
   // Begins to copy rows [first, first + count) of a matrix of `all` rows, `stride` apart, into a tile, zeros beyond it.
-  const auto copy_ahead = [&](u16* tile, const u16* from, i64 stride, i64 first, i32 count, i64 all, i32 width) {
-    typedef ltc_pack<u16, 8> Pack;
-    for (i32 i = thread; i < count * (width / 8); i += 128) {
-      const i32 row = i / (width / 8), column = i % (width / 8) * 8;
+  const auto copy_ahead = [&](Element* tile, const Element* from, i64 stride, i64 first, i32 count, i64 all, i32 width) {
+    constexpr i32 kAtOnce = 16 / (i32)sizeof(Element);
+    typedef ltc_pack<Element, kAtOnce> Pack;
+    for (i32 i = thread; i < count * (width / kAtOnce); i += 128) {
+      const i32 row = i / (width / kAtOnce), column = i % (width / kAtOnce) * kAtOnce;
       const bool inside = first + row < all;
-      ltc_copy_ahead((Pack*)(tile + row * (width + 8) + column), (const Pack*)(inside ? from + (first + row) * stride + column : from),
-                     inside);
-    }
-  };
-  // Rows [first, first + 16 kTall) as left sides of products, from memory.
-  const auto load_left = [&](auto& to, const u16* from, i64 stride, i64 first, i64 all) {
-    #pragma unroll
-    for (i32 m = 0; m < kTall; ++m) {
-      #pragma unroll
-      for (i32 s = 0; s < (i32)(sizeof(to[0]) / sizeof(to[0][0])); ++s) {
-        #pragma unroll
-        for (i32 i = 0; i < 4; ++i) {
-          const i64 row = first + 16 * m + own_row + i % 2 * 8;
-          to[m][s][i] = row < all ? *(const u32*)(from + row * stride + 16 * s + own_column + i / 2 * 8) : 0u;
-        }
-      }
-    }
-  };
-  // sums[m][n], sums[m][n + 1] += a[m] times 16 rows of a tile, which stand as columns.
-  const auto add_by_rows = [&](auto& sums, i32 n, const auto& a, const u16* tile, i32 pitch) {
-    const u16* mine = tile + (lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 8;
-    #pragma unroll
-    for (i32 s = 0; s < (i32)(sizeof(a[0]) / sizeof(a[0][0])); ++s) {
-      u32 b[4];
-      ltc_load_matrices(b, mine + 16 * s);
-      #pragma unroll
-      for (i32 m = 0; m < kTall; ++m) {
-        ltc_mma<kBf16>(sums[m][n], a[m][s], b[0], b[1]);
-        ltc_mma<kBf16>(sums[m][n + 1], a[m][s], b[2], b[3]);
-      }
-    }
-  };
-  // sums[m] += weights[m] times 16 rows of a tile.
-  const auto add_weighted = [&](auto& sums, const u32 (&weights)[kTall][4], const u16* tile, i32 pitch) {
-    const u16* mine = tile + lane % 16 * pitch + lane / 16 * 8;
-    #pragma unroll
-    for (i32 n = 0; n < (i32)(sizeof(sums[0]) / sizeof(sums[0][0])); n += 2) {
-      u32 b[4];
-      ltc_load_transposed(b, mine + 8 * n);
-      #pragma unroll
-      for (i32 m = 0; m < kTall; ++m) {
-        ltc_mma<kBf16>(sums[m][n], weights[m], b[0], b[1]);
-        ltc_mma<kBf16>(sums[m][n + 1], weights[m], b[2], b[3]);
-      }
+      const Element* source = inside ? from + (first + row) * stride + column : from;
+      ltc_copy_ahead((Pack*)(tile + row * (width + kPad) + column), (const Pack*)source, inside);
     }
   };
   // Scores of the warp's rows, of which `mine` is the first, and of columns from `other` on; whole: none is masked.
@@ -78,15 +33,8 @@ inline constexpr const char* kMmaCommon = R"c(
     }
     __syncwarp();  // lanes may part at a mask, and a product wants them together
   };
-  // 16 x 16 of scores as the left side of a product.
-  const auto as_left = [](u32 (&to)[4], const f32 (&low)[4], const f32 (&high)[4]) {
-    to[0] = ltc_two_halves<kBf16>(low[0], low[1]);
-    to[1] = ltc_two_halves<kBf16>(low[2], low[3]);
-    to[2] = ltc_two_halves<kBf16>(high[0], high[1]);
-    to[3] = ltc_two_halves<kBf16>(high[2], high[3]);
-  };
   // Rows [first, first + 16 kTall) of a result.
-  const auto store = [&](u16* to, i64 stride, const auto& sums, const f32 (&factors)[kTall][2], i64 first, i64 all) {
+  const auto store = [&](Element* to, i64 stride, const auto& sums, const f32 (&factors)[kTall][2], i64 first, i64 all) {
     #pragma unroll
     for (i32 m = 0; m < kTall; ++m) {
       #pragma unroll
@@ -96,7 +44,7 @@ inline constexpr const char* kMmaCommon = R"c(
         #pragma unroll
         for (i32 n = 0; n < (i32)(sizeof(sums[0]) / sizeof(sums[0][0])); ++n) {
           const f32 f = factors[m][r];
-          *(u32*)(to + row * stride + 8 * n + own_column) = ltc_two_halves<kBf16>(sums[m][n][2 * r] * f, sums[m][n][2 * r + 1] * f);
+          store_two(to + row * stride + 8 * n + own_column, sums[m][n][2 * r] * f, sums[m][n][2 * r + 1] * f);
         }
       }
     }
@@ -106,21 +54,20 @@ inline constexpr const char* kMmaCommon = R"c(
     sum += __shfl_xor_sync(0xffffffffu, sum, 1);
     return sum + __shfl_xor_sync(0xffffffffu, sum, 2);
   };
-  const auto power = [](f32 x) { return exp2f(x * 1.44269504f); };  // of e; weights become halves
   const auto weight_of = [&](f32 score, f32 log) {
     return log == -INFINITY || score == -INFINITY ? 0.0f : power(score - log);
   };
-  (void)row_sum, (void)weight_of, (void)widen, (void)narrow;
+  (void)row_sum, (void)weight_of, (void)product_of_rows, (void)widen, (void)narrow;
 )c";
 
 inline constexpr const char* kMmaForward = R"c(
-  alignas(16) __shared__ u16 keys[kColumns * kPitch];
-  alignas(16) __shared__ u16 values[kColumns * kValuePitch];
+  alignas(16) __shared__ Element keys[kColumns * kPitch];
+  alignas(16) __shared__ Element values[kColumns * kValuePitch];
   const i64 tiles = (rows + kRows - 1) / kRows, pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kRows;
   const i64 batch = pair / heads, head = pair % heads, key_head = head / (heads / key_heads);
   const i64 mine = first + 16 * kTall * warp, end = kCausal && first + kRows < columns ? first + kRows : columns;
   copy_ahead(keys, at_k(batch, key_head), k_row, 0, kColumns, columns, kWidth);
-  u32 queries[kTall][kSteps][4];
+  Part queries[kTall][kSteps][kParts];
   load_left(queries, at_q(batch, head), q_row, mine, rows);
   f32 sums[kTall][kValueWidth / 8][4] = {}, peak[kTall][2], total[kTall][2] = {};
   #pragma unroll
@@ -131,7 +78,7 @@ inline constexpr const char* kMmaForward = R"c(
     copy_ahead(values, at_v(batch, key_head), v_row, key, kColumns, columns, kValueWidth);
     f32 s[kTall][kColumns / 8][4] = {};
     #pragma unroll
-    for (i32 n = 0; n < kColumns / 8; n += 2) add_by_rows(s, n, queries, keys + 8 * n * kPitch, kPitch);
+    for (i32 n = 0; n < kColumns; n += kChunk) add_by_rows(s, n / 8, queries, keys + n * kPitch, kPitch);
     const bool whole = !kMasked && key + kColumns <= columns && (!kCausal || key + kColumns <= mine + 1);
     scale_and_mask(s, batch, head, mine, key, whole);
     ltc_await_copies();
@@ -167,7 +114,7 @@ inline constexpr const char* kMmaForward = R"c(
     }
     #pragma unroll
     for (i32 n = 0; n < kColumns / 8; n += 2) {
-      u32 weights[kTall][4];
+      Part weights[kTall][kParts];
       #pragma unroll
       for (i32 m = 0; m < kTall; ++m) as_left(weights[m], s[m][n], s[m][n + 1]);
       add_weighted(sums, weights, values + 8 * n * kValuePitch, kValuePitch);
@@ -189,8 +136,8 @@ inline constexpr const char* kMmaForward = R"c(
 
 // A block per tile of rows; what it needs of its rows' gradients and outputs, their inner products, is left for the other kernel.
 inline constexpr const char* kMmaQueryGradient = R"c(
-  alignas(16) __shared__ u16 keys[2][kColumns * kPitch];
-  alignas(16) __shared__ u16 values[2][kColumns * kValuePitch];
+  alignas(16) __shared__ Element keys[2][kColumns * kPitch];
+  alignas(16) __shared__ Element values[2][kColumns * kValuePitch];
   const i64 tiles = (rows + kRows - 1) / kRows, pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kRows;
   const i64 batch = pair / heads, head = pair % heads, key_head = head / (heads / key_heads);
   const i64 mine = first + 16 * kTall * warp, end = kCausal && first + kRows < columns ? first + kRows : columns;
@@ -199,7 +146,7 @@ inline constexpr const char* kMmaQueryGradient = R"c(
     copy_ahead(values[slot], at_v(batch, key_head), v_row, key, kColumns, columns, kValueWidth);
   };
   copy_keys(0, 0);
-  u32 queries[kTall][kSteps][4], gradients[kTall][kValueSteps][4], outputs[kTall][kValueSteps][4];
+  Part queries[kTall][kSteps][kParts], gradients[kTall][kValueSteps][kParts], outputs[kTall][kValueSteps][kParts];
   load_left(queries, at_q(batch, head), q_row, mine, rows);
   load_left(gradients, at_g(batch, head), g_row, mine, rows);
   load_left(outputs, at_out(batch, head), out_row, mine, rows);
@@ -208,14 +155,8 @@ inline constexpr const char* kMmaQueryGradient = R"c(
   for (i32 m = 0; m < kTall; ++m) {
     #pragma unroll
     for (i32 r = 0; r < 2; ++r) {
-      f32 sum = 0;
-      #pragma unroll
-      for (i32 i = 0; i < 2 * kValueSteps; ++i) {
-        const u32 a = gradients[m][i / 2][r + i % 2 * 2], b = outputs[m][i / 2][r + i % 2 * 2];
-        sum = fmaf(widen((u16)(a >> 16)), widen((u16)(b >> 16)), fmaf(widen((u16)a), widen((u16)b), sum));
-      }
       const i64 row = mine + 16 * m + own_row + 8 * r;
-      inner[m][r] = row_sum(sum);
+      inner[m][r] = row_sum(product_of_rows(gradients[m], outputs[m], r));
       log[m][r] = row < rows ? logs[pair * rows + row] : -INFINITY;
       factors[m][r] = scale;
       if (row < rows && lane % 4 == 0) sums[pair * rows + row] = inner[m][r];
@@ -227,22 +168,24 @@ inline constexpr const char* kMmaQueryGradient = R"c(
     __syncthreads();
     if (key + kColumns < end) copy_keys(slot ^ 1, key + kColumns);
     const bool whole = !kMasked && key + kColumns <= columns && (!kCausal || key + kColumns <= mine + 1);
-    for (i32 n = 0; n < kColumns; n += 16) {
-      f32 s[kTall][2][4] = {}, d[kTall][2][4] = {};
+    for (i32 n = 0; n < kColumns; n += kChunk) {
+      f32 s[kTall][kChunk / 8][4] = {}, d[kTall][kChunk / 8][4] = {};
       add_by_rows(s, 0, queries, keys[slot] + n * kPitch, kPitch);
       add_by_rows(d, 0, gradients, values[slot] + n * kValuePitch, kValuePitch);
       scale_and_mask(s, batch, head, mine, key + n, whole);
-      u32 scores[kTall][4];
       #pragma unroll
-      for (i32 m = 0; m < kTall; ++m) {
-        #pragma unroll
-        for (i32 i = 0; i < 8; ++i) {
-          const i32 r = i / 2 % 2;
-          d[m][i / 4][i % 4] = weight_of(s[m][i / 4][i % 4], log[m][r]) * (d[m][i / 4][i % 4] - inner[m][r]);
-        }
-        as_left(scores[m], d[m][0], d[m][1]);
+      for (i32 i = 0; i < kTall * kChunk / 2; ++i) {
+        const i32 m = i / (kChunk / 2), r = i / 2 % 2;
+        f32& score = d[m][i / 4 % (kChunk / 8)][i % 4];
+        score = weight_of(s[m][i / 4 % (kChunk / 8)][i % 4], log[m][r]) * (score - inner[m][r]);
       }
-      add_weighted(result, scores, keys[slot] + n * kPitch, kPitch);
+      #pragma unroll
+      for (i32 c = 0; c < kChunk / 16; ++c) {
+        Part scores[kTall][kParts];
+        #pragma unroll
+        for (i32 m = 0; m < kTall; ++m) as_left(scores[m], d[m][2 * c], d[m][2 * c + 1]);
+        add_weighted(result, scores, keys[slot] + (n + 16 * c) * kPitch, kPitch);
+      }
     }
   }
   store(at_dq(batch, head), dq_row, result, factors, mine, rows);
@@ -250,8 +193,8 @@ inline constexpr const char* kMmaQueryGradient = R"c(
 
 // A block per tile of keys, over all queries of the heads that share them; keys are the rows of its scores.
 inline constexpr const char* kMmaKeyGradient = R"c(
-  alignas(16) __shared__ u16 queries[2][kRows * kPitch];
-  alignas(16) __shared__ u16 gradients[2][kRows * kValuePitch];
+  alignas(16) __shared__ Element queries[2][kRows * kPitch];
+  alignas(16) __shared__ Element gradients[2][kRows * kValuePitch];
   __shared__ f32 query_logs[2][kRows], query_sums[2][kRows];
   const i64 tiles = (columns + kColumns - 1) / kColumns, key_pair = blockIdx.x / tiles, first = blockIdx.x % tiles * kColumns;
   const i64 batch = key_pair / key_heads, key_head = key_pair % key_heads, sharing = heads / key_heads;
@@ -265,7 +208,7 @@ inline constexpr const char* kMmaKeyGradient = R"c(
     ltc_copy_ahead(query_logs[slot] + thread, logs + row, inside);
     ltc_copy_ahead(query_sums[slot] + thread, sums + row, inside);
   };
-  u32 keys[1][kSteps][4], values[1][kValueSteps][4];
+  Part keys[1][kSteps][kParts], values[1][kValueSteps][kParts];
   load_left(keys, at_k(batch, key_head), k_row, mine, columns);
   load_left(values, at_v(batch, key_head), v_row, mine, columns);
   f32 of_key[1][kWidth / 8][4] = {}, of_value[1][kValueWidth / 8][4] = {};
@@ -277,23 +220,26 @@ inline constexpr const char* kMmaKeyGradient = R"c(
       __syncthreads();
       if (query + kRows < rows) copy_queries(slot ^ 1, head, query + kRows);
       const bool whole = !kMasked && query + kRows <= rows && mine + 16 <= columns && (!kCausal || mine + 15 <= query);
-      for (i32 n = 0; n < kRows; n += 16) {
-        f32 s[1][2][4] = {}, d[1][2][4] = {};
+      for (i32 n = 0; n < kRows; n += kChunk) {
+        f32 s[1][kChunk / 8][4] = {}, d[1][kChunk / 8][4] = {};
         add_by_rows(s, 0, keys, queries[slot] + n * kPitch, kPitch);
         add_by_rows(d, 0, values, gradients[slot] + n * kValuePitch, kValuePitch);
         scale_and_mask(s, batch, head, mine, query + n, whole);
         #pragma unroll
-        for (i32 i = 0; i < 8; ++i) {
+        for (i32 i = 0; i < kChunk / 2; ++i) {
           const i32 row = n + i / 4 * 8 + own_column + i % 2;
           const f32 weight = weight_of(s[0][i / 4][i % 4], query_logs[slot][row]);
           s[0][i / 4][i % 4] = weight;
           d[0][i / 4][i % 4] = weight * (d[0][i / 4][i % 4] - query_sums[slot][row]);
         }
-        u32 weights[1][4], scores[1][4];
-        as_left(weights[0], s[0][0], s[0][1]);
-        as_left(scores[0], d[0][0], d[0][1]);
-        add_weighted(of_value, weights, gradients[slot] + n * kValuePitch, kValuePitch);
-        add_weighted(of_key, scores, queries[slot] + n * kPitch, kPitch);
+        #pragma unroll
+        for (i32 c = 0; c < kChunk / 16; ++c) {
+          Part weights[1][kParts], scores[1][kParts];
+          as_left(weights[0], s[0][2 * c], s[0][2 * c + 1]);
+          as_left(scores[0], d[0][2 * c], d[0][2 * c + 1]);
+          add_weighted(of_value, weights, gradients[slot] + (n + 16 * c) * kValuePitch, kValuePitch);
+          add_weighted(of_key, scores, queries[slot] + (n + 16 * c) * kPitch, kPitch);
+        }
       }
     }
   }

@@ -35,10 +35,13 @@ TEST(CudaAttention, agrees_with_its_decomposition) {
   check_attention(all, false);
 }
 
-// Tiles in part, several of them, of each width; F32 stays as it is.
+// Tiles in part, several of them, of each width. Of F32's wide heads only the forward is on tensor cores.
 TEST(CudaAttention, on_tensor_cores_agrees_with_its_decomposition) {
   const Attention all[] = {
       {"f32", 1, 1, 1, 20, 20, 16, 16},
+      {"f32", 1, 2, 1, 70, 140, 64, 64, "", true},
+      {"f32", 1, 2, 2, 150, 100, 16, 48, "f32[1,100]"},
+      {"f32", 1, 1, 1, 40, 70, 128, 96, "bool[1,40,70]", true},
       {"f16", 1, 2, 2, 40, 40, 64, 64, "", true},
       {"f16", 1, 2, 1, 150, 200, 16, 48},
       {"f16", 2, 1, 1, 150, 150, 80, 32, "f32[2,1,1,150]", true},

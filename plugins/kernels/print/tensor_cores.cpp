@@ -1,6 +1,7 @@
 // CUDA's functions in assembly: what tensor cores need and the language does not say. A device of sm_80 has all of them. Layouts
-// are those of the PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type" (9.7.14.5.8 in version 9.2) and
-// "ldmatrix"; elements are two to a register, the first in the lower half. emulated_tensor_cores.h says the same for the host.
+// are those of the PTX ISA, "Matrix Fragments for mma.m16n8k16 with floating point type" (9.7.14.5.8 in version 9.2), the same
+// for m16n8k8, and "ldmatrix"; halves are two to a register, the first in the lower half. emulated_tensor_cores.h says the same
+// for the host.
 #include "kernels/print/dialect.h"
 
 namespace ltc::kernels {
@@ -20,6 +21,25 @@ FN void ltc_mma(f32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
                  : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
   }
+}
+#endif
+)"},
+    // The nearest number of TF32, and what it leaves of x, exactly: of that, a product takes the upper bits. It is volatile, or
+    // the
+    // compiler would split what a loop uses before the loop, and have no registers for both parts.
+    {"ltc_tf32_parts", R"(#ifdef __CUDACC_RTC__
+FN void ltc_tf32_parts(f32 x, u32& large, u32& small) {
+  asm volatile("cvt.rna.tf32.f32 %0, %1;" : "=r"(large) : "f"(x));
+  small = __float_as_uint(x - __uint_as_float(large));
+}
+#endif
+)"},
+    // sums += a b, by a warp: a 16 x 8, b 8 x 8 by columns, sums 16 x 8.
+    {"ltc_tf32_mma", R"(#ifdef __CUDACC_RTC__
+FN void ltc_tf32_mma(f32 (&sums)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+  asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #endif
 )"},

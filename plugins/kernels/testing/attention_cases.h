@@ -35,6 +35,6 @@ inline std::string graph_of(const Attention& a) {
 // How far results may be from the reference's, in units of F32's last place and for numbers of size 1. Each product of halves
 // rounds its weights, each result is rounded, here and in the reference: with numbers below 1 and sums of weights that are about
 // 1, eight times half of the type's last place.
-inline double ulps_for(const std::string& dtype) { return dtype == "f32" ? 2048 : 8 * (dtype == "f16" ? 0x1p12 : 0x1p15); }
+inline double ulps_for(const std::string& dtype) { return dtype == "f32" ? 128 : 8 * (dtype == "f16" ? 0x1p12 : 0x1p15); }
 
 }  // namespace ltc::kernels

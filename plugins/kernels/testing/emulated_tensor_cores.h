@@ -82,6 +82,27 @@ static void ltc_mma(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsig
   __syncwarp();
 }
 
+static void ltc_tf32_parts(float x, unsigned& large, unsigned& small) {
+  const unsigned bits = __float_as_uint(x);
+  large = x != x ? 0x7fffffffu : (bits + 0x1000u) & 0xffffe000u;  // to the nearest, away from zero where two are
+  small = __float_as_uint(x - __uint_as_float(large));
+}
+static void ltc_tf32_mma(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  using namespace emulation;
+  static float left[16][8], right[8][8];
+  const unsigned lane = threadIdx.x % 32, b[] = {b0, b1};
+  const auto value = [](unsigned bits) { return __uint_as_float(bits & 0xffffe000u); };
+  for (int i = 0; i < 4; ++i) left[lane / 4 + i % 2 * 8][lane % 4 + i / 2 * 4] = value(a[i]);
+  for (int i = 0; i < 2; ++i) right[lane % 4 + i * 4][lane / 4] = value(b[i]);
+  __syncwarp();
+  for (int i = 0; i < 4; ++i) {
+    double sum = sums[i];
+    for (int k = 0; k < 8; ++k) sum += (double)left[row_of_sums(lane, i)][k] * right[k][column_of_sums(lane, i)];
+    sums[i] = (float)sum;
+  }
+  __syncwarp();
+}
+
 static void ltc_load_matrices(unsigned (&to)[4], const unsigned short* row) { emulation::load_matrices(to, row, false); }
 static void ltc_load_transposed(unsigned (&to)[4], const unsigned short* row) { emulation::load_matrices(to, row, true); }
 
