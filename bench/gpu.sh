@@ -95,7 +95,7 @@ fp8() { exactly "$python" "$root/bench/gpu_values.py" fp8; }
 peers() { exactly "$python" "$root/bench/gpu_values.py" peers; }
 models() { exactly "$python" -m pytest -q --maxfail 5 "$root/tests/test_models.py" -k as_on_cpu; }
 times() {
-  "$python" "$root/bench/run.py" --against cuda --sides ltc,cuda_compile,cuda_graphs \
+  "$python" "$root/bench/run.py" --against cuda --sides ltc,ltc_compile,cuda_compile,cuda_graphs \
     --workloads mlp,mnist4,lstm_unrolled,enc,chain4m,pass4m,topk,embedding,attention,gpt2,resnet18
 }
 # The kernels of the steps that take the GPU longest.
