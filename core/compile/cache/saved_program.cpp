@@ -54,7 +54,7 @@ Step read_step(ByteReader& in, const Graph& whole, const std::vector<LocationId>
 void finish_step(const std::shared_ptr<Program>& program, size_t index, const CompileTarget& target) {
   Step& step = program->steps[index];
   const auto demoted = [program, index, demotion = target.demotion] {
-    return demote(program->steps[index].graph, demotion).graph;
+    return demote(program->steps[index].graph, demotion).graph();
   };
   if (!step.executable) step.executable = compile(*lower(demoted(), target), target.device, default_effort());
   if (!target.symbolic) return;

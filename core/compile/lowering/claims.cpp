@@ -55,13 +55,11 @@ Claims ask_claims(const Graph& graph, host::PluginDevice& device, const TypeDemo
   Claims claims{std::vector<uint32_t>(count, 0), std::vector<std::string>(count)};
   if (count == 0) return claims;
   const DemotedGraph demoted = demote(graph, demotion);
-  const std::vector<uint32_t> answers = device.claims(*AbiGraph(demoted.graph).get());
+  const std::vector<uint32_t> answers = device.claims(*AbiGraph(demoted.graph()).get());
   for (size_t i = 0; i < answers.size(); ++i) {
     if (!demoted.is_cast[i]) claims.clusters[demoted.origin[i]] = answers[i];
   }
-  for (std::string& reason : claims.reasons) {
-    reason = cat("plugin ", plugin, " claims it only in one program with ops that have to run apart from it");
-  }
+  claims.apart = cat("plugin ", plugin, " claims it only in one program with ops that have to run apart from it");
   const std::vector<bool> wide = not_demotable(graph, demotion);
   for (size_t i = 0; i < answers.size(); ++i) {
     const uint32_t node = demoted.origin[i];

@@ -13,7 +13,10 @@ namespace ltc {
 // By node: which the plugin takes (partition.h says what the numbers mean), and why not the others.
 struct Claims {
   std::vector<uint32_t> clusters;
-  std::vector<std::string> reasons;
+  std::vector<std::string> reasons;  // empty: `apart`
+  std::string apart = {};            // why one that is claimed runs on the host, where the others of its cluster do
+
+  const std::string& reason(uint32_t node) const { return reasons[node].empty() ? apart : reasons[node]; }
 };
 
 // A node is claimed if all that demotion makes of it is.

@@ -44,12 +44,12 @@ struct Lowered {
 // Null if the plugin refuses a node, whose claim is then withdrawn, or the segment: then all of its claims are.
 std::shared_ptr<ltc_program> lower_as_it_is(const Segment& segment, const DemotedGraph& demoted, Claims& claims,
                                             const Target& target) {
-  return with_error_context(demoted.graph, {}, [&]() -> std::shared_ptr<ltc_program> {
+  return with_error_context(demoted.graph(), {}, [&]() -> std::shared_ptr<ltc_program> {
     try {
-      return lower(demoted.graph, target);
+      return lower(demoted.graph(), target);
     } catch (const Error& refusal) {
       if (refusal.code() != Code::kUnsupported) throw;
-      log::info("claimed, but not lowered: ", error_text(refusal, demoted.graph));
+      log::info("claimed, but not lowered: ", error_text(refusal, demoted.graph()));
       const std::string reason = cat("claimed, but not lowered: ", refusal.what());
       const auto* about_node = dynamic_cast<const host::UnsupportedNode*>(&refusal);
       if (about_node && about_node->node() < demoted.origin.size()) {
@@ -118,15 +118,15 @@ bool compile_segment(Lowered& lowered, Claims& claims, const Target& target) {
 // False if the plugin refused a node, or the segment.
 bool lower_segment(Lowered& lowered, Claims& claims, const Target& target) {
   DemotedGraph demoted = demote(lowered.segment.graph, target.demotion);
-  verify_if_asked(demoted.graph, "demotion");
+  verify_if_asked(demoted.graph(), "demotion");
   SymbolicPrograms::Code& code = lowered.code;
-  if (target.symbolic) lower_symbolic(lowered, demoted.graph, target);
+  if (target.symbolic) lower_symbolic(lowered, demoted.graph(), target);
   if (!code.program && !code.executable) code.program = lower_as_it_is(lowered.segment, demoted, claims, target);
   lowered.origin = std::move(demoted.origin);
   lowered.reused = code.executable != nullptr;
   if (lowered.reused) return true;
   if (!code.program || !compile_segment(lowered, claims, target)) return false;
-  if (!lowered.symbols.empty()) save_code(demoted.graph, *lowered.symbolic_graph, code.executable, target);
+  if (!lowered.symbols.empty()) save_code(demoted.graph(), *lowered.symbolic_graph, code.executable, target);
   return true;
 }
 
@@ -154,7 +154,7 @@ Step build_step(Lowered& lowered, const Claims& claims, const Target& target) {
   step.nodes = std::move(lowered.segment.nodes);
   step.origin = std::move(lowered.origin);
   if (!step.on_device) {
-    for (const uint32_t node : step.nodes) step.reasons.push_back(claims.reasons[node]);
+    for (const uint32_t node : step.nodes) step.reasons.push_back(claims.reason(node));
     return step;
   }
   step.symbols = std::move(lowered.symbols);
@@ -328,7 +328,7 @@ std::string program_text(const Program& program, const CompileTarget& target) {
     const Step& step = program.steps[i];
     std::optional<std::string> own;
     if (step.on_device) {
-      const auto lowered = lower(demote(step.graph, target.demotion).graph, target);
+      const auto lowered = lower(demote(step.graph, target.demotion).graph(), target);
       own = target.device.program_text(lowered.get());
     }
     text += cat("step ", i, step.on_device ? " on the device\n" : " on the host\n", own ? *own : print(step.graph));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <string_view>
 
 #include "core/base/env.h"
@@ -71,16 +72,19 @@ void warn_of_double(DType dtype) {
 class Rewriter {
  public:
   Rewriter(const Graph& graph, const TypeDemotion& demotion)
-      : from_(graph), demotion_(demotion), demoted_(demoted_values(graph, demotion)), result_{graph, {}, {}} {
-    result_.graph.nodes.clear();
+      : from_(graph),
+        demotion_(demotion),
+        demoted_(demoted_values(graph, demotion)),
+        result_{graph.types, graph.params, {}, graph.outputs} {
+    result_.nodes.reserve(graph.nodes.size());
     for (ValueId value = 0; value < demoted_.size(); ++value) {
-      if (demoted_[value]) result_.graph.types[value] = demotion.storage_type(graph.types[value]);
+      if (demoted_[value]) result_.types[value] = demotion.storage_type(graph.types[value]);
     }
   }
 
   DemotedGraph run() {
     for (uint32_t i = 0; i < from_.nodes.size(); ++i) rewrite(i);
-    return std::move(result_);
+    return {&from_, std::move(result_), std::move(origin_), std::move(is_cast_)};
   }
 
  private:
@@ -92,7 +96,7 @@ class Rewriter {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       ValueId& input = node.inputs[i];
       if (i >= 32 || !(floats.inputs >> i & 1) || !computes_wider(input)) continue;
-      const ValueId wide = result_.graph.add_value(compute_type(input));
+      const ValueId wide = result_.add_value(compute_type(input));
       add(cast(wide, std::exchange(input, wide)), index, true);
     }
     std::vector<Node> casts;
@@ -100,7 +104,7 @@ class Rewriter {
       ValueId& output = node.outputs[i];
       const bool is_float = !reads || (i < 32 && floats.outputs >> i & 1);
       if (!is_float || !computes_wider(output)) continue;
-      const ValueId wide = result_.graph.add_value(compute_type(output));
+      const ValueId wide = result_.add_value(compute_type(output));
       casts.push_back(cast(std::exchange(output, wide), wide));
       casts.back().location = node.location;
     }
@@ -109,10 +113,11 @@ class Rewriter {
   }
 
   bool computes_wider(ValueId value) const {
-    return value != kNone && demoted_[value] && compute_type(value) != result_.graph.types[value];
+    return value != kNone && demoted_[value] && compute_type(value) != result_.types[value];
   }
 
   AttrsId rewrite_attrs(AttrsId id, bool reads) const {
+    if (std::ranges::count(attrs_of(id), AttrKind::kDType, &Attr::kind) == 0) return id;
     AttrList attrs = attrs_of(id);
     bool changed = false;
     for (Attr& attr : attrs) {
@@ -132,19 +137,21 @@ class Rewriter {
 
   Node cast(ValueId to, ValueId from) const {
     static const OpId op = intern_op("aten::_to_copy");
-    return {op, intern_attrs({Attr::of_dtype("dtype", result_.graph.type(to).dtype)}), {from}, {to}};
+    return {op, intern_attrs({Attr::of_dtype("dtype", result_.type(to).dtype)}), {from}, {to}};
   }
 
   void add(Node node, uint32_t origin, bool is_cast) {
-    result_.graph.nodes.push_back(std::move(node));
-    result_.origin.push_back(origin);
-    result_.is_cast.push_back(is_cast);
+    result_.nodes.push_back(std::move(node));
+    origin_.push_back(origin);
+    is_cast_.push_back(is_cast);
   }
 
   const Graph& from_;
   const TypeDemotion& demotion_;
   std::vector<bool> demoted_;  // by value of the original
-  DemotedGraph result_;
+  Graph result_;
+  std::vector<uint32_t> origin_;  // by node of the result
+  std::vector<bool> is_cast_;     // likewise
 };
 
 }  // namespace
@@ -186,7 +193,15 @@ size_t TypeDemotion::storage_bytes(TypeId id) const {
   return static_cast<size_t>(type.element_count) * dtype_size_bytes(storage_dtype(type.dtype));
 }
 
-DemotedGraph demote(const Graph& graph, const TypeDemotion& demotion) { return Rewriter(graph, demotion).run(); }
+bool TypeDemotion::is_identity() const { return *this == TypeDemotion(); }
+
+DemotedGraph demote(const Graph& graph, const TypeDemotion& demotion) {
+  if (!demotion.is_identity()) return Rewriter(graph, demotion).run();
+  DemotedGraph same{&graph, std::nullopt, std::vector<uint32_t>(graph.nodes.size()),
+                    std::vector<bool>(graph.nodes.size(), false)};
+  std::iota(same.origin.begin(), same.origin.end(), 0);
+  return same;
+}
 
 std::vector<bool> not_demotable(const Graph& graph, const TypeDemotion& demotion) {
   static const OpId bitcast = intern_op("aten::view.dtype");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "core/ir/graph.h"
@@ -21,6 +22,7 @@ class TypeDemotion {
   enum class Bf16 : bool { kNo, kYes };
 
   TypeDemotion();  // every type is stored as it is
+  bool operator==(const TypeDemotion&) const = default;
   // For a device with buffers of these types (a bit for each DType).
   TypeDemotion(uint64_t dtypes, Bf16 bf16);
   // From what the device says of itself, and LTC_USE_BF16. Throws Error(kUnsupported) if that wants what the device lacks, and
@@ -31,6 +33,7 @@ class TypeDemotion {
   TypeId storage_type(TypeId type) const;  // warns, once in a process, of double that is computed as single
   size_t storage_bytes(TypeId type) const;
   bool is_native(DType dtype) const { return storage_dtype(dtype) == dtype; }
+  bool is_identity() const;  // every type is stored and computed as it is
 
   // The type that an op computes if it reads no demoted value, for example a random generator or a quotient of integers. It is
   // demoted only if the device lacks the type. A cast to storage_dtype(dtype) follows.
@@ -42,9 +45,12 @@ class TypeDemotion {
 
 // A graph for the plugin, and for each of its nodes the one that it came from. The values of the original keep their ids.
 struct DemotedGraph {
-  Graph graph;
+  const Graph* original;           // outlives this
+  std::optional<Graph> rewritten;  // none: the demotion is the identity
   std::vector<uint32_t> origin;
   std::vector<bool> is_cast;  // added beside it
+
+  const Graph& graph() const { return rewritten ? *rewritten : *original; }
 };
 DemotedGraph demote(const Graph& graph, const TypeDemotion& demotion);
 

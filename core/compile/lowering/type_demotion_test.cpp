@@ -24,9 +24,10 @@ const TypeDemotion kBf16(kAll, TypeDemotion::Bf16::kYes);
 // Compares up to the numbering of values, and looks at the whole as a plugin's verifier would.
 void expect_demoted(const TypeDemotion& demotion, std::string_view from, std::string_view to,
                     std::initializer_list<uint32_t> origin) {
-  const DemotedGraph demoted = demote(parse(from), demotion);
-  verify(demoted.graph, "demote");
-  EXPECT_TRUE(same(demoted.graph, parse(to))) << print(demoted.graph);
+  const Graph graph = parse(from);
+  const DemotedGraph demoted = demote(graph, demotion);
+  verify(demoted.graph(), "demote");
+  EXPECT_TRUE(same(demoted.graph(), parse(to))) << print(demoted.graph());
   EXPECT_THAT(demoted.origin, ::testing::ElementsAreArray(origin));
 }
 

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
 
 #include "core/compile/passes/geometry.h"
 #include "core/compile/passes/passes.h"
@@ -22,6 +25,33 @@ Geometry geometry_of(const Node& node) {
   const Attr* offset = find_attr(attrs, "storage_offset");
   return {find_attr(attrs, "size")->ints, find_attr(attrs, "stride")->ints,
           offset && offset->kind == AttrKind::kInt ? offset->ints[0] : 0};
+}
+
+struct ChainedOp {
+  OpId op;
+  AttrsId attrs;
+  TypeId type;  // of its result
+};
+using Chain = std::optional<std::vector<ChainedOp>>;  // none: no view ops do it
+
+Chain find_chain(const Type& source, const Node& read) {
+  const auto ops = decompose(source.sizes, geometry_of(read));
+  if (!ops) return std::nullopt;
+  Chain chain(std::in_place);
+  for (const ViewOp& op : *ops)
+    chain->push_back({intern_op(op.op), intern_attrs(op.attrs), intern_contiguous(source.dtype, op.sizes)});
+  return chain;
+}
+
+// The chain of a read from a value of that type. It is kept: layers of one form read alike, and so do programs that differ in a
+// size.
+const Chain& chain_of(TypeId source, const Node& read) {
+  constexpr size_t kMostChains = 4096;
+  thread_local std::map<std::pair<TypeId, AttrsId>, Chain> chains;
+  if (chains.size() >= kMostChains) chains.clear();
+  const auto [at, is_new] = chains.try_emplace({source, read.attrs});
+  if (is_new) at->second = find_chain(type_of(source), read);
+  return at->second;
 }
 
 // Walks the nodes in order and writes them anew.
@@ -50,15 +80,13 @@ class Rewriter {
   bool folds(OpId op) const { return op == ops_.reshape || op == ops_.expand || op == ops_.permute || op == ops_.slice; }
 
   void rewrite_read(Node node) {
-    const auto chain = decompose(graph_.type(node.inputs[0]).sizes, geometry_of(node));
+    const Chain& chain = chain_of(graph_.types.at(node.inputs[0]), node);
     if (!chain) return emit(std::move(node));
     if (chain->empty()) return fold(reshape(node, node.inputs[0]));
     ValueId value = node.inputs[0];
-    for (const ViewOp& step : *chain) {
-      const bool last = &step == &chain->back();
-      const ValueId result =
-          last ? node.outputs[0] : graph_.add_value(intern_contiguous(graph_.type(node.inputs[0]).dtype, step.sizes));
-      fold({intern_op(step.op), intern_attrs(step.attrs), {substitute_(value)}, {result}, node.location});
+    for (const ChainedOp& step : *chain) {
+      const ValueId result = &step == &chain->back() ? node.outputs[0] : graph_.add_value(step.type);
+      fold({step.op, step.attrs, {substitute_(value)}, {result}, node.location});
       value = result;
     }
   }
