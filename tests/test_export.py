@@ -276,6 +276,15 @@ def test_wrong_calls_are_refused_with_both_sides(tmp_path):
     assert (session.run("forward", x) == expected).all()
 
 
+def test_each_op_that_the_plugin_does_not_run_is_named(tmp_path):
+    import ltc_runtime
+
+    ltc.export(lambda x: x.exp2().exp().exp2(), (torch.ones(3),)).save(tmp_path / "powers.ltc")
+    with pytest.raises(RuntimeError) as refused:
+        ltc_runtime.load(str(tmp_path / "powers.ltc"), backend="null")
+    assert [str(refused.value).count(f"{op} (") for op in ("aten::exp", "aten::exp2")] == [1, 1], refused.value
+
+
 # ---- what cannot be exported
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -60,13 +61,10 @@ std::string text_of_target(Device& device) {
 // The ops that the plugin does not run, each once, with its reason.
 std::string host_ops(const Program& program) {
   std::string text;
-  for (const Step& step : program.steps) {
-    if (step.on_device) continue;
-    for (size_t i = 0; i < step.graph.nodes.size(); ++i) {
-      const std::string_view name = op_name(step.graph.nodes[i].op);
-      if (text.find(name) == std::string::npos) text += cat(text.empty() ? "" : ", ", name, " (", step.reasons[i], ")");
-    }
-  }
+  std::set<OpId> told;
+  for_each_host_node(program, [&](const Node& node, const std::string& reason) {
+    if (told.insert(node.op).second) text += cat(text.empty() ? "" : ", ", op_name(node.op), " (", reason, ")");
+  });
   return text;
 }
 

@@ -81,12 +81,8 @@ void check_fallback(std::string_view op, std::string_view reason, LocationId whe
 }
 
 void check_fallbacks(const Program& program) {
-  for (const Step& step : program.steps) {
-    for (size_t i = 0; !step.on_device && i < step.graph.nodes.size(); ++i) {
-      const Node& node = step.graph.nodes[i];
-      check_fallback(op_name(node.op), step.reasons[i], node.location);
-    }
-  }
+  for_each_host_node(
+      program, [](const Node& node, const std::string& reason) { check_fallback(op_name(node.op), reason, node.location); });
 }
 
 void count_fallback(std::string_view op, int64_t bytes) {

@@ -238,10 +238,7 @@ void assemble(Program& program, std::vector<Lowered> lowered, const Claims& clai
 
 std::string host_ops_text(const Program& program) {
   std::map<std::string, size_t> counts;
-  for (const Step& step : program.steps) {
-    if (step.on_device) continue;
-    for (const Node& node : step.graph.nodes) ++counts[op_name(node.op)];
-  }
+  for_each_host_node(program, [&](const Node& node, const std::string&) { ++counts[op_name(node.op)]; });
   std::string text;
   for (const auto& [op, count] : counts) text += cat(text.empty() ? "; on the host: " : ", ", count, " ", op);
   return text;

@@ -61,4 +61,12 @@ struct Program {
   }
 };
 
+// Calls visit(node, reason) for each node that the host computes, in running order.
+template <typename Visit>
+void for_each_host_node(const Program& program, Visit visit) {
+  for (const Step& step : program.steps) {
+    for (size_t i = 0; !step.on_device && i < step.graph.nodes.size(); ++i) visit(step.graph.nodes[i], step.reasons[i]);
+  }
+}
+
 }  // namespace ltc

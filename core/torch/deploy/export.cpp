@@ -65,9 +65,9 @@ class Exporter {
       if (param.scalar) add_number(type_of(traced.graph.types[param.value]).dtype, traced.scalars[number++]);
     }
     if (!captured_.program) return;
-    for (const Step& step : captured_.program->steps) {
-      if (!step.on_device) add_host_ops(step);
-    }
+    for_each_host_node(*captured_.program, [&](const Node& node, const std::string& reason) {
+      exported_.host_ops.push_back(cat(op_name(node.op), at_location(node.location), ": ", reason));
+    });
   }
 
   void add_number(DType dtype, uint32_t scalar) {
@@ -80,13 +80,6 @@ class Exporter {
       if (captured_.rng_uses[i].offset == scalar) number.offset_of = i;
     }
     exported_.numbers.push_back(number);
-  }
-
-  void add_host_ops(const Step& step) {
-    for (size_t i = 0; i < step.graph.nodes.size(); ++i) {
-      const Node& node = step.graph.nodes[i];
-      exported_.host_ops.push_back(cat(op_name(node.op), at_location(node.location), ": ", step.reasons[i]));
-    }
   }
 
   ExportedFunction::Source source_of(const BindingSource& source) {
