@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST_SHARED_BYTES = 48 << 10  # CUDA C++ Programming Guide, "Compute Capabilities": static shared memory of a block
-# Of attention's key gradient for heads of 128 halves, whose operands and sums take 192 of a thread's 255 registers: 200.
+# Attention's key gradient for heads of 128 halves spills 200: its operands and sums take 192 of a thread's 255 registers.
 MOST_SPILLED_BYTES = 256
 WORK = """
 import itertools, sys, torch, ltc

@@ -86,7 +86,7 @@ def serve(device):
         return time.perf_counter() - start
 
     commands = {"prepare": prepare, "block": lambda: timed.block(), "disturbances": device.disturbances, "once": run_once}
-    # Whatever libraries print goes to stderr.
+    # All that libraries print goes to stderr.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     for line in sys.stdin:

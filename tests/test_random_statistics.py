@@ -201,7 +201,7 @@ def test_integers(name):
     check_counts(INTEGERS[name](), [0.1] * 10)
 
 
-# What random_ without bounds may draw: 2^bits values from 0, one more where the dtype has it exactly.
+# The draws of random_ without bounds: 2^bits values from 0, one more where the dtype has it exactly.
 FULL = {
     torch.bool: 1, torch.uint8: 8, torch.int8: 7, torch.int16: 15, torch.int32: 31, torch.int64: 63,
     torch.float16: 11, torch.bfloat16: 8, torch.float32: 24, torch.float64: 53,

@@ -110,7 +110,7 @@ class ErrorsCompute : public Errors {
     return clusters[0] != 0;
   }
 
-  // Whatever index tensors hold, the process and other buffers are safe. The error, if there is one, is the run's.
+  // The process and other buffers are safe, whatever index tensors hold. The error, if there is one, is the run's.
   void expect_safe(const char* graph, const std::vector<int64_t>& index) {
     if (!device().supports(DType::kI64) || !claims(graph)) LTC_UNSUPPORTED_BY_PLUGIN("not claimed: ", graph);
     const Executable executable = device().build(graph);

@@ -147,7 +147,7 @@ TEST_F(ThreadsCompute, graphs_are_lowered_in_several_threads) {
   });
 }
 
-// Of many nodes, so that calls overlap.
+// The graph has many nodes, so that calls overlap.
 TEST_F(ThreadsCompute, large_graphs_are_claimed_and_lowered_in_several_threads) {
   std::string text = "graph(%0: f32[4]) {\n";
   for (int i = 1; i <= 1500; ++i) text += cat("%", i, ": f32[4] = ", i % 10 ? "aten::neg" : "vendor::x", "(%", i - 1, ")\n");

@@ -1,7 +1,7 @@
 // A set of values that are each stored once, for the life of the process, and named by a 32-bit id: equal values have equal ids.
 //
-// Nothing is ever given back, as any trace or program may hold an id, so there is room for kBlock * Blocks of them. Whoever asks
-// for one more gets an Error: the op that needed it is not recorded, and all that was recorded before runs as ever.
+// Nothing is ever given back, as any trace or program may hold an id, so there is room for kBlock * Blocks of them. A caller that
+// asks for one more gets an Error: its op is not recorded, and all that was recorded before runs as ever.
 #pragma once
 
 #include <array>

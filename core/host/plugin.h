@@ -6,7 +6,7 @@
 // "[<plugin name>] ". How the calling thread computes floating-point numbers stays as it was (base/float_control.h); only a query
 // of an event is too short for that.
 //
-// Handles (ltc_buffer*, ltc_event*, ...) are the plugin's. Whoever received one owns it and gives it to the destroy_ method of
+// Handles (ltc_buffer*, ltc_event*, ...) are the plugin's. Their receiver owns them and gives each to the destroy_ method of
 // the device it came from, before that device goes. Null is a legal argument of every destroy_ method.
 #pragma once
 

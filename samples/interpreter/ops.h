@@ -1,4 +1,4 @@
-// What a kernel is given, and the rows of the tables of ops.
+// The arguments of a kernel, and the rows of the tables of ops.
 #pragma once
 #include <array>
 #include <string>

@@ -39,7 +39,7 @@ void describe(ltc_plugin*, ltc_plugin_info& info) {
   info.sanitizers = sanitizers();
 }
 
-// What the device holds, a bit per dtype.
+// The dtypes that the device holds, a bit for each.
 const uint64_t kDtypes = all_dtypes();
 
 void device_open(ltc_plugin* plugin, const ltc_device_args& args, ltc_device_info& info, ltc_device*& device) {

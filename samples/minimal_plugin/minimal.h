@@ -31,7 +31,7 @@ struct array {
   void* data;
 };
 
-/* An attribute; kind 0 where the node has none. Of a text there are the first 8 bytes, as a number. */
+/* An attribute; kind 0 where the node has none. A text is its first 8 bytes, as a number. */
 struct attr {
   ltc_attr_kind kind;
   size_t count;

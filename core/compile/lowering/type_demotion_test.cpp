@@ -64,7 +64,7 @@ TEST(TypeDemotion, DoubleBecomesSingleEverywhereButInNumbers) {
                  {0, 1, 2, 3});
 }
 
-// Whatever reads nothing narrow would make a float: it does, and the float is cast.
+// An op that reads nothing narrow would make a float: it does, and the float is cast.
 TEST(TypeDemotion, Bf16CastsWhatComesFromElsewhere) {
   expect_demoted(kBf16, R"(graph(%0: f32[4], %1: i64[4], %2: i64 scalar, %3: f64[4]) {
     %4: f32[4] = ltc::philox(%2, %2) {size=[4], dtype=f32}

@@ -17,7 +17,7 @@ Val bias_correction(Val log_beta, Val step) { return -expm1(step * log_beta); }
 
 Val scalar(Val x) { return x ? reshape(x, {}) : x; }
 
-// What torch.amp.GradScaler has to say of a step: by what the gradients are scaled, and whether to skip it.
+// A step as torch.amp.GradScaler sees it: by what the gradients are scaled, and whether to skip it.
 class Scaling {
  public:
   explicit Scaling(const Call& call) : scale_(scalar(call.tensor("grad_scale"))), maximizes_(call.flag("maximize")) {

@@ -61,7 +61,7 @@ Tap tap_at(const Axis& axis, Val whole, Val weight, Val slope) {
   return {cast(where(inside, whole, zeros_like(whole)), DType::kI64), inside, weight, slope};
 }
 
-// Of cubic_near and cubic_far.
+// The factor of cubic_near and cubic_far.
 constexpr double kA = -0.75;
 Val near_slope(Val x) { return (x * (3 * (kA + 2)) - 2 * (kA + 3)) * x; }
 Val far_slope(Val x) { return (x * (3 * kA) - 10 * kA) * x + 8 * kA; }

@@ -17,7 +17,7 @@ class Submit {
 
   ltc_event** event() { return &event_; }  // for the plugin
 
-  // Checks the answer and the event, and gives the event to the host. Of a run: how many outputs it has, and its signature.
+  // Checks the answer and the event, and gives the event to the host. A run has so many outputs, and this signature.
   ltc_status* give(ltc_status* status, std::optional<size_t> outputs, std::shared_ptr<const Signature> signature);
 
  private:

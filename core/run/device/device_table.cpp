@@ -50,8 +50,8 @@ LazyDevice& DeviceTable::get(uint32_t ordinal) {
   watch_forks();
   by_ordinal_.resize(count);
   by_ordinal_[ordinal] = std::make_unique<LazyDevice>(ordinal, registry.open(ordinal));
-  // Handlers run in the reverse order: before those of whatever the plugin has made until now, which its work may need. What the
-  // work makes itself (oneDNN's table of primitives) goes before; but the objects of the thread that calls exit() go first.
+  // Handlers run in the reverse order: before those of whatever the plugin has made until now, which its work may need. Objects
+  // that the work makes itself (oneDNN's table of primitives) go before. The objects of the thread that calls exit() go first.
   std::atexit([] { instance().shut_down(); });
   if (getpid() == gettid()) thread_local const DrainedAtEnd drained;
   return *by_ordinal_[ordinal];

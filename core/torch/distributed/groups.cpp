@@ -135,7 +135,7 @@ void Group::await(const UnderWay& collective) {
 
 std::string Group::key(uint64_t sequence, int rank) const { return cat("ltc_at/", sequence, '/', rank); }
 
-// Whoever fails first is heard of last, so the others get `time` to say what they are at.
+// The rank that fails first is heard of last, so the others get `time` to say what they are at.
 void Group::compare_with_others(const UnderWay& collective, std::chrono::milliseconds time) {
   const auto until = std::chrono::steady_clock::now() + time;
   const std::string own = name_ + kBetween + collective.what + kBetween + collective.where;

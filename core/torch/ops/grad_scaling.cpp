@@ -1,4 +1,4 @@
-// What torch.amp.GradScaler asks of a device, recorded: a step reads nothing but the answer that the scaler itself asks for.
+// The ops of torch.amp.GradScaler, recorded: a step reads nothing but the answer that the scaler itself asks for.
 #include <ATen/ops/where.h>
 #include <torch/library.h>
 

@@ -7,7 +7,7 @@ namespace ltc::kernels {
 
 inline constexpr const char* kAttentionCommon = R"c(
   const i32 thread = (i32)threadIdx.x, x = thread % 8, y = thread / 8;
-  // Of a row of a tile in shared memory: four elements at once, from eight rows without a conflict of banks.
+  // Rows of a tile in shared memory are read four elements at once, from eight rows without a conflict of banks.
   constexpr i32 kDepth = (kWidth + 3) / 4 * 4, kPitch = kDepth + 4;
   constexpr i32 kValueDepth = (kValueWidth + 3) / 4 * 4, kValuePitch = kValueDepth + 4;
   constexpr i32 kTall = kRows / 16, kWide = kColumns / 8, kTallKeys = kColumns / 16, kWideRows = kRows / 8;

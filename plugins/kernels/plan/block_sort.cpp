@@ -23,7 +23,7 @@ constexpr std::string_view kCommon = R"(  constexpr i32 kSegments = 256 / kLanes
   const ix tiles = (length + kSpan - 1) / kSpan;
   T own[kItems];
   i32 place[kItems];
-  // Of the first `at` elements of two runs merged, how many are of the first run.
+  // How many of the first `at` elements of two runs merged are of the first run.
   const auto path = [](const T* a, auto a_count, const T* b, auto b_count, auto at) {
     auto low = at > b_count ? at - b_count : 0, high = at < a_count ? at : a_count;
     while (low < high) {

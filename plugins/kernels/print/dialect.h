@@ -50,7 +50,7 @@ const Dialect& host_vector_dialect();
 
 // The functions of ours that `text` calls, and those that they call, to stand before it.
 std::string functions_for(std::string_view text, const Dialect& dialect);
-// Of maths.h, in each form, the functions that `text` calls, to stand before it.
+// The functions of maths.h that `text` calls, in each form, to stand before it.
 std::string maths_for(std::string_view text, const Dialect& dialect);
 bool is_in_maths(std::string_view name, const Dialect& dialect);
 // Whether @name( of the dtype class is a function of ours.

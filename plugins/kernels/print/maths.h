@@ -13,7 +13,7 @@
 // 1980); erf beyond 0.85 is 1 - exp of a polynomial, as N. Juffa has it. The polynomials are minimax for the relative error, by
 // Remez' exchange, with coefficients rounded to float one after another, the lowest first.
 //
-// Who compiles these for another type, OpenCL's vectors, defines before this text:
+// To compile these for another type, OpenCL's vectors, define before this text:
 //   F, U                 the type, the unsigned integers as wide
 //   BITS(x), FLOAT(u)    the bits of a number, the number with these bits
 //   FUSED(a, b, c)       a * b + c, rounded once

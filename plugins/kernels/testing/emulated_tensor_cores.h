@@ -114,7 +114,7 @@ static unsigned ltc_two_halves(float low, float high) {
   return bits(low) | bits(high) << 16;
 }
 
-// What is copied to is of no use until the copy has been awaited: who reads it sooner, or still needs what was there, gets NaN.
+// The target of a copy is of no use until the copy has been awaited: a read before that, of the old elements too, gives NaN.
 template <typename T>
 static void ltc_copy_ahead(T* to, const T* from, bool inside) {
   if ((size_t)to % sizeof(T) || (inside && (size_t)from % sizeof(T))) emulation::refuse("cp.async of what is not aligned");

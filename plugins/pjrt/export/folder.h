@@ -48,7 +48,7 @@ struct Source {
   conformance::Tolerance tolerance;
 };
 
-// The cases of the ops tier whose names match, in its order. What the lowering does not take whole is taken apart.
+// The cases of the ops tier whose names match, in its order. An op that the lowering does not take whole is taken apart.
 std::vector<Source> sources(const std::string& pattern);
 // Writes the files of a graph, or a reason why it is not exported.
 void export_source(const std::filesystem::path& folder, const Source& source, Index& index);

@@ -8,7 +8,7 @@
 
 namespace ltc::torchscript {
 
-// Of the option layouts=random:SEED, for the CPU and the process; null where it is not given, which costs a run nothing.
+// The seed of the option layouts=random:SEED, for the CPU and the process. Null where it is not given: a run then costs the same.
 std::optional<uint64_t> layouts_seed();
 void choose_layouts_seed(std::string_view value);
 

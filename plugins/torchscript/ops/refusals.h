@@ -6,7 +6,7 @@
 
 namespace ltc::torchscript {
 
-// Whether the values of its operands can make the node fail. Whoever cannot fail may still want memory.
+// Whether the values of its operands can make the node fail. One that cannot fail may still want memory.
 bool may_refuse(const Program& program, const torch::jit::Node& node);
 
 }  // namespace ltc::torchscript

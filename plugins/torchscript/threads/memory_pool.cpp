@@ -100,7 +100,7 @@ class Pool final : public c10::Allocator {
   }
   static void release(void* block) { instance().system_->raw_deallocate(block); }
 
-  // Whoever frees memory through an allocator's deleter may have it from before there was a pool.
+  // Memory that is freed through an allocator's deleter may be from before there was a pool.
   static void free_block(void* data) {
     Pool& pool = instance();
     {
