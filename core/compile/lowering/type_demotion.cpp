@@ -193,10 +193,8 @@ size_t TypeDemotion::storage_bytes(TypeId id) const {
   return static_cast<size_t>(type.element_count) * dtype_size_bytes(storage_dtype(type.dtype));
 }
 
-bool TypeDemotion::is_identity() const { return *this == TypeDemotion(); }
-
 DemotedGraph demote(const Graph& graph, const TypeDemotion& demotion) {
-  if (!demotion.is_identity()) return Rewriter(graph, demotion).run();
+  if (demotion != TypeDemotion()) return Rewriter(graph, demotion).run();
   DemotedGraph same{&graph, std::nullopt, std::vector<uint32_t>(graph.nodes.size()),
                     std::vector<bool>(graph.nodes.size(), false)};
   std::iota(same.origin.begin(), same.origin.end(), 0);

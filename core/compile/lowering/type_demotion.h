@@ -33,7 +33,6 @@ class TypeDemotion {
   TypeId storage_type(TypeId type) const;  // warns, once in a process, of double that is computed as single
   size_t storage_bytes(TypeId type) const;
   bool is_native(DType dtype) const { return storage_dtype(dtype) == dtype; }
-  bool is_identity() const;  // every type is stored and computed as it is
 
   // The type that an op computes if it reads no demoted value, for example a random generator or a quotient of integers. It is
   // demoted only if the device lacks the type. A cast to storage_dtype(dtype) follows.
@@ -46,7 +45,7 @@ class TypeDemotion {
 // A graph for the plugin, and for each of its nodes the one that it came from. The values of the original keep their ids.
 struct DemotedGraph {
   const Graph* original;           // outlives this
-  std::optional<Graph> rewritten;  // none: the demotion is the identity
+  std::optional<Graph> rewritten;  // none: the demotion changes nothing
   std::vector<uint32_t> origin;
   std::vector<bool> is_cast;  // added beside it
 

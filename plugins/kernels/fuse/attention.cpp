@@ -15,6 +15,7 @@ namespace ltc::kernels {
 namespace {
 
 constexpr int64_t kWidest = 128;
+constexpr int64_t kNarrow = 64;  // a width up to which a tile has more rows or columns
 constexpr int64_t kThreads = 128;
 
 struct Operands {
@@ -67,7 +68,7 @@ Tile mma_tile_of(const AttentionKernel& attention, bool narrow) {
 }
 
 Tile tile_of(const AttentionKernel& attention) {
-  const bool narrow = std::max(attention.width, attention.value_width) <= 64;
+  const bool narrow = std::max(attention.width, attention.value_width) <= kNarrow;
   if (attention.mma) return mma_tile_of(attention, narrow);
   if (attention.pass == AttentionPass::kForward) return {narrow ? 64 : 32, 32};
   return narrow ? Tile{32, 32} : Tile{16, 16};
@@ -260,7 +261,7 @@ AttentionKernel attention_of(const Graph& graph, const Node& node, AttentionPass
   const double given = !scale                  ? 1 / std::sqrt(static_cast<double>(q[3]))
                        : scale->floats.empty() ? static_cast<double>(scale->ints[0])
                                                : scale->floats[0];
-  const bool in_registers = is_half(value.dtype) || pass == AttentionPass::kForward || std::max(q[3], v[3]) <= 64;
+  const bool in_registers = is_half(value.dtype) || pass == AttentionPass::kForward || std::max(q[3], v[3]) <= kNarrow;
   const bool by_mma = mma && in_registers && q[3] % 16 == 0 && v[3] % 16 == 0;
   const bool causal = node.integer("is_causal", 0) != 0;
   AttentionKernel made{pass, value.dtype, q[0], q[1], k[1], q[2], k[2], q[3], v[3], causal, given, by_mma, {}, 0, {}};

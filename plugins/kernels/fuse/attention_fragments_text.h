@@ -4,8 +4,8 @@
 //   kParts             registers of a lane for a left side of 16 x 16
 //   kChunk             columns of scores that the gradients compute at once
 //   kPad               elements between the rows of a tile: so many that the lanes of a load meet no bank twice
+//   part_column        column of a lane's first part of a left side, of which the next ones are kNextPart columns apart
 // and functions. `sums` are 16 x 8 for each [m][n], a left side 16 x 16 for each [m][s], a tile is in shared memory.
-//   load_left          rows [first, first + 16 kTall) of a matrix of `all` rows as left sides
 //   add_by_rows        sums[m][n + i] += a[m] times rows [8 i, 8 i + 8) of a tile, which stand as columns, for a chunk
 //   add_weighted       sums[m] += weights[m] times 16 rows of a tile
 //   as_left            16 x 16 of sums as a left side
@@ -26,23 +26,11 @@ inline constexpr const char* kMmaLane = R"c(
 inline constexpr const char* kHalfTypes = R"c(
   typedef u16 Element;
   typedef u32 Part;
-  constexpr i32 kParts = 4, kChunk = 16, kPad = 8;
+  constexpr i32 kParts = 4, kChunk = 16, kPad = 8, kNextPart = 8;
 )c";
 
 inline constexpr const char* kHalfFragments = R"c(
-  const auto load_left = [&](auto& to, const u16* from, i64 stride, i64 first, i64 all) {
-    #pragma unroll
-    for (i32 m = 0; m < kTall; ++m) {
-      #pragma unroll
-      for (i32 s = 0; s < (i32)(sizeof(to[0]) / sizeof(to[0][0])); ++s) {
-        #pragma unroll
-        for (i32 i = 0; i < 4; ++i) {
-          const i64 row = first + 16 * m + own_row + i % 2 * 8;
-          to[m][s][i] = row < all ? *(const u32*)(from + row * stride + 16 * s + own_column + i / 2 * 8) : 0u;
-        }
-      }
-    }
-  };
+  const i32 part_column = own_column;
   const auto add_by_rows = [&](auto& sums, i32 n, const auto& a, const u16* tile, i32 pitch) {
     const u16* mine = tile + (lane % 8 + lane / 16 * 8) * pitch + lane / 8 % 2 * 8;
     #pragma unroll
@@ -94,24 +82,11 @@ inline constexpr const char* kHalfFragments = R"c(
 inline constexpr const char* kF32Types = R"c(
   typedef f32 Element;
   typedef f32 Part;
-  constexpr i32 kParts = 8, kChunk = 32, kPad = 4;
+  constexpr i32 kParts = 8, kChunk = 32, kPad = 4, kNextPart = 4;
 )c";
 
 inline constexpr const char* kF32Fragments = R"c(
-  const i32 quarter = lane % 4;
-  const auto load_left = [&](auto& to, const f32* from, i64 stride, i64 first, i64 all) {
-    #pragma unroll
-    for (i32 m = 0; m < kTall; ++m) {
-      #pragma unroll
-      for (i32 s = 0; s < (i32)(sizeof(to[0]) / sizeof(to[0][0])); ++s) {
-        #pragma unroll
-        for (i32 i = 0; i < 8; ++i) {
-          const i64 row = first + 16 * m + own_row + i % 2 * 8;
-          to[m][s][i] = row < all ? from[row * stride + 16 * s + quarter + i / 2 * 4] : 0.0f;
-        }
-      }
-    }
-  };
+  const i32 part_column = lane % 4;
   struct Left {
     u32 large[4], small[4];
   };
@@ -122,25 +97,24 @@ inline constexpr const char* kF32Fragments = R"c(
     return left;
   };
   // The small ones first: they would be lost in a large sum.
-  const auto add_product = [](f32 (&sums)[4], const Left& a, const u32 (&large)[2], const u32 (&small)[2]) {
+  const auto add_product = [](f32 (&sums)[4], const Left& a, f32 b0, f32 b1) {
+    u32 large[2], small[2];
+    ltc_tf32_parts(b0, large[0], small[0]);
+    ltc_tf32_parts(b1, large[1], small[1]);
     ltc_tf32_mma(sums, a.small, large[0], large[1]);
     ltc_tf32_mma(sums, a.large, small[0], small[1]);
     ltc_tf32_mma(sums, a.large, large[0], large[1]);
   };
   const auto add_by_rows = [&](auto& sums, i32 n, const auto& a, const f32* tile, i32 pitch) {
-    const f32* mine = tile + own_row * pitch + quarter;
+    const f32* mine = tile + own_row * pitch + part_column;
     #pragma unroll
     for (i32 s = 0; s < 2 * (i32)(sizeof(a[0]) / sizeof(a[0][0])); ++s) {
       #pragma unroll
       for (i32 m = 0; m < kTall; ++m) {
         const Left left = left_of(a[m][s / 2] + s % 2 * 4);
         #pragma unroll
-        for (i32 i = 0; i < kChunk / 8; ++i) {
-          u32 large[2], small[2];
-          ltc_tf32_parts(mine[8 * i * pitch + 8 * s], large[0], small[0]);
-          ltc_tf32_parts(mine[8 * i * pitch + 8 * s + 4], large[1], small[1]);
-          add_product(sums[m][n + i], left, large, small);
-        }
+        for (i32 i = 0; i < kChunk / 8; ++i)
+          add_product(sums[m][n + i], left, mine[8 * i * pitch + 8 * s], mine[8 * i * pitch + 8 * s + 4]);
       }
     }
   };
@@ -152,12 +126,8 @@ inline constexpr const char* kF32Fragments = R"c(
       for (i32 m = 0; m < kTall; ++m) {
         const Left left = left_of(weights[m] + 4 * s);
         #pragma unroll
-        for (i32 n = 0; n < (i32)(sizeof(sums[0]) / sizeof(sums[0][0])); ++n) {
-          u32 large[2], small[2];
-          ltc_tf32_parts(mine[8 * s * pitch + 8 * n], large[0], small[0]);
-          ltc_tf32_parts(mine[(8 * s + 1) * pitch + 8 * n], large[1], small[1]);
-          add_product(sums[m][n], left, large, small);
-        }
+        for (i32 n = 0; n < (i32)(sizeof(sums[0]) / sizeof(sums[0][0])); ++n)
+          add_product(sums[m][n], left, mine[8 * s * pitch + 8 * n], mine[(8 * s + 1) * pitch + 8 * n]);
       }
     }
   };

@@ -19,6 +19,20 @@ inline constexpr const char* kMmaCommon = R"c(
       ltc_copy_ahead((Pack*)(tile + row * (width + kPad) + column), (const Pack*)source, inside);
     }
   };
+  // Rows [first, first + 16 kTall) of a matrix of `all` rows as left sides.
+  const auto load_left = [&](auto& to, const Element* from, i64 stride, i64 first, i64 all) {
+    #pragma unroll
+    for (i32 m = 0; m < kTall; ++m) {
+      #pragma unroll
+      for (i32 s = 0; s < (i32)(sizeof(to[0]) / sizeof(to[0][0])); ++s) {
+        #pragma unroll
+        for (i32 i = 0; i < kParts; ++i) {
+          const i64 row = first + 16 * m + own_row + i % 2 * 8;
+          to[m][s][i] = row < all ? *(const Part*)(from + row * stride + 16 * s + part_column + i / 2 * kNextPart) : (Part)0;
+        }
+      }
+    }
+  };
   // Scores of the warp's rows, of which `mine` is the first, and of columns from `other` on; whole: none is masked.
   const auto scale_and_mask = [&](auto& s, i64 batch, i64 head, i64 mine, i64 other, bool whole) {
     constexpr i32 kAll = (i32)(sizeof(s[0]) / sizeof(f32));

@@ -45,6 +45,19 @@ struct Copy {
 };
 static std::vector<Copy> copies[1024];
 
+// Called by all lanes, once each has put its elements there.
+template <int kDepth>
+static void add_products(float (&sums)[4], const float (&left)[16][kDepth], const float (&right)[kDepth][8]) {
+  const unsigned lane = threadIdx.x % 32;
+  __syncwarp();
+  for (int i = 0; i < 4; ++i) {
+    double sum = sums[i];
+    for (int k = 0; k < kDepth; ++k) sum += (double)left[row_of_sums(lane, i)][k] * right[k][column_of_sums(lane, i)];
+    sums[i] = (float)sum;
+  }
+  __syncwarp();
+}
+
 static const unsigned short* rows_of_matrices[32];
 static void load_matrices(unsigned (&to)[4], const unsigned short* row, bool transposed) {
   const unsigned lane = threadIdx.x % 32;
@@ -73,13 +86,7 @@ static void ltc_mma(float (&sums)[4], const unsigned (&a)[4], unsigned b0, unsig
   };
   for (int i = 0; i < 8; ++i) left[row_of_a(lane, i)][column_of_a(lane, i)] = value(a[i / 2], i);
   for (int i = 0; i < 4; ++i) right[row_of_b(lane, i)][column_of_b(lane, i)] = value(b[i / 2], i);
-  __syncwarp();
-  for (int i = 0; i < 4; ++i) {
-    double sum = sums[i];
-    for (int k = 0; k < 16; ++k) sum += (double)left[row_of_sums(lane, i)][k] * right[k][column_of_sums(lane, i)];
-    sums[i] = (float)sum;
-  }
-  __syncwarp();
+  add_products(sums, left, right);
 }
 
 static void ltc_tf32_parts(float x, unsigned& large, unsigned& small) {
@@ -94,13 +101,7 @@ static void ltc_tf32_mma(float (&sums)[4], const unsigned (&a)[4], unsigned b0, 
   const auto value = [](unsigned bits) { return __uint_as_float(bits & 0xffffe000u); };
   for (int i = 0; i < 4; ++i) left[lane / 4 + i % 2 * 8][lane % 4 + i / 2 * 4] = value(a[i]);
   for (int i = 0; i < 2; ++i) right[lane % 4 + i * 4][lane / 4] = value(b[i]);
-  __syncwarp();
-  for (int i = 0; i < 4; ++i) {
-    double sum = sums[i];
-    for (int k = 0; k < 8; ++k) sum += (double)left[row_of_sums(lane, i)][k] * right[k][column_of_sums(lane, i)];
-    sums[i] = (float)sum;
-  }
-  __syncwarp();
+  add_products(sums, left, right);
 }
 
 static void ltc_load_matrices(unsigned (&to)[4], const unsigned short* row) { emulation::load_matrices(to, row, false); }
