@@ -28,7 +28,7 @@ ACCOUNTS = {
 
 
 def seconds(step, count):
-    """Of a step, behind some that are not timed."""
+    """Seconds of a step, behind some that are not timed."""
     for i in range(WARM_UP + count):
         if i == WARM_UP:
             ltc.wait_device_ops()

@@ -75,7 +75,7 @@ def repeated(function, inputs, calls):
 
 
 def run_milliseconds(function, inputs):
-    """What ltc.timeline saw the queue do for one call."""
+    """Time of the queue for one call, as ltc.timeline saw it."""
     ltc.timeline.start()
     ours(function, inputs)
     return sum(span["end_ns"] - span["begin_ns"] for span in ltc.timeline.stop() if span["name"] == "execute") / 1e6

@@ -154,7 +154,7 @@ def outcome(run, device):
 
 
 def gradient(run, device):
-    """Of x, where nobody reads the forward's result."""
+    """The gradient of x, where nobody reads the forward's result."""
     x = rows(device).requires_grad_()
     try:
         run(x).sum().backward()

@@ -364,7 +364,7 @@ def forward(weights, x):
 
 @shape(compiles=3, turns=2, ops=352)
 def workers(device):
-    """Of a DataLoader."""
+    """The batches of a DataLoader."""
     model = net(device)
     optimizer = sgd(model)
     data = TensorDataset(torch.randn(4 * TURNS, 6, generator=torch.Generator().manual_seed(2)), torch.arange(4 * TURNS) % 3)

@@ -9,7 +9,7 @@ import pytest
 from comparing import output_of
 
 PROGRAM = (Path(__file__).parent / "bad_index_cases.py").read_text()
-# Of PyTorch's ops some throw the one, some the other; in a decomposition it is another op that finds the bad index.
+# Some of PyTorch's ops throw the one, some the other; in a decomposition it is another op that finds the bad index.
 ERRORS = ("IndexError", "RuntimeError")
 SETTINGS = {
     "torchscript": {"LTC_BACKEND": "torchscript"},

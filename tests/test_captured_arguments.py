@@ -124,7 +124,7 @@ def test_a_result_from_outside_is_refused():
 
 
 def in_thread(work):
-    """What `work` gives or throws in a thread of its own."""
+    """The result of `work` in a thread of its own, or its exception."""
     box = []
 
     def guarded():

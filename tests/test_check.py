@@ -32,7 +32,7 @@ def run(*command, folder, timeout=300, **environment):
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
-    """What LTC_CHECK reported, by seed, and the folder with its scripts."""
+    """The reports of LTC_CHECK, by seed, and the folder with its scripts."""
     folder = tmp_path_factory.mktemp("wrong")
     done = run(HERE / "wrong_kernels.py", json.dumps([f"aten::{seed}" for seed in SEEDS]), folder=folder, LTC_CHECK="1", LTC_BACKEND=str(wrong_plugin()))
     assert done.returncode == 0, done.stderr[-2000:]

@@ -259,7 +259,7 @@ def test_the_page_needs_nothing_else_and_escapes(tmp_path):
 
 
 def contrast(*colours):
-    """Of two colours as WCAG defines it."""
+    """The contrast of two colours as WCAG defines it."""
     def luminance(colour):
         digits = colour[1:] if len(colour) == 7 else "".join(digit * 2 for digit in colour[1:])
         parts = [int(digits[i:i + 2], 16) / 255 for i in (0, 2, 4)]

@@ -31,7 +31,7 @@ print("right")
 
 
 def images_per_call(program_output):
-    """Of oneDNN's convolutions with 32 channels into 64: how many images each computed."""
+    """How many images each of oneDNN's convolutions with 32 channels into 64 computed."""
     return [int(n) for n in re.findall(r"onednn_verbose,.*,exec,cpu,convolution,.*,mb(\d+)_ic32oc64_ih26", program_output)]
 
 

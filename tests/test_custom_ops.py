@@ -147,7 +147,7 @@ PLACEMENT = ("memory_format", "layout", "device", "pin_memory", "non_blocking", 
 
 
 def test_placement_is_not_sent():
-    """Of an op that has all of these arguments, and of PyTorch's own with each."""
+    """An op that has all of these arguments, and PyTorch's own with each."""
     x = torch.randn(1, 2, 3, 4, device=LTC)
     values = [
         library.placed(x, dtype=torch.float64, layout=torch.strided, device=torch.device(LTC), pin_memory=False, non_blocking=True,

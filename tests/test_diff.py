@@ -120,7 +120,7 @@ def test_params_and_outputs_differ(changes, params, outputs):
 
 
 def test_lines_tell_equal_nodes_apart():
-    """Of two equal nodes in a row the one is new whose line is new."""
+    """If two nodes in a row are equal, the one with a new line is new."""
     steps = "".join(f"  %{i}: f32[4] = aten::add.Tensor(%{i - 1}, %{i - 1})  # net.py:{10 + i}\n" for i in range(1, 6))
     text = f"graph(%0: f32[4]) {{\n{steps}  return %5\n}}\n"
     other = changed(("  %3: f32[4]", "  %30: f32[4] = aten::neg(%2)  # net.py:12\n  %3: f32[4]"), ("Tensor(%2, %2)", "Tensor(%30, %30)"), text=text)
@@ -166,7 +166,7 @@ def work():
 
 @pytest.fixture(scope="module")
 def reports():
-    """Of two runs that do the same."""
+    """Reports of two runs that do the same."""
     work()
     return [json.loads(json.dumps(ltc.explain(work)().to_dict())) for _ in range(2)]
 

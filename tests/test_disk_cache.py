@@ -185,7 +185,7 @@ def test_the_command(tmp_path):
 
 
 def test_a_script_warms_a_folder_for_others(tmp_path):
-    """What it has compiled, a process finds that has this folder beside its own one, as another user too."""
+    """A process that has this folder beside its own one finds the compiled programs, as another user too."""
     script, shared, own = tmp_path / "train.py", tmp_path / "image" / "cache", tmp_path / "own"
     script.write_text("import sys\n" + textwrap.dedent(PROGRAM) + "sys.exit(len(sys.argv))\n")
     command = [sys.executable, "-c", "import ltc_cli; ltc_cli.main()", "cache", "warm", "--to", str(shared), str(script), "an", "argument"]

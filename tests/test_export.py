@@ -47,7 +47,7 @@ def trained_net(**settings):
 
 
 def runtime_output(program, *args, **variables):
-    """What a program prints that imports ltc_runtime, in a process that has no PyTorch."""
+    """The output of a program that imports ltc_runtime, in a process that has no PyTorch."""
     begin = "import sys; sys.modules['torch'] = None\nimport numpy as np, ltc_runtime\n"
     return output_of_script(begin + program, *args, **variables)
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not (BUILD / "CMakeCache.txt").exists(), reason=
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """What a wheel holds: the packages of pyproject.toml, and CMake's install rules; beside it the command."""
+    """The contents of a wheel: the packages of pyproject.toml, and CMake's install rules; beside it the command."""
     site = tmp_path_factory.mktemp("site")
     subprocess.run(["cmake", "--install", BUILD, "--prefix", site], check=True, capture_output=True)
     shutil.copytree(ROOT / "core/python/ltc", site / "ltc", dirs_exist_ok=True)

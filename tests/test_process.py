@@ -35,7 +35,7 @@ def test_cpu_program_under_ltc_backend_forks_after_a_backward():
 
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_backward_in_threads_of_its_own(order):
-    """Whoever asks PyTorch for its backward threads gets them."""
+    """A script that asks PyTorch for its backward threads gets them."""
     first = "torch.ones(2, requires_grad=True, device='ltc').sum().backward()" if order == "after" else ""
     assert output_of(f"""
     import threading, torch, ltc

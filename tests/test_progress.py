@@ -25,7 +25,7 @@ def run(timeout, stderr=subprocess.PIPE, terminal="xterm"):
 
 
 def drawn(timeout, **how):
-    """What appears on a terminal that is the standard error."""
+    """The text on a terminal that is the standard error."""
     terminal, end = pty.openpty()
     try:
         done = run(timeout, stderr=end, **how)

@@ -1,5 +1,5 @@
-/* The minimal plugin with executables that are saved: for checks of the suite. What was compiled is kept in a list, and the bytes
- * name its place in it, so no other process loads them: that is the fault of it without SAVING_FAULT, which chooses a second. */
+/* The minimal plugin with executables that are saved: for checks of the suite. Executables are kept in a list, and the bytes name
+ * a place in it, so no other process loads them: that is the fault of it without SAVING_FAULT, which chooses a second. */
 #include <pthread.h>
 #include <stdio.h>
 

@@ -14,7 +14,7 @@ class Unusable(Exception):
 
 @dataclass
 class Plugin:
-    """What is known of one plugin: a run of ltc-conformance and, where given, of PyTorch's operators and of the models."""
+    """The facts about one plugin: a run of ltc-conformance and, where given, of PyTorch's operators and of the models."""
 
     label: str  # unique among the plugins that were read together
     result: dict

@@ -189,7 +189,7 @@ class ExecutePrecision : public Execute {
     const Type& type = type_of(graph.types[graph.outputs[0]]);
     return device().download(device().run({executable, handles})[0], type.dtype, type.sizes).real(0);
   }
-  // Of 1 + 2^-20, which TF32 does not hold, and 1.
+  // The product of 1 + 2^-20, which TF32 does not hold, and 1.
   std::optional<double> product(const ltc_extension* ext) {
     return first_of("graph(%0: f32[1,16,16], %1: f32[1,16,16]) { %2: f32[1,16,16] = aten::bmm(%0, %1) return %2 }",
                     {diagonal({1, 16, 16}, 1 + 0x1p-20), diagonal({1, 16, 16}, 1)}, ext);

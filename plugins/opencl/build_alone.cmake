@@ -1,5 +1,5 @@
-# A vendor's way: this plugin and what it shares with others, copied out of the tree, built against an installed SDK with nothing else. What comes
-# out needs no PyTorch, and the conformance suite enters it.
+# A vendor's way: this plugin and what it shares with others, copied out of the tree, built against an installed SDK with nothing else. It needs
+# no PyTorch, and the conformance suite enters it.
 include(${CMAKE_CURRENT_LIST_DIR}/../../sdk/tests/run.cmake)
 
 file(REMOVE_RECURSE ${WORK})

@@ -82,7 +82,7 @@ static uint64_t now_ns(void) {
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* What `from` has left for `to`, exactly so many bytes. */
+/* Takes the bytes that `from` has left for `to`, exactly so many. */
 static bool take(ltc_group* group, uint32_t from, uint32_t to, void* data, size_t size) {
   char text[64];
   const ltc_string key = key_of(text, sizeof text, group->sequence, from, to);
@@ -114,7 +114,7 @@ static ltc_group* begin(struct call* call, int64_t number) {
   return group;
 }
 
-/* Ends it. Whoever has taken something of this collective from all ranks knows that all of them have ended the one before. */
+/* Ends it. A rank that has taken something of this collective from all ranks knows that all of them have ended the one before. */
 static bool end(struct call* call, ltc_group* group, bool good) {
   if (!good) {
     const bool aborted = atomic_exchange(&group->aborted, true);

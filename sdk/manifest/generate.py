@@ -21,7 +21,7 @@ WRITTEN = "Written by sdk/manifest/generate.py; do not edit."
 
 
 def differences(abi, texts):
-    """What the headers and the manifest do not both say; sizes, types and values are compared by the compiler."""
+    """The differences between the headers and the manifest; sizes, types and values are compared by the compiler."""
     structs, prose = header.fields(texts), header.comments(texts)
     listed = {struct["name"]: [field["name"] for field in struct["fields"]] for struct in abi["struct"] + abi["union"]}
     for name in sorted(listed.keys() | structs.keys()):

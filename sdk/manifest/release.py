@@ -26,7 +26,7 @@ def ops(header):
 
 
 def contract(abi, header, release, last_op):
-    """What plugins and hosts of a release rely on: all cells of its entries, and its ops."""
+    """The parts that plugins and hosts of a release rely on: all cells of its entries, and its ops."""
 
     def belongs(entry, since):
         return manifest.version(entry.get("since", since)) <= manifest.version(release)
@@ -55,7 +55,7 @@ def changed(abi, header, releases):
     for one in releases:
         if digest(abi, header, one["version"], one["last_op"]) != one["sha256"]:
             yield (f"ABI {one['version']} was released on {one['date']} and never changes: an entry, a cell or an op of it differs now. "
-                   f"What is new needs `since` of a later version")
+                   f"A new entry needs `since` of a later version")
 
 
 def main():

@@ -73,7 +73,7 @@ def _exact(_, value):
 
 
 class _Measured:
-    """What NEAR says, and some times what the CPU loses: single beside double precision, and operands that are a last bit away."""
+    """The tolerance NEAR, and some times the loss of the CPU: single beside double precision, and operands that are a last bit away."""
 
     TIMES = 30
 

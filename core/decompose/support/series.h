@@ -13,7 +13,7 @@ inline Val polynomial(Val x, std::span<const double> coefficients) {
   return result;
 }
 
-// Of Chebyshev polynomials at x / 2, half of the first term; Clenshaw's recurrence.
+// The sum of Chebyshev polynomials at x / 2, half of the first term; Clenshaw's recurrence.
 inline Val chebyshev(Val x, std::span<const double> coefficients) {
   Val b0 = full_like(x, coefficients[0]), b1 = zeros_like(x), b2 = b1;
   for (const double c : coefficients.subspan(1)) {

@@ -30,7 +30,7 @@ inline constexpr Clause kClauses[] = {
     {"args.string", Side::kHost, "A string is UTF-8, with a NUL behind its `size` bytes."},
     {"out.preset", Side::kHost, "The host presets out parameters: NULL, false or zero; memory statistics to UINT64_MAX."},
     {"out.unchanged", Side::kPlugin, "After an error every out parameter is unchanged."},
-    {"out.within_size", Side::kPlugin, "Whoever writes a struct touches only what lies inside both sides' sizes."},
+    {"out.within_size", Side::kPlugin, "A side that writes a struct touches only what lies inside both sides' sizes."},
     {"out.string", Side::kPlugin, "A string is UTF-8, with a NUL behind its `size` bytes."},
     {"out.string_lives", Side::kPlugin, "Strings of describe and device_open live until the instance or the device is closed."},
     {"slot.no_exception", Side::kPlugin, "No C++ exception leaves a function."},

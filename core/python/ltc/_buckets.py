@@ -8,7 +8,7 @@ from ._jit import JitFunction
 
 
 class BucketedFunction:
-    """What :func:`ltc.jit` returns with ``buckets``. ``len()`` is how many kinds of calls it has met."""
+    """The function that :func:`ltc.jit` returns with ``buckets``. ``len()`` is how many kinds of calls it has met."""
 
     def __init__(self, function, buckets):
         self.run = JitFunction(function)

@@ -20,7 +20,7 @@ _COMPUTES_LATER = (
 
 
 class JitFunction:
-    """What :func:`ltc.jit` returns. ``len()`` is how many kinds of calls it has met."""
+    """The function that :func:`ltc.jit` returns. ``len()`` is how many kinds of calls it has met."""
 
     def __init__(self, function):
         functools.update_wrapper(self, function, updated=())

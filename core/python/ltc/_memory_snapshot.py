@@ -54,7 +54,7 @@ def memory_snapshot() -> list[dict]:
 
 @cache
 def _frames(where: str) -> list[dict]:
-    """Of a text such as "train.py:31", "train.py:31 (in its backward)", or "model.py:12 in forward, from train.py:31 in step"."""
+    """Frames of places such as "train.py:31", "train.py:31 (in its backward)", or "model.py:12 in forward, from train.py:31 in step"."""
     lines = filter(None, map(_LINE.fullmatch, where.split(", from ")))
     return [{"filename": line[1], "line": int(line[2]), "name": line[3].removeprefix("in ").strip("()")} for line in lines]
 

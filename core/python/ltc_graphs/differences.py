@@ -13,7 +13,7 @@ WIDTH = 160
 
 @dataclass
 class Change:
-    """Of a node that both have. `what` has two texts for each name: "dim", "type 0", "input 1"."""
+    """The changes of a node that both have. `what` has two texts for each name: "dim", "type 0", "input 1"."""
 
     node: int
     other: int

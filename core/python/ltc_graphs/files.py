@@ -9,7 +9,7 @@ _GRAPH = re.compile(r"^(.*?)(graph\(.*\) \{\n(?:  .*\n)*\}\n?)", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Content:
-    """Of one file: a report, or the text of one graph."""
+    """The content of one file: a report, or the text of one graph."""
 
     path: str  # with the number behind it, as it was given
     report: dict | None = None

@@ -86,7 +86,7 @@ def _item(text: str) -> int | float | str:
 
 
 def _field(number: int, value: int | float | str | bytes) -> bytes:
-    """Of the kind that fits the value: a varint, a float of 32 bits, or bytes with their length."""
+    """A field of the kind that fits the value: a varint, a float of 32 bits, or bytes with their length."""
     if isinstance(value, int):
         return _varint(number << 3) + _varint(value & (1 << 64) - 1)
     if isinstance(value, float):

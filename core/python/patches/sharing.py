@@ -1,5 +1,5 @@
-"""Whatever hands a tensor's address to somebody else: addresses of this device are not memory. Each is a copy through the CPU where
-the caller expects one, and else an error that says what to do. One function for each patch."""
+"""Functions that hand a tensor's address to somebody else: addresses of this device are not memory. Each is a copy through the CPU
+where the caller expects one, and else an error that says what to do. One function for each patch."""
 
 import functools
 import threading

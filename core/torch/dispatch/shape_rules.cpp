@@ -330,8 +330,8 @@ std::optional<Types> piece_backward(const c10::IValue* args) {
 
 // ---- attention
 
-// Of (batch, heads, positions, size of a head) each, for which the fused kernel has no complaint. `options`: dropout_p,
-// is_causal, attn_mask.
+// Whether the fused kernel takes them. Each has (batch, heads, positions, size of a head). `options`: dropout_p, is_causal,
+// attn_mask.
 bool covers_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const c10::IValue* options) {
   const auto fits = [&](const at::Tensor& one) {
     return one.dim() == 4 && one.size(0) == query.size(0) && one.size(1) == query.size(1) && one.size(3) == query.size(3) &&

@@ -51,7 +51,7 @@ class PinnedAllocator final : public at::HostAllocator {
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }  // data is not context
   void copy_data(void* to, const void* from, size_t size_bytes) const override { default_copy_data(to, from, size_bytes); }
 
-  // What PyTorch asks of allocators that keep memory for later: this one keeps none, and no account.
+  // PyTorch asks this of allocators that keep memory for later: this one keeps none, and no account.
   bool record_event(void*, void*, c10::Stream) override { return true; }
   void empty_cache() override {}
   at::HostStats get_stats() override { return {}; }

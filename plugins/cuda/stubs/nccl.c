@@ -112,7 +112,7 @@ static void reduce(int type, int op, size_t count, void* to, const void* more) {
   }
 }
 
-/* What this rank takes, when all have said what they give. */
+/* Takes this rank's part, when all have said what they give. */
 static int take(World* world, int rank) {
   for (int k = 0; k < world->call_count[rank]; ++k) {
     const Call* call = &world->calls[rank][k];

@@ -35,7 +35,7 @@ TEST(CudaAttention, agrees_with_its_decomposition) {
   check_attention(all, false);
 }
 
-// Tiles in part, several of them, of each width. Of F32's wide heads only the forward is on tensor cores.
+// Tiles in part, several of them, of each width. F32's wide heads have only the forward on tensor cores.
 TEST(CudaAttention, on_tensor_cores_agrees_with_its_decomposition) {
   const Attention all[] = {
       {"f32", 1, 1, 1, 20, 20, 16, 16},

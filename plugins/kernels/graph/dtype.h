@@ -8,7 +8,7 @@
 
 namespace ltc::kernels {
 
-// F16, BF16 and those of 8 bits are moved and converted only: in a kernel they are their bits. Of C64 there are the bits only.
+// F16, BF16 and those of 8 bits are moved and converted only: in a kernel they are their bits. C64 has the bits only.
 struct DTypeFacts {
   std::string_view name;       // in text and as the type of a variable
   std::string_view unsigned_;  // of the same width: arithmetic in it wraps

@@ -84,7 +84,7 @@ template <typename T, int N>
 struct alignas(N * sizeof(T)) ltc_pack {
   T x[N];
 };
-// What the thread has whose number differs in the bit `step`; called by all threads of a block of 256 or fewer.
+// The value of the thread whose number differs in the bit `step`; called by all threads of a block of 256 or fewer.
 template <typename T>
 FN T ltc_partner(T x, i32 step) {
   if (step < 32) return (T)__shfl_xor_sync(0xffffffffu, x, step);

@@ -8,7 +8,7 @@
 namespace ltc::pjrt {
 namespace {
 
-// By dtype. What PJRT lacks is only held, as integers of its size.
+// By dtype. A dtype that PJRT lacks is only held, as integers of its size.
 #define TYPE(name) PJRT_Buffer_Type_##name
 constexpr Element kElements[] = {
     {},

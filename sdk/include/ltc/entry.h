@@ -1,4 +1,4 @@
-/* What every plugin does at its entry and with its arguments, for plugins in C and C++. Header only; needs ltc/plugin.h alone. */
+/* The work of every plugin at its entry and with its arguments, for plugins in C and C++. Header only; needs ltc/plugin.h alone. */
 #ifndef LTC_ENTRY_H
 #define LTC_ENTRY_H
 #include "ltc/plugin.h"
@@ -57,7 +57,7 @@ static inline const ltc_attr* ltc_find_attr(const ltc_node* node, const char* na
   return NULL;
 }
 
-/* What an argument of an op may be, of the letters of ltc_node_matches. */
+/* Whether an argument of an op is of the kind of this letter; ltc_node_matches lists the letters. */
 static inline bool ltc_attr_is(const ltc_attr* attr, char letter, bool is_list, bool is_optional) {
   const ltc_attr_kind kind = attr->kind;
   if (kind == LTC_ATTR_NONE) return is_optional;

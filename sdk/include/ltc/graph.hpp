@@ -52,7 +52,7 @@ class Node {
   std::span<const uint32_t> inputs() const { return {abi.inputs, abi.input_count}; }
   std::span<const uint32_t> outputs() const { return {abi.outputs, abi.output_count}; }
   bool has_input(size_t i) const { return i < abi.input_count && abi.inputs[i] != LTC_NONE; }
-  // Of an input or output that is there.
+  // The type of an input or output that is there.
   const ltc_type& input(size_t i) const { return graph.type(abi.inputs[i]); }
   const ltc_type& output(size_t i) const { return graph.type(abi.outputs[i]); }
 

@@ -8,16 +8,16 @@
  *
  * Version     The entry agrees on one version (ltc_entry_args::agreed). Neither side sends or calls anything newer than that: no
  *             flag, code, dtype, kind, slot or op. Fields newer than it are zero, whatever struct_size says.
- * Sizes       Structs that may grow lead with struct_size. Whoever fills a struct zero-fills it and sets struct_size with
- *             LTC_SIZE_TO of the last field it knows. Whoever reads or writes it touches only what lies inside both sides'
+ * Sizes       Structs that may grow lead with struct_size. The side that fills a struct zero-fills it and sets struct_size with
+ *             LTC_SIZE_TO of the last field it knows. A side that reads or writes it touches only what lies inside both sides'
  *             sizes: a field newer than 1.0 is touched only after LTC_HAS. Arrays hold pointers to such structs, or frozen
  *             structs: ltc_string, ltc_scalar, ltc_version, ltc_sink never change. Struct layout is that of the platform's C
  *             compiler. No struct is passed by value.
  * Null        A pointer is non-null unless its comment says "may be NULL"; an array may be NULL where its count is 0.
  * Strings     UTF-8, `size` bytes, and a NUL behind them. An absent string is {NULL, 0} or {"", 0}. The host replaces bytes that
  *             are no UTF-8 by U+FFFD, and cuts messages at 64 kB.
- * Ownership   What a function hands out belongs to the caller, who ends it with the matching destroy or close. What a
- *             function is given is borrowed until it returns; the few exceptions say so. Memory is freed by the side that
+ * Ownership   An object that a function hands out belongs to the caller, who ends it with the matching destroy or close. An
+ *             argument is borrowed until the function returns; the few exceptions say so. Memory is freed by the side that
  *             made it. A handle is handed out once: a second owner would destroy it a second time. Its address may be handed
  *             out again after its destroy or, of an input, its donation.
  * Errors      A function that can fail returns an ltc_status, NULL for success, made with ltc_host_api::status_create; the
@@ -99,8 +99,8 @@ typedef struct ltc_version {
   uint32_t minor;
 } ltc_version;
 
-/* Head of every optional addition; chained into the `ext` field of the struct that it extends. Whoever fills that struct owns the
- * chain, for as long as the struct.
+/* Head of every optional addition; chained into the `ext` field of the struct that it extends. The side that fills that struct
+ * owns the chain, for as long as the struct.
  *
  * Each side lists the kinds that it reads: the plugin in ltc_plugin_api::ext, the host in ltc_host_api::ext. A list is a chain of
  * bare heads, unless the extension brings functions (ltc/collective.h); `version` is there the newest of the kind that its owner
@@ -212,8 +212,9 @@ enum {
  *            ltc_node::op is the op's stable id from the op set (ltc/opset.h), or 0 for one that is known by its name only.
  *            The operands and attributes of an op with an id are those of its schema in docs/opset.md, in every release and
  *            with every PyTorch. Another meaning is another op, of another id and another name.
- *            A plugin claims a node only if it knows each of its attributes by name and kind, and its number of inputs. What it
- *            does not know, an argument that a newer PyTorch has for an op without id for example, declines the node.
+ *            A plugin claims a node only if it knows each of its attributes by name and kind, and its number of inputs. It
+ *            declines a node with one that it does not know, an argument that a newer PyTorch has for an op without id for
+ *            example.
  *            An op whose schema writes arguments ("aten::addr.out", a custom op) is sent where it has no twin that returns them:
  *            its inputs are what they held, its outputs what they hold then, in the order of the schema, one per tensor that is
  *            given, and after them its results that are no such argument. "mine::scale_(Tensor(a!) x, float by) -> ()" has one

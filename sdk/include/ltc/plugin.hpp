@@ -44,7 +44,7 @@ struct Error {
   ltc_code code = LTC_INTERNAL;
   uint32_t node = LTC_NONE;
   std::string message;
-  // Of a run, by output: 1 where it is good all the same, for the slot event_good_outputs. Empty: none is.
+  // By output of a run: 1 where it is good all the same, for the slot event_good_outputs. Empty: none is.
   std::vector<uint8_t> good_outputs = {};
 
   void tell_good_outputs(size_t output_count, uint8_t* good) const {

@@ -13,8 +13,8 @@
 
 namespace ltc::plugin {
 
-// The in-order queue of a device: one thread that runs what it is given. It makes a synchronous library asynchronous. What is
-// destroyed goes through the queue too, by post(): so it lives as long as earlier work needs it.
+// The in-order queue of a device: one thread that runs what it is given. It makes a synchronous library asynchronous. Objects
+// are destroyed through the queue too, by post(): so they live as long as earlier work needs them.
 //
 // Events are handles of the C ABI; the slots for them are here. Any thread may call. The queue outlives its events.
 class WorkQueue {
@@ -35,9 +35,9 @@ class WorkQueue {
   WorkQueue(const WorkQueue&) = delete;
   WorkQueue& operator=(const WorkQueue&) = delete;
 
-  // Work that nobody waits for. What it throws is logged.
+  // Work that nobody waits for. Its exception is logged.
   void post(Work work) { push(std::make_shared<Entry>(Entry{std::move(work), true})); }
-  // Work whose event is the caller's. What it throws is the event's error.
+  // Work whose event is the caller's. Its exception is the event's error.
   [[nodiscard]] ltc_event* submit(Work work) {
     auto event = std::make_unique<Event>(Event{this, std::make_shared<Entry>(Entry{std::move(work)})});
     push(event->entry);
@@ -59,7 +59,7 @@ class WorkQueue {
       if (*finished && event.entry->error) throw Failure(*event.entry->error);
     });
   }
-  // What the error of the work says; see Error.
+  // Answers from the error of the work; see Error.
   static ltc_status* LTC_CALL event_good_outputs(ltc_event* handle, size_t output_count, uint8_t* good) noexcept {
     const Event& event = *reinterpret_cast<const Event*>(handle);
     return guarded(event.queue->host_, [&] {
@@ -110,7 +110,7 @@ class WorkQueue {
       changed_.notify_all();
     }
   }
-  // What the work holds ends with it.
+  // The objects that the work holds end with it.
   std::optional<Error> perform(Entry& entry) noexcept {
     std::optional<Error> error;
     try {

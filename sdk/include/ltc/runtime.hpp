@@ -67,7 +67,7 @@ class Model {
   const char* metadata(const std::string& key) const { return ltcr_metadata(get(), key.c_str()); }  // null where there is none
   const ltcr_tensor_info& input(size_t function, size_t input) const { return known(ltcr_input(get(), function, input)); }
   const ltcr_tensor_info& result(size_t function, size_t result) const { return known(ltcr_result(get(), function, result)); }
-  // Of a call with inputs of these sizes, whose data may be null.
+  // The sizes of a result of a call with inputs of these sizes, whose data may be null.
   std::vector<int64_t> result_sizes(size_t function, const std::vector<ltcr_tensor>& inputs, size_t result) const {
     std::vector<int64_t> sizes(this->result(function, result).rank);
     check(ltcr_result_sizes(get(), function, inputs.data(), inputs.size(), result, sizes.data(), nullptr));

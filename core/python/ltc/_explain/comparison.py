@@ -74,7 +74,7 @@ def _in_first(line: str, run: dict, first: dict) -> str:
 
 
 def _by_line(run: dict) -> dict[str, tuple[float, int, int]]:
-    """Of the kernels of each line: their time in ms in all runs, their number, and the number of ops of the line in them."""
+    """By line: the time in ms of its kernels in all runs, their number, and the number of ops of the line in them."""
     costs: dict[str, tuple[float, int, int]] = {}
     spent = spent_in_programs(run["events"])
     for program in run["programs"]:

@@ -1,4 +1,4 @@
-"""What each line of a script cost: the events of a timeline, summed by kind, reason and line."""
+"""The cost of each line of a script: the events of a timeline, summed by kind, reason and line."""
 
 import bisect
 import linecache
@@ -32,7 +32,7 @@ class Cost:
         return source_of(self.where)
 
     def add(self, other: "Cost") -> None:
-        """Of the same line."""
+        """Adds a cost of the same line."""
         self.count += other.count
         self.ms += other.ms
         self.bytes += other.bytes

@@ -1,5 +1,5 @@
 "use strict";
-// What all parts of the page use: data, texts and colours.
+// All parts of the page use these: data, texts and colours.
 
 const NS_PER_MS = 1e6;
 const BACKWARD = " (in its backward)";

@@ -168,7 +168,7 @@ class Timeline {
     });
   }
 
-  // Of events that lie within one pixel, the first one stands for all.
+  // The first of the events that lie within one pixel stands for all.
   drawRow(context, row, top) {
     const {events} = this;
     const from = this.ns(-2), to = this.ns(this.width + 2);
