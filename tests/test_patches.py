@@ -1,4 +1,4 @@
-"""What `import ltc` changes in PyTorch for the whole process: chosen by LTC_PATCHES, and taken back without a trace."""
+"""The changes of `import ltc` to PyTorch for the whole process: chosen by LTC_PATCHES, and taken back without a trace."""
 
 import os
 import re
@@ -166,7 +166,8 @@ def test_programs_of_the_cpu_are_unchanged():
 
 
 # A quick part of all tests. All of them pass so; those of patches that are missing are skipped.
-WITHOUT_PATCHES = ["test_autocast.py", "test_labels.py", "test_release.py", "test_send.py", "test_storages.py", "test_tensors.py"]
+WITHOUT_PATCHES = ["test_autocast.py", "test_labels.py", "test_release.py", "test_send.py", "test_storages.py", "test_tensors.py",
+                   "test_views.py"]
 
 
 def test_other_tests_pass_without_patches():
