@@ -6,8 +6,11 @@ import of PyTorch or of ltc loads the device where ``LTC_BACKEND`` asks for that
 
 import atexit
 import builtins
+import functools
+import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -34,13 +37,41 @@ class _Server:
 
     def ask(self, **request):
         print(json.dumps(request), file=self.messages, flush=True)
-        return self.answer()
-
-    def answer(self):
         return int(self.messages.readline())
 
 
-_server = None
+@functools.cache
+def _server():
+    return _Server()
+
+
+class Program:
+    """A program that runs, with the part of ``subprocess.Popen`` that tests use: pipes in text mode."""
+
+    def __init__(self, source, environment):
+        self.args, self.returncode = [sys.executable, "-c", source], None
+        self._streams = [tempfile.TemporaryFile("w+") for _ in range(2)]
+        paths = [f"/proc/{os.getpid()}/fd/{stream.fileno()}" for stream in self._streams]
+        self.pid = _server().ask(source=source, environment=environment, streams=paths, folder=os.getcwd())
+        self._end = os.pidfd_open(self.pid)
+
+    def communicate(self, timeout):
+        """Its output and its errors, when it has ended. Raises ``TimeoutExpired``."""
+        if not select.select([self._end], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        self._reap()
+        for stream in self._streams:
+            stream.seek(0)
+        return tuple(stream.read() for stream in self._streams)
+
+    def kill(self):
+        if self.returncode is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self._reap()
+
+    def _reap(self):
+        self.returncode = _server().ask(ended=self.pid)
+        os.close(self._end)
 
 
 def suits(environment):
@@ -51,38 +82,32 @@ def suits(environment):
 
 def run(source, environment):
     """The CompletedProcess of a program in text mode. Raises ``TimeoutExpired``."""
-    global _server
-    _server = _server or _Server()
-    command = [sys.executable, "-c", source]
-    with tempfile.TemporaryFile("w+") as stdout, tempfile.TemporaryFile("w+") as stderr:
-        streams = [f"/proc/{os.getpid()}/fd/{stream.fileno()}" for stream in (stdout, stderr)]
-        child = _server.ask(source=source, environment=environment, streams=streams, folder=os.getcwd())
-        _server.socket.settimeout(TIMEOUT)
-        try:
-            code = _server.answer()
-        except TimeoutError:
-            os.kill(child, signal.SIGKILL)
-            _server = None
-            raise subprocess.TimeoutExpired(command, TIMEOUT)
-        stdout.seek(0)
-        stderr.seek(0)
-        return subprocess.CompletedProcess(command, code, stdout.read(), stderr.read())
+    program = Program(source, environment)
+    try:
+        stdout, stderr = program.communicate(TIMEOUT)
+    finally:
+        program.kill()
+    return subprocess.CompletedProcess(program.args, program.returncode, stdout, stderr)
 
 
 def next_program(descriptor):
-    """Forks for each request of the socket, and returns in the child: the program's code. The server itself ends here."""
+    """Forks for each program that the socket asks for, and returns in the child: the program's code. The server itself ends here."""
     import torch
     import torch._dynamo  # the first optimizer of a program imports it, and that takes seconds
 
+    gc.collect()
+    gc.freeze()  # else the collections at the end of each child visit all that is imported, and so copy it: half a second
     messages = socket.socket(fileno=descriptor).makefile("rw")
     while line := messages.readline():
         request = json.loads(line)
-        child = os.fork()
-        if child == 0:
-            messages.close()
-            return _become(torch, **request)
-        print(child, file=messages, flush=True)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), file=messages, flush=True)
+        if "ended" in request:
+            answer = os.waitstatus_to_exitcode(os.waitpid(request["ended"], 0)[1])
+        else:
+            answer = os.fork()
+            if answer == 0:
+                messages.close()
+                return _become(torch, **request)
+        print(answer, file=messages, flush=True)
     os._exit(0)
 
 

@@ -8,6 +8,8 @@ import tempfile
 import textwrap
 from pathlib import Path
 
+import fork_server
+
 START = """
     import json, os, sys, warnings
     warnings.filterwarnings("ignore")
@@ -19,14 +21,17 @@ START = """
 """
 
 
-def start_ranks(program, ranks, folder, backend="cpu:gloo,ltc:ltc", within=None, **env):
-    """The processes. Each prints what it has to say as its last line. `within`: what each rank's command begins with."""
+def start_ranks(program, ranks, folder, backend="cpu:gloo,ltc:ltc", within=None, each=None, **env):
+    """The processes. Each prints its result as its last line. `within`: commands that each rank's begins with, such as a namespace's.
+    `each`: more variables of each rank."""
     start = START.format(tests=str(Path(__file__).parent), backend=backend, init=f"file://{folder}/ranks")
     source = textwrap.dedent(start) + textwrap.dedent(program)
     shared = {**os.environ, "GLOO_SOCKET_IFNAME": "lo", "WORLD_SIZE": str(ranks), **env}
+    environments = [{**shared, "RANK": str(rank), **(each[rank] if each else {})} for rank in range(ranks)]
+    if within is None:
+        return [fork_server.Program(source, environment) for environment in environments]
     command, pipes = [sys.executable, "-c", source], {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    within = within or [[]] * ranks
-    return [subprocess.Popen([*within[rank], *command], env={**shared, "RANK": str(rank)}, **pipes) for rank in range(ranks)]
+    return [subprocess.Popen([*prefix, *command], env=environment, **pipes) for prefix, environment in zip(within, environments, strict=True)]
 
 
 def ended(processes, timeout=120):

@@ -109,7 +109,7 @@ def test_collectives_run_beside_computing():
         print(0)
     """
     with tempfile.TemporaryDirectory() as folder:
-        (_, log, status), _ = ended(start_ranks(program, 2, folder, within=[["env", "LTC_LOG=debug", "LTC_CACHE=0"], []]))
+        (_, log, status), _ = ended(start_ranks(program, 2, folder, each=[{"LTC_LOG": "debug"}, {}]))
     assert status == 0, log[-3000:]
     last = log[log.rindex("] graph(") : log.rindex("step 0 on the device")]
     nodes = re.findall(r"= (aten::mm|aten::addmm|ltc_c10d::all_reduce_start|ltc_c10d::wait)\(", last)

@@ -36,8 +36,8 @@ def test_ranks_of_different_plugins_have_the_hosts():
         number = int(ltc._C.graph_text(0).split("group=")[1].split("}")[0])
         print(json.dumps([number, x.tolist()]))
     """
-    within = [["env", "LTC_BACKEND=minimal"], ["env", "LTC_BACKEND=minimal_async"], ["env", "LTC_BACKEND=torchscript"]]
-    for number, values in run_ranks(program, 3, within=within):
+    plugins = [{"LTC_BACKEND": name} for name in ("minimal", "minimal_async", "torchscript")]
+    for number, values in run_ranks(program, 3, each=plugins):
         assert number < FIRST_NUMBER and values == [6.0] * 3
 
 
@@ -114,10 +114,10 @@ def test_the_next_process_finds_the_programs(tmp_path):
         dist.all_reduce(x)
         print(json.dumps([x.tolist(), ltc.metrics.counter_value("UncachedCompile"), ltc.metrics.counter_value("DiskCacheHits")]))
     """
-    folder = {"LTC_BACKEND": "minimal", "LTC_CACHE": "1", "LTC_CACHE_DIR": str(tmp_path)}
-    within = [["env", f"LTC_CACHE_DIR={tmp_path}/{rank}"] for rank in range(2)]
-    assert [one[0] for one in run_ranks(program, within=within, **folder)] == [[3.0] * 3] * 2
-    assert run_ranks(program, within=within, **folder) == [[[3.0] * 3, 0, 1]] * 2
+    cached = {"LTC_BACKEND": "minimal", "LTC_CACHE": "1"}
+    folders = [{"LTC_CACHE_DIR": f"{tmp_path}/{rank}"} for rank in range(2)]
+    assert [one[0] for one in run_ranks(program, each=folders, **cached)] == [[3.0] * 3] * 2
+    assert run_ranks(program, each=folders, **cached) == [[[3.0] * 3, 0, 1]] * 2
 
 
 @pytest.mark.parametrize("plugin", ["minimal", "minimal_async"])

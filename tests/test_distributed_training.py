@@ -197,7 +197,7 @@ def test_a_pipeline_over_two_plugins():
     assert all(torch.allclose(one, other, rtol=1e-4, atol=1e-6) for one, other in zip(expected, results))
     print(json.dumps([torch.ltc.get_device_name(), ltc.metrics.fallbacks()]))
     """
-    first, second = run_ranks(program, within=[["env", f"LTC_BACKEND={name}"] for name in ("torchscript", "opencl")])
+    first, second = run_ranks(program, each=[{"LTC_BACKEND": name} for name in ("torchscript", "opencl")])
     assert first == ["libtorch CPU", []]
     assert second[0] != first[0] and second[1] == []
 
