@@ -56,6 +56,7 @@ def test_the_readme_has_the_exit_codes():
     (["run"], "SCRIPT", ""),
     (["sdk", "more"], "an argument too many: 'more'", ""),
     (["info", "a", "b"], "usage: ltc info", ""),
+    (["info", "--timeout", "soon"], "usage: ltc info", ""),
 ])
 def test_wrong_use_ends_with_2_and_names_what_is_near(words, wrong, nearest):
     refused = command(*words)

@@ -44,7 +44,7 @@ def test_a_plugin_that_ends_the_process_is_named_and_the_others_are_listed(tmp_p
     ("crashes", "it ended the process by signal 11, Segmentation fault"),
     ("aborts", "it ended the process by signal 6, Aborted"),
     ("exits", "it ended the process with exit code 3"),
-    ("spins", "it gave no answer within 10 s"),
+    ("spins", "it gave no answer within 2 s"),
 ])
 @pytest.mark.parametrize("where, slot", [
     ("in its constructor", "the loading of its library"),
@@ -54,7 +54,7 @@ def test_a_plugin_that_ends_the_process_is_named_and_the_others_are_listed(tmp_p
 def test_what_no_process_survives_is_named_with_its_slot(tmp_path, deed, told, where, slot):
     for name in ("test_hostile", "test_two"):
         shutil.copy(TEST_PLUGINS / f"libltc_{name}.so", tmp_path)
-    listed = info(tmp_path, LTC_TEST_HOSTILE_DEADLY=f"{deed} {where}")
+    listed = info(tmp_path, "--timeout", "2", LTC_TEST_HOSTILE_DEADLY=f"{deed} {where}")
     assert listed.returncode == 0, listed.stderr
     path = tmp_path / "libltc_test_hostile.so"
     assert f"test_hostile: refused, and dangerous to load\n  [test_hostile] {path}: {told}, in {slot}\n" in listed.stdout
@@ -109,15 +109,15 @@ def test_refused_plugins_as_json(tmp_path):
 @pytest.mark.skipif(not TEST_PLUGINS.exists(), reason="no unit tests in this build")
 @pytest.mark.parametrize("deed, told", [
     ("crashes", "it ended the process by signal 11, Segmentation fault, in device_open"),
-    ("spins", "it gave no answer within 10 s, in device_open"),
+    ("spins", "it gave no answer within 2 s, in device_open"),
 ])
 def test_a_device_that_no_process_survives_says_why(tmp_path, deed, told):
     shutil.copy(TEST_PLUGINS / "libltc_test_hostile.so", tmp_path)
     variables = {"LTC_TEST_HOSTILE_DEADLY": f"{deed} in device_open"}
-    listed = info(tmp_path, **variables)
+    listed = info(tmp_path, "--timeout", "2", **variables)
     assert listed.returncode == 0, listed.stderr
     assert f"  1 device\n  device 0: cannot be opened: {told}\n" in listed.stdout
-    alone = info(tmp_path, "test_hostile", "--json", **variables)
+    alone = info(tmp_path, "test_hostile", "--json", "--timeout", "2", **variables)
     assert alone.returncode == 0, alone.stderr
     plugin, = json.loads(alone.stdout)["plugins"]
     assert plugin["devices"] == 1 and plugin["device_list"] == [{"refused": told}]

@@ -1,13 +1,16 @@
 // ltc-info: this installation, the variables that are set, and the plugins that are found with their devices and options.
 #include <unistd.h>
 
+#include <chrono>
 #include <iostream>
+#include <optional>
 #include <utility>
 
 #include "core/base/bytes.h"
 #include "core/base/disk_cache.h"
 #include "core/base/env.h"
 #include "core/base/error.h"
+#include "core/base/number.h"
 #include "core/base/utf8.h"
 #include "core/host/child_process.h"
 #include "core/host/library.h"
@@ -16,22 +19,50 @@
 namespace ltc::host {
 namespace {
 
-constexpr std::chrono::seconds kPatience{10};
 constexpr int kWrongUse = 2;
 
-constexpr const char* kUsage = R"(usage: ltc info [PLUGIN] [--json]
+constexpr const char* kUsage = R"(usage: ltc info [PLUGIN] [--json] [--timeout SECONDS]
 
 Lists the version of ltc, the variables LTC_* that are set, the programs kept on disk, and the plugins in the folders of LTC_PLUGIN_PATH and in
 the package: what each is, its devices with their names and memory, and its options with their defaults. Each plugin is loaded in a process of
-its own: one that crashes, ends its process or does not answer within 10 s is named. A device that cannot be opened says why.
+its own: one that crashes, ends its process or does not answer in time is named. A device that cannot be opened says why.
 
-  PLUGIN  only this plugin: a name, a path, or an entry with options as in LTC_BACKEND
-  --json  write JSON
+  PLUGIN             only this plugin: a name, a path, or an entry with options as in LTC_BACKEND
+  --json             write JSON
+  --timeout SECONDS  how long a plugin has to answer, with its devices (10)
 
 An option is given as LTC_BACKEND="torchscript:kernels=sync", or by an environment variable: LTC_TORCHSCRIPT_KERNELS=sync.
 
 Exit code: 0 all is well, 1 no plugin is found or the one that was named is refused, 2 wrong use.
 )";
+
+struct Options {
+  std::string plugin = {};  // empty: all
+  bool json = false;
+  std::chrono::seconds timeout{10};
+  bool help = false;
+};
+
+// Empty for arguments that are wrong.
+std::optional<Options> options_of(const std::vector<std::string>& args) {
+  Options options;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == "--json") {
+      options.json = true;
+    } else if (args[i] == "--help" || args[i] == "-h") {
+      options.help = true;
+    } else if (args[i] == "--timeout") {
+      int seconds = 0;
+      if (++i == args.size() || !read_number(args[i], seconds) || seconds < 1) return std::nullopt;
+      options.timeout = std::chrono::seconds(seconds);
+    } else if (args[i].starts_with("-") || !options.plugin.empty()) {
+      return std::nullopt;
+    } else {
+      options.plugin = args[i];
+    }
+  }
+  return options;
+}
 
 // JSON from values that are JSON.
 std::string object(const std::vector<std::pair<std::string, std::string>>& members) {
@@ -160,21 +191,21 @@ std::string loaded_and_described(const std::string& path, bool json, const std::
 
 // In a child, since the library of a stranger may crash, end the process or hang. One that does so with a device is described
 // by another child, which opens none.
-std::string described_in_a_child(const std::string& path, bool json, const std::string& refusal = "") {
+std::string described_in_a_child(const std::string& path, const Options& options, const std::string& refusal = "") {
   try {
-    return in_a_child([&] { std::cout << loaded_and_described(path, json, refusal); }, kPatience);
+    return in_a_child([&] { std::cout << loaded_and_described(path, options.json, refusal); }, options.timeout);
   } catch (const ChildError& error) {
     const bool is_of_device = error.slot.starts_with("device_");
-    if (refusal.empty() && is_of_device) return described_in_a_child(path, json, error.what());
-    return refused(path, cat("[", plugin_name(path), "] ", path, ": ", error.what()), true, json);
+    if (refusal.empty() && is_of_device) return described_in_a_child(path, options, error.what());
+    return refused(path, cat("[", plugin_name(path), "] ", path, ": ", error.what()), true, options.json);
   }
 }
 
 // The description of the plugin that was named. Throws what its loading throws.
-std::string described_alone(const BackendEntry& entry, const std::vector<std::string>& folders, bool json) {
+std::string described_alone(const BackendEntry& entry, const std::vector<std::string>& folders, const Options& options) {
   const auto told = [&](const std::string& refusal) {
     const PrintsToStderr guard;
-    return described(*find_plugin(entry, folders), json, refusal);
+    return described(*find_plugin(entry, folders), options.json, refusal);
   };
   std::string refusal;
   try {
@@ -184,7 +215,7 @@ std::string described_alone(const BackendEntry& entry, const std::vector<std::st
       } catch (const Error&) {  // thrown once more below
       }
     };
-    const std::string text = in_a_child(try_it, kPatience);
+    const std::string text = in_a_child(try_it, options.timeout);
     if (!text.empty()) return text;
   } catch (const Error& error) {
     refusal = error.what();
@@ -244,12 +275,13 @@ std::string installation_json(const std::vector<std::string>& folders, const std
                  {"plugins", array(plugins)}});
 }
 
-int list_all(const std::vector<std::string>& folders, bool json) {
+int list_all(const std::vector<std::string>& folders, const Options& options) {
   const std::vector<std::string> files = plugin_files(folders);
+  const bool json = options.json;
   std::vector<std::string> plugins;
   if (!json) std::cout << installation_text(folders) << "\n" << std::flush;
   for (const std::string& path : files) {
-    plugins.push_back(described_in_a_child(path, json));
+    plugins.push_back(described_in_a_child(path, options));
     if (!json) std::cout << plugins.back() << "\n" << std::flush;
   }
   if (json) std::cout << installation_json(folders, plugins) << "\n";
@@ -260,18 +292,17 @@ int list_all(const std::vector<std::string>& folders, bool json) {
   return files.empty() ? 1 : 0;
 }
 
-int run(std::vector<std::string> args) {
-  const bool json = std::erase(args, "--json") > 0;
-  if (args.size() > 1 || (!args.empty() && args[0].starts_with("-"))) {
-    const bool is_asked = args.size() == 1 && (args[0] == "--help" || args[0] == "-h");
-    (is_asked ? std::cout : std::cerr) << kUsage;
-    return is_asked ? 0 : kWrongUse;
+int run(const std::vector<std::string>& args) {
+  const std::optional<Options> options = options_of(args);
+  if (!options || options->help) {
+    (options ? std::cout : std::cerr) << kUsage;
+    return options ? 0 : kWrongUse;
   }
   // This program lies in the package's folder `bin`, the plugins in its folder `plugins`.
   const auto folders = plugin_folders(own_folder() + "/../plugins", running_elevated());
-  if (args.empty()) return list_all(folders, json);
-  const std::string text = described_alone(parse_entry(args[0]), folders, json);
-  std::cout << (json ? installation_json(folders, {text}) + "\n" : text);
+  if (options->plugin.empty()) return list_all(folders, *options);
+  const std::string text = described_alone(parse_entry(options->plugin), folders, *options);
+  std::cout << (options->json ? installation_json(folders, {text}) + "\n" : text);
   return 0;
 }
 
