@@ -98,8 +98,8 @@ bool covers_storage(const c10::TensorImpl* tensor, TypeId geometry) {
   return type.dense && tensor->storage_offset() == 0 && type.size_bytes() == tensor->unsafe_storage().nbytes();
 }
 
-// torch.load and UntypedStorage.copy_ leave bytes. The first tensor of another dtype that covers such a storage gives it its type,
-// so that later steps convert nothing. A captured function leaves its arguments as they are.
+// torch.load and UntypedStorage.copy_ leave bytes. The first tensor of another dtype that covers such a storage gives it its
+// type, so that later steps convert nothing. A captured function leaves its arguments as they are.
 bool gives_bytes_a_type(const Recorder& recorder, const LazyStorage& storage, const c10::TensorImpl* tensor, TypeId geometry) {
   return recorder.declared(storage).dtype == DType::kU8 && type_of(geometry).dtype != DType::kU8 && !t_capture &&
          covers_storage(tensor, geometry);

@@ -1,4 +1,5 @@
-/* The work of every plugin at its entry and with its arguments, for plugins in C and C++. Header only; needs ltc/plugin.h alone. */
+/* The work of every plugin at its entry and with its arguments, for plugins in C and C++. Header only; needs ltc/plugin.h alone.
+ */
 #ifndef LTC_ENTRY_H
 #define LTC_ENTRY_H
 #include "ltc/plugin.h"

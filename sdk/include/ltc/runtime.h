@@ -1,8 +1,8 @@
 /* The runtime of archives: runs the functions of a file that ltc.export has written, without Python and without PyTorch.
  *
  * Link with libltc_runtime.so, or with libltc_runtime_lean.so, which compiles nothing: it runs the executables of an archive, and
- * refuses a function, or a size, that has none (LTC_UNSUPPORTED). A plugin computes, as in training: one of LTC_PLUGIN_PATH, or of
- * the folder `plugins` beside this library.
+ * refuses a function, or a size, that has none (LTC_UNSUPPORTED). A plugin computes, as in training: one of LTC_PLUGIN_PATH, or
+ * of the folder `plugins` beside this library.
  *
  * Threads     A model may be used from any thread, a session from one at a time.
  * Ownership   Every object that a function here gives is the caller's, who gives it to the function that ends it. Pointers of
@@ -49,15 +49,15 @@ typedef struct ltcr_model_options {
  * plugin's: set it for archives of a trusted source only. Without it, each function is compiled, or found in the disk cache. */
 enum { LTCR_RUN_EXECUTABLES = 1u };
 
-/* Takes graphs as they are. Without it, the types of each node are to follow from its operands, and an op that no rule says the types
- * of is refused: a graph that was written by hand could make the plugin read beyond a value. Set it for archives of a trusted source
- * that need such an op; docs/archive.md lists them. */
+/* Takes graphs as they are. Without it, the types of each node are to follow from its operands, and an op that no rule says the
+ * types of is refused: a graph that was written by hand could make the plugin read beyond a value. Set it for archives of a
+ * trusted source that need such an op; docs/archive.md lists them. */
 enum { LTCR_TRUST_GRAPHS = 2u };
 
 /* Opens the archive, loads the plugin, and compiles each function. `options` may be null.
  * Errors: LTC_NOT_FOUND for a file or a plugin that is not there, LTC_DATA_CORRUPT for a file that is no archive or is damaged,
- * LTC_UNSUPPORTED for a newer format, for an op without a rule (LTCR_TRUST_GRAPHS), and for a function of which the plugin does not
- * run every op, or that is to be compiled by a runtime without a compiler; the plugin's own. */
+ * LTC_UNSUPPORTED for a newer format, for an op without a rule (LTCR_TRUST_GRAPHS), and for a function of which the plugin does
+ * not run every op, or that is to be compiled by a runtime without a compiler; the plugin's own. */
 LTCR_API ltcr_error* ltcr_model_load(const char* path, const ltcr_model_options* options, ltcr_model** model);
 LTCR_API void ltcr_model_destroy(ltcr_model* model); /* null: nothing */
 

@@ -43,8 +43,8 @@ inline ltcr_tensor tensor(const ltcr_tensor_info& info, const std::vector<int64_
 // An archive, compiled for a device.
 class Model {
  public:
-  // `backend`: one entry as in LTC_BACKEND; empty: that variable. `flags`: LTCR_RUN_EXECUTABLES, LTCR_TRUST_GRAPHS. `instances`: see
-  // ltcr_model_options.
+  // `backend`: one entry as in LTC_BACKEND; empty: that variable. `flags`: LTCR_RUN_EXECUTABLES, LTCR_TRUST_GRAPHS. `instances`:
+  // see ltcr_model_options.
   explicit Model(const std::string& path, const std::string& backend = "", uint32_t flags = 0, uint32_t instances = 1) {
     const ltcr_model_options options{sizeof options, backend.empty() ? nullptr : backend.c_str(), flags, instances};
     ltcr_model* model = nullptr;
