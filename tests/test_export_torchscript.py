@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence
 
 import ltc
 from comparing import to_device
@@ -23,10 +24,24 @@ def test_models_give_the_same_results(tmp_path, row):
     torch.testing.assert_close(torch.jit.load(tmp_path / "model.pt")(*inputs), expected, rtol=1e-4, atol=1e-5)
 
 
+class Packed(nn.Module):
+    """A recurrent network over three sequences of several lengths."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, x):
+        y, last = self.net(pack_padded_sequence(x, torch.tensor([2, 5, 3]), enforce_sorted=False))
+        return y.data, last
+
+
 OWN_OPS = {
     "LSTM": (nn.LSTM(4, 3, num_layers=2, bidirectional=True), (5, 2, 4)),
     "LSTM without bias": (nn.LSTM(4, 3, bias=False, proj_size=0, batch_first=True), (5, 2, 4)),
     "GRU": (nn.GRU(4, 3, bidirectional=True), (5, 2, 4)),
+    "packed LSTM": (Packed(nn.LSTM(4, 3, bidirectional=True)), (5, 3, 4)),
+    "packed GRU": (Packed(nn.GRU(4, 3, num_layers=2, bidirectional=True)), (5, 3, 4)),
     "roll": (lambda x: x.roll(2, 0), (5, 3)),
     "as_strided": (lambda x, at=1: x.as_strided((2, 3), (1, 2), at) * 2, (4, 4)),
     "as_strided_scatter": (lambda x, at=1: torch.as_strided_scatter(x, x[:2, :3] * 2, (2, 3), (1, 2), at), (4, 4)),

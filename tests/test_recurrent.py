@@ -1,10 +1,11 @@
-"""nn.LSTM and nn.GRU: one op per layer and direction, with one op as its backward, and what else may be asked of them."""
+"""nn.LSTM and nn.GRU, of padded and packed sequences: one op per layer and direction, one op as its backward, and other uses."""
 
 import copy
 
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence
 from torch.utils.checkpoint import checkpoint
 
 import ltc
@@ -28,9 +29,20 @@ def network(kind, **options):
     return net, torch.randn(STEPS, BATCH, FEATURES, dtype=options.get("dtype"), requires_grad=True)
 
 
+def packed(net, x):
+    """Sequences of several lengths, the longest not first."""
+    lengths = [STEPS - 1, STEPS - 3, STEPS - 2, STEPS - 1] if net.batch_first else [STEPS - 2, STEPS, STEPS - 3]
+    return pack_padded_sequence(x, torch.tensor(lengths), batch_first=net.batch_first, enforce_sorted=False)
+
+
+def padded(net, x):
+    return x
+
+
 def outputs(net, x, *state):
     """Output and last states as one flat list."""
     y, last = net(x, *state)
+    y = y.data if isinstance(y, PackedSequence) else y
     return [y, *last] if isinstance(last, tuple) else [y, last]
 
 
@@ -42,47 +54,50 @@ def on_both(function, net, x, **tolerance):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize("sequences", [padded, packed])
 class TestAsOnCpu:
-    def test_values_and_gradients(self, kind, options, metrics):
+    def test_values_and_gradients(self, sequences, kind, options, metrics):
         def run(net, x):
-            results = outputs(net, x)
+            results = outputs(net, sequences(net, x))
             return [*results, *torch.autograd.grad(sum(part.square().sum() for part in results), [x, *net.parameters()])]
 
         on_both(run, *network(kind, **options))
         assert fallbacks() == {}
 
-    def test_gradient_of_the_last_state_alone(self, kind, options):
-        on_both(lambda net, x: torch.autograd.grad(outputs(net, x)[-1].square().sum(), [x, *net.parameters()]),
+    def test_gradient_of_the_last_state_alone(self, sequences, kind, options):
+        on_both(lambda net, x: torch.autograd.grad(outputs(net, sequences(net, x))[-1].square().sum(), [x, *net.parameters()]),
                 *network(kind, **options))  # fmt: skip
 
-    def test_second_derivatives(self, kind, options):
+    def test_second_derivatives(self, sequences, kind, options):
         def run(net, x):
-            (first,) = torch.autograd.grad(outputs(net, x)[0].square().sum(), x, create_graph=True)
+            (first,) = torch.autograd.grad(outputs(net, sequences(net, x))[0].square().sum(), x, create_graph=True)
             return torch.autograd.grad(first.square().sum(), [x, net.weight_hh_l0])
 
         on_both(run, *network(kind, **options), rtol=1e-4, atol=1e-4)
 
-    def test_without_gradients(self, kind, options):
+    def test_without_gradients(self, sequences, kind, options):
         for mode in (torch.no_grad(), torch.inference_mode()):
             with mode:
-                on_both(lambda net, x: outputs(net, x.detach()), *network(kind, **options))
+                on_both(lambda net, x: outputs(net, sequences(net, x.detach())), *network(kind, **options))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_given_state(kind):
+@pytest.mark.parametrize("sequences", [padded, packed])
+def test_given_state(sequences, kind):
     net, x = network(kind)
     state = torch.randn(1, BATCH, HIDDEN, requires_grad=True)
 
     def run(net, x):
         first = state.detach().to(x.device).requires_grad_()
-        y, *_ = outputs(net, x, (first, first * 2) if kind is nn.LSTM else first)
+        y, *_ = outputs(net, sequences(net, x), (first, first * 2) if kind is nn.LSTM else first)
         return [y, *torch.autograd.grad(y.square().sum(), [first, x])]
 
     on_both(run, net, x)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_op_forward_one_backward(kind, metrics):
+@pytest.mark.parametrize("sequences", [padded, packed])
+def test_one_op_forward_one_backward(sequences, kind, metrics):
     def recorded(function):
         ltc.sync()
         metrics.reset()
@@ -92,15 +107,18 @@ def test_one_op_forward_one_backward(kind, metrics):
         return metrics.counter_value("OpsRecorded")
 
     net, x = network(kind)
-    layer, x = net.to(LTC), x.detach().to(LTC)
+    layer, x = net.to(LTC), sequences(net, x.detach().to(LTC))
     state = torch.zeros(BATCH, HIDDEN, device=LTC)
-    given = (x, state, state) if kind is nn.LSTM else (x, state)
+    given = (state, state) if kind is nn.LSTM else (state,)
     weights = [weight.detach() for weight in layer.parameters()]
-    forward = getattr(torch.ops.ltc, f"{kind.__name__.lower()}_layer")
-    alone = recorded(lambda: forward(*given, *weights, False, True))
+    name = f"{kind.__name__.lower()}_layer"
+    if sequences is packed:
+        alone = recorded(lambda: getattr(torch.ops.ltc, "packed_" + name)(x.data, *given, *weights, x.batch_sizes.tolist(), False, True))
+    else:
+        alone = recorded(lambda: getattr(torch.ops.ltc, name)(x, *given, *weights, False, True))
     assert alone == 1
     evaluated = recorded(lambda: outputs(layer, x))
-    trained = recorded(lambda: torch.autograd.grad(outputs(layer, x)[0], list(layer.parameters()), x.new_zeros(STEPS, BATCH, HIDDEN)))
+    trained = recorded(lambda: torch.autograd.grad(y := outputs(layer, x)[0], list(layer.parameters()), y.new_zeros(y.shape)))
     assert trained - evaluated <= 2  # the gradient that it starts from, and the backward
     assert fallbacks() == {}
 
@@ -134,3 +152,19 @@ def test_wrong_sizes(kind):
     for device in ("cpu", LTC):
         with pytest.raises(RuntimeError, match=f"input.size.-1. must be equal to input_size. Expected {FEATURES}, got 2"):
             net.to(device)(torch.zeros(STEPS, BATCH, 2, device=device))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("batch_sizes", [[3, 2, 2], [2, 3], [4, 2]], ids=str)
+def test_wrong_batch_sizes_are_errors_as_on_the_cpu(kind, batch_sizes):
+    """Six rows, of a batch of three."""
+    net, _ = network(kind)
+    state = torch.zeros(1, 3, HIDDEN)
+    wrong = []
+    for device in ("cpu", LTC):
+        given = (state.to(device), state.to(device)) if kind is nn.LSTM else state.to(device)
+        with pytest.raises((RuntimeError, IndexError)) as error:
+            y, _ = net.to(device)(PackedSequence(torch.ones(6, FEATURES, device=device), torch.tensor(batch_sizes)), given)
+            y.data.cpu()
+        wrong.append(type(error.value))
+    assert wrong[0] == wrong[1]

@@ -22,6 +22,10 @@ def test_no_release_has_changed():
     assert list(release.changed(ABI, OPSET, RELEASED)) == []
 
 
+def test_no_op_of_a_later_version_has_an_id():
+    assert f"kLastReleasedOp = {RELEASED[-1]['last_op']};" in (ROOT / "core/ops/op_table.h").read_text()
+
+
 def test_header_and_changes_name_each_release():
     header, changes = (ROOT / "sdk/include/ltc/plugin.h").read_text(), (ROOT / "sdk/CHANGELOG.md").read_text()
     assert [one["version"] for one in RELEASED] == ["1.0"]

@@ -113,7 +113,7 @@ const OpRow* find_op_row(std::string_view name) {
 
 uint32_t stable_op_id(OpId op) {
   const OpRow* row = find_op_row(op_name(op));
-  return row ? row->id : 0;
+  return row && row->id <= kLastReleasedOp ? row->id : 0;
 }
 
 }  // namespace ltc

@@ -40,6 +40,9 @@ LTC_API std::span<const OpRow> op_rows();
 LTC_API std::string_view op_doc(const OpRow& row);
 const OpRow* find_op_row(std::string_view name);  // null if the op has none
 
-uint32_t stable_op_id(OpId op);  // for the C ABI; 0 if the op has no row
+// The highest id of the ABI's version that hosts and plugins agree on, 1.0; sdk/manifest/released.toml.
+inline constexpr uint32_t kLastReleasedOp = 526;
+
+uint32_t stable_op_id(OpId op);  // for the C ABI; 0 if the op has no row, or one newer than that version
 
 }  // namespace ltc

@@ -106,6 +106,19 @@ bool lstm_reserve(const Arguments& call, Shapes& /*shapes*/) {
   });
 }
 
+// The rows of packed sequences: at least one in each step, all of the batch in the first, and never more than in the one before.
+bool packed(const Arguments& call, Shapes& /*shapes*/) {
+  const std::vector<int64_t> states = as_vector(call.sizes("hx")), input = as_vector(call.sizes("input"));
+  if (states.empty() || input.empty()) return false;
+  int64_t most = states[0], left = input[0];
+  for (const int64_t batch : as_vector(call.ints("batch_sizes"))) {
+    if (batch < 1 || batch > most || batch > left || (left == input[0] && batch != most)) return false;
+    most = batch;
+    left -= batch;
+  }
+  return left == 0;
+}
+
 bool same_count(const Arguments& call, Shapes& /*shapes*/) {
   return call.tensor("index")->element_count == call.tensor("source")->element_count;
 }
@@ -133,7 +146,8 @@ bool search(const Arguments& call, Shapes& /*shapes*/) {
 std::vector<NamedFunction> index_functions() {
   return {
       {"gather", gather}, {"scatter", scatter}, {"index_select", index_select}, {"index_write", index_write}, {"index", index},
-      {"search", search}, {"masks", masks},     {"lstm_reserve", lstm_reserve}, {"same_count", same_count},   {"topk", topk}};
+      {"search", search}, {"masks", masks},     {"lstm_reserve", lstm_reserve}, {"same_count", same_count},   {"topk", topk},
+      {"packed", packed}};
 }
 
 }  // namespace ltc::types

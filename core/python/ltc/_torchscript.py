@@ -17,10 +17,26 @@ def _layer(layer, input, states, weights, reverse):
     return [output.flip(0) if reverse else output, *(state.squeeze(0) for state in states), None]  # a backward alone reads the reserve
 
 
+def _packed_layer(layer, input, states, weights, batch_sizes, reverse):
+    """The same over packed sequences: input [rows, features], the rows of each step behind those of the step before."""
+    first_rows = [sum(batch_sizes[:step]) for step in range(len(batch_sizes))]
+    steps = [sum(batch > k for batch in batch_sizes) for k in range(batch_sizes[0])]  # of each sequence
+    turned = torch.tensor([first_rows[steps[k] - 1 - step] + k for step, batch in enumerate(batch_sizes) for k in range(batch)])
+    weights = [weight for weight in weights if weight is not None]
+    states = [state.unsqueeze(0) for state in states]
+    output, *states = layer(input[turned] if reverse else input, torch.tensor(batch_sizes), states if len(states) > 1 else states[0],
+                            weights, len(weights) == 4, 1, 0.0, False, False)  # fmt: skip
+    return [output[turned] if reverse else output, *(state.squeeze(0) for state in states), None]
+
+
 # The ops of this project, as calls of PyTorch's: operands by place, attributes by name.
 OWN_OPS = {
     "ltc::lstm_layer": lambda input, hx, cx, *weights, reverse, train: _layer(torch.lstm, input, [hx, cx], weights, reverse),
     "ltc::gru_layer": lambda input, hx, *weights, reverse, train: _layer(torch.gru, input, [hx], weights, reverse),
+    "ltc::packed_lstm_layer": lambda input, hx, cx, *weights, batch_sizes, reverse, train: _packed_layer(
+        torch.lstm, input, [hx, cx], weights, batch_sizes, reverse),
+    "ltc::packed_gru_layer": lambda input, hx, *weights, batch_sizes, reverse, train: _packed_layer(
+        torch.gru, input, [hx], weights, batch_sizes, reverse),
     "ltc::roll": lambda self, shift, dim: torch.roll(self, shift, dim),
     "ltc::ctc_loss": lambda *operands, blank, zero_infinity: torch.ops.aten._ctc_loss.Tensor(*operands, blank, zero_infinity),
     "ltc::as_strided": lambda self, offset, size, stride: torch.as_strided(self.contiguous(), size, stride, offset),

@@ -108,9 +108,10 @@ std::optional<std::vector<TypeId>> infer_on_meta(const OpEntry& entry, const tor
 }
 
 // Recurrent layers keep memory for their gradients whose size oneDNN alone knows. With another size they would write beyond it.
+// The rows of packed ones are as many as `batch_sizes` says.
 bool can_be_small(const OpEntry& entry) {
   const std::string_view name = entry.recorded->operator_name().name;
-  constexpr std::string_view kRecurrent[] = {"ltc::lstm_layer", "ltc::gru_layer", "aten::mkldnn_rnn_layer"};
+  constexpr std::string_view kRecurrent[] = {"ltc::lstm_layer", "ltc::gru_layer", "ltc::packed_", "aten::mkldnn_rnn_layer"};
   return std::ranges::none_of(kRecurrent, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 

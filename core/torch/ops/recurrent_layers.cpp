@@ -2,8 +2,10 @@
 // A plugin that knows them by name has whole layers; for all others, libtorch's CPU does what eager PyTorch does there.
 //
 // input [steps, batch, features], states [batch, hidden], weights and biases as torch.nn.LSTM and torch.nn.GRU hold them;
-// `reverse` goes from the last step to the first. Without `train` there is no reserve, which is what the backward wants of the
-// forward and nobody else reads. The backward gives gradients in the order of the forward's arguments.
+// `reverse` goes from the last step to the first. Packed input is [rows, features]: the rows of each step behind those of the
+// step before, as many as `batch_sizes` says; the first has the whole batch, and none has more than the one before. Without
+// `train` there is no reserve, which is what the backward wants of the forward and nobody else reads. The backward gives
+// gradients in the order of the forward's arguments.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -12,16 +14,23 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mkldnn_rnn_layer_backward_cpu_dispatch.h>
 #include <ATen/ops/mkldnn_rnn_layer_cpu_dispatch.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sub.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <torch/library.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
 
 namespace ltc {
 namespace {
@@ -67,77 +76,215 @@ LstmGradients lstm_layer_backward(const OptTensor& grad_output, const OptTensor&
   return {of_input, of_hx, of_cx, of_weight_ih, of_weight_hh, of_bias_ih, of_bias_hh};
 }
 
-// ---- GRU: the arithmetic of ATen's CPU path, with all that does not depend on the step before done for all steps at once
+// ---- Packed sequences, and GRU: the arithmetic of ATen's CPU path, with all that does not depend on the step before done for
+// all steps at once
+
+struct TimeStep {
+  int64_t row, batch;
+};
 
 // The steps in the order of time.
-std::vector<int64_t> in_order(int64_t steps, bool reverse) {
-  std::vector<int64_t> order(static_cast<size_t>(steps));
-  for (int64_t k = 0; k < steps; ++k) order[static_cast<size_t>(k)] = reverse ? steps - 1 - k : k;
-  return order;
+std::vector<TimeStep> in_order(at::IntArrayRef batch_sizes, bool reverse) {
+  std::vector<TimeStep> steps;
+  int64_t row = 0;
+  for (const int64_t batch : batch_sizes) steps.push_back({row, batch}), row += batch;
+  if (reverse) std::ranges::reverse(steps);
+  return steps;
 }
 
-// The k-th of the blocks of columns that gates stand in.
-Tensor block(const Tensor& gates, int64_t k, int64_t hidden) { return gates.narrow(-1, k * hidden, hidden); }
+Tensor at_step(const Tensor& rows, const TimeStep& step) { return rows.narrow(0, step.row, step.batch); }
 
-// The reserve holds, for each step, reset gate, update gate, new state, and what the reset gate scales in the new state.
-std::tuple<Tensor, Tensor, Tensor> gru_layer(const Tensor& input, const Tensor& hx, const Tensor& weight_ih,
-                                             const Tensor& weight_hh, const OptTensor& bias_ih, const OptTensor& bias_hh,
-                                             bool reverse, bool train) {
-  const int64_t steps = input.size(0), batch = hx.size(0), hidden = hx.size(1);
+// The k-th of the blocks of columns that gates stand in.
+Tensor block(const Tensor& gates, int64_t k, int64_t hidden) { return gates.narrow(1, k * hidden, hidden); }
+
+// The states of all sequences. A step changes those that go on: the others have ended or, in reverse, not begun.
+class States {
+ public:
+  explicit States(const Tensor& first) : all_(first) {}
+  const Tensor& all() const { return all_; }
+  Tensor of(const TimeStep& step) const { return all_.narrow(0, 0, step.batch); }
+  void set(const TimeStep& step, const Tensor& next) {
+    if (step.batch == all_.size(0)) {
+      all_ = next, is_own_ = false;
+      return;
+    }
+    if (!is_own_) all_ = all_.clone(), is_own_ = true;
+    of(step).copy_(next);
+  }
+
+ private:
+  Tensor all_;
+  bool is_own_ = false;  // may be written
+};
+
+// The states before each step, given those after it.
+Tensor before(const Tensor& after, const Tensor& first, at::IntArrayRef batch_sizes, bool reverse) {
+  std::vector<int64_t> index(static_cast<size_t>(after.size(0))), latest(static_cast<size_t>(first.size(0)));
+  std::iota(latest.begin(), latest.end(), after.size(0));
+  for (const TimeStep& step : in_order(batch_sizes, reverse)) {
+    for (int64_t k = 0; k < step.batch; ++k) {
+      index[static_cast<size_t>(step.row + k)] = std::exchange(latest[static_cast<size_t>(k)], step.row + k);
+    }
+  }
+  return at::cat({after, first}).index_select(0, at::from_blob(index.data(), {after.size(0)}, at::kLong));
+}
+
+Tensor given_or_zeros(const OptTensor& gradient, const Tensor& state) {
+  return is_given(gradient) ? *gradient : at::zeros_like(state);
+}
+
+// ---- LSTM. The reserve holds, for each row, input gate, forget gate, new values, output gate, and the cell.
+
+LstmResults packed_lstm_layer(const Tensor& input, const Tensor& hx, const Tensor& cx, const Tensor& weight_ih,
+                              const Tensor& weight_hh, const OptTensor& bias_ih, const OptTensor& bias_hh,
+                              at::IntArrayRef batch_sizes, bool reverse, bool train) {
+  at::AutoDispatchBelowAutograd below_autograd;
+  const int64_t rows = input.size(0), hidden = hx.size(1);
+  Tensor from_input = at::linear(input, weight_ih, bias_ih);
+  if (is_given(bias_hh)) from_input.add_(*bias_hh);
+  const Tensor weight = weight_hh.t();
+  Tensor output = at::empty({rows, hidden}, input.options());
+  Tensor reserve = at::empty({train ? rows : hx.size(0), 5 * hidden}, input.options());
+  States states(hx), cells(cx);
+  for (const TimeStep& step : in_order(batch_sizes, reverse)) {
+    const Tensor gates = at_step(reserve, train ? step : TimeStep{0, step.batch});
+    Tensor all = gates.narrow(1, 0, 4 * hidden), cell = block(gates, 4, hidden), next = at_step(output, step);
+    at::addmm_out(all, at_step(from_input, step), states.of(step), weight);
+    all.narrow(1, 0, 2 * hidden).sigmoid_(), block(gates, 2, hidden).tanh_(), block(gates, 3, hidden).sigmoid_();
+    at::mul_out(cell, block(gates, 1, hidden), cells.of(step)).addcmul_(block(gates, 0, hidden), block(gates, 2, hidden));
+    at::tanh_out(next, cell).mul_(block(gates, 3, hidden));
+    states.set(step, next), cells.set(step, cell);
+  }
+  return {std::move(output), states.all().clone(), cells.all().clone(), train ? std::move(reserve) : Tensor()};
+}
+
+LstmGradients packed_lstm_layer_backward(const OptTensor& grad_output, const OptTensor& grad_hy, const OptTensor& grad_cy,
+                                         const Tensor& input, const Tensor& hx, const Tensor& cx, const Tensor& weight_ih,
+                                         const Tensor& weight_hh, const OptTensor& bias_ih, const OptTensor& /*bias_hh*/,
+                                         const Tensor& output, const Tensor& /*hy*/, const Tensor& /*cy*/, const Tensor& reserve,
+                                         at::IntArrayRef batch_sizes, bool reverse) {
+  at::AutoDispatchBelowAutograd below_autograd;
+  const int64_t rows = input.size(0), hidden = hx.size(1);
+  const Tensor in = block(reserve, 0, hidden), forget = block(reserve, 1, hidden), fresh = block(reserve, 2, hidden);
+  const Tensor out = block(reserve, 3, hidden), cell = block(reserve, 4, hidden), bent = cell.tanh();
+
+  // How the gates, before their functions, move with the cell and, the output gate, with the state; and how the cell moves with
+  // it.
+  const Tensor cell_before = before(cell, cx, batch_sizes, reverse);
+  const Tensor slopes =
+      at::cat({fresh * in * (1 - in), cell_before * forget * (1 - forget), in * (1 - fresh * fresh)}, 1).view({rows, 3, hidden});
+  const Tensor of_out = bent * out * (1 - out), of_cell = out * (1 - bent * bent);
+
+  // Back in time: the gradients of each state and cell, and of the gates that the state before gave.
+  Tensor gates = at::empty({rows, 4, hidden}, input.options());
+  States of_states(given_or_zeros(grad_hy, hx)), of_cells(given_or_zeros(grad_cy, cx));
+  for (const TimeStep& step : in_order(batch_sizes, !reverse)) {
+    const Tensor later = of_states.of(step), state = is_given(grad_output) ? at_step(*grad_output, step) + later : later;
+    const Tensor total = at::addcmul(of_cells.of(step), state, at_step(of_cell, step));
+    const Tensor gate = at_step(gates, step);
+    Tensor others = gate.narrow(1, 0, 3), last = gate.select(1, 3);
+    at::mul_out(others, at_step(slopes, step), total.unsqueeze(1));
+    at::mul_out(last, at_step(of_out, step), state);
+    of_states.set(step, at::mm(gate.view({step.batch, 4 * hidden}), weight_hh));
+    of_cells.set(step, total * at_step(forget, step));
+  }
+
+  const Tensor of_gates = gates.view({rows, 4 * hidden});
+  const Tensor of_bias = is_given(bias_ih) ? of_gates.sum(0) : Tensor();
+  return {at::mm(of_gates, weight_ih),
+          of_states.all(),
+          of_cells.all(),
+          at::mm(of_gates.t(), input),
+          at::mm(of_gates.t(), before(output, hx, batch_sizes, reverse)),
+          of_bias,
+          of_bias.defined() ? of_bias.clone() : Tensor()};
+}
+
+// ---- GRU. The reserve holds, for each row, reset gate, update gate, new state, and what the reset gate scales in the new state.
+
+using GruResults = std::tuple<Tensor, Tensor, Tensor>;
+GruResults packed_gru_layer(const Tensor& input, const Tensor& hx, const Tensor& weight_ih, const Tensor& weight_hh,
+                            const OptTensor& bias_ih, const OptTensor& bias_hh, at::IntArrayRef batch_sizes, bool reverse,
+                            bool train) {
+  const int64_t rows = input.size(0), hidden = hx.size(1);
   const Tensor input_gates = at::linear(input, weight_ih, bias_ih), weight = weight_hh.t();
-  Tensor output = at::empty({steps, batch, hidden}, input.options());
-  Tensor reserve = at::empty({train ? steps : 1, batch, 4 * hidden}, input.options());
-  Tensor state = hx;
-  for (const int64_t step : in_order(steps, reverse)) {
-    const Tensor from_input = input_gates[step], gates = reserve[train ? step : 0];
+  Tensor output = at::empty({rows, hidden}, input.options());
+  Tensor reserve = at::empty({train ? rows : hx.size(0), 4 * hidden}, input.options());
+  States states(hx);
+  for (const TimeStep& step : in_order(batch_sizes, reverse)) {
+    const Tensor state = states.of(step), from_input = at_step(input_gates, step);
+    const Tensor gates = at_step(reserve, train ? step : TimeStep{0, step.batch});
     const Tensor from_state = is_given(bias_hh) ? at::addmm(*bias_hh, state, weight) : at::mm(state, weight);
     Tensor reset_and_update = gates.narrow(1, 0, 2 * hidden), fresh = block(gates, 2, hidden), scaled = block(gates, 3, hidden);
     at::add_out(reset_and_update, from_state.narrow(1, 0, 2 * hidden), from_input.narrow(1, 0, 2 * hidden)).sigmoid_();
     scaled.copy_(block(from_state, 2, hidden));
     at::addcmul_out(fresh, block(from_input, 2, hidden), scaled, block(gates, 0, hidden)).tanh_();
-    Tensor next = output[step];
+    Tensor next = at_step(output, step);
     at::sub_out(next, state, fresh).mul_(block(gates, 1, hidden)).add_(fresh);
-    state = next;
+    states.set(step, next);
   }
-  return {std::move(output), state.clone(), train ? std::move(reserve) : Tensor()};
+  return {std::move(output), states.all().clone(), train ? std::move(reserve) : Tensor()};
 }
 
 using GruGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
-GruGradients gru_layer_backward(const OptTensor& grad_output, const OptTensor& grad_hy, const Tensor& input, const Tensor& hx,
-                                const Tensor& weight_ih, const Tensor& weight_hh, const OptTensor& bias_ih,
-                                const OptTensor& /*bias_hh*/, const Tensor& output, const Tensor& /*hy*/, const Tensor& reserve,
-                                bool reverse) {
-  const int64_t steps = input.size(0), batch = hx.size(0), hidden = hx.size(1);
+GruGradients packed_gru_layer_backward(const OptTensor& grad_output, const OptTensor& grad_hy, const Tensor& input,
+                                       const Tensor& hx, const Tensor& weight_ih, const Tensor& weight_hh,
+                                       const OptTensor& bias_ih, const OptTensor& /*bias_hh*/, const Tensor& output,
+                                       const Tensor& /*hy*/, const Tensor& reserve, at::IntArrayRef batch_sizes, bool reverse) {
+  const int64_t rows = input.size(0), hidden = hx.size(1);
   const Tensor reset = block(reserve, 0, hidden), update = block(reserve, 1, hidden), fresh = block(reserve, 2, hidden);
-  const Tensor first = hx.unsqueeze(0);
-  const Tensor before =
-      reverse ? at::cat({output.narrow(0, 1, steps - 1), first}) : at::cat({first, output.narrow(0, 0, steps - 1)});
+  const Tensor states_before = before(output, hx, batch_sizes, reverse);
 
   // How the gates, before their functions, move with the state after the step.
   const Tensor of_fresh = (1 - update) * (1 - fresh * fresh);
   const Tensor of_reset = of_fresh * block(reserve, 3, hidden) * reset * (1 - reset);
-  const Tensor of_update = (before - fresh) * update * (1 - update);
-  const Tensor slopes = at::cat({of_reset, of_update, of_fresh * reset}, 2).view({steps, batch, 3, hidden});
+  const Tensor of_update = (states_before - fresh) * update * (1 - update);
+  const Tensor slopes = at::cat({of_reset, of_update, of_fresh * reset}, 1).view({rows, 3, hidden});
 
   // Back in time: the gradient of each state, and of the gates that the state before it gave.
-  Tensor states = at::empty({steps, batch, hidden}, input.options()), gates = at::empty_like(slopes);
-  Tensor carried = is_given(grad_hy) ? *grad_hy : at::zeros_like(hx);
-  for (const int64_t step : in_order(steps, !reverse)) {
-    Tensor state = states[step], gate = gates[step];
-    is_given(grad_output) ? at::add_out(state, (*grad_output)[step], carried) : state.copy_(carried);
-    at::mul_out(gate, slopes[step], state.unsqueeze(1));
-    carried = at::addmm(state * update[step], gate.view({batch, 3 * hidden}), weight_hh);
+  Tensor states = at::empty({rows, hidden}, input.options()), gates = at::empty_like(slopes);
+  States carried(given_or_zeros(grad_hy, hx));
+  for (const TimeStep& step : in_order(batch_sizes, !reverse)) {
+    Tensor state = at_step(states, step), gate = at_step(gates, step);
+    is_given(grad_output) ? at::add_out(state, at_step(*grad_output, step), carried.of(step)) : state.copy_(carried.of(step));
+    at::mul_out(gate, at_step(slopes, step), state.unsqueeze(1));
+    carried.set(step, at::addmm(state * at_step(update, step), gate.view({step.batch, 3 * hidden}), weight_hh));
   }
 
-  const Tensor of_state_gates = gates.view({steps * batch, 3 * hidden});
+  const Tensor of_state_gates = gates.view({rows, 3 * hidden});
   Tensor of_input_gates = of_state_gates.clone();  // the same but for the new state's, which the reset gate does not scale
-  block(of_input_gates, 2, hidden).copy_((of_fresh * states).reshape({steps * batch, hidden}));
-  return {at::mm(of_input_gates, weight_ih).view_as(input),
-          carried,
-          at::mm(of_input_gates.t(), input.reshape({steps * batch, -1})),
-          at::mm(of_state_gates.t(), before.view({steps * batch, hidden})),
+  block(of_input_gates, 2, hidden).copy_(of_fresh * states);
+  return {at::mm(of_input_gates, weight_ih),
+          carried.all(),
+          at::mm(of_input_gates.t(), input),
+          at::mm(of_state_gates.t(), states_before),
           is_given(bias_ih) ? of_input_gates.sum(0) : Tensor(),
           is_given(bias_ih) ? of_state_gates.sum(0) : Tensor()};
+}
+
+// A layer whose sequences all have the same steps.
+std::vector<int64_t> equal_batches(const Tensor& input) {
+  return std::vector<int64_t>(static_cast<size_t>(input.size(0)), input.size(1));
+}
+Tensor as_rows(const Tensor& steps) { return steps.reshape({steps.size(0) * steps.size(1), steps.size(2)}); }
+Tensor as_steps(const Tensor& rows, const Tensor& input) { return rows.view({input.size(0), input.size(1), rows.size(1)}); }
+
+GruResults gru_layer(const Tensor& input, const Tensor& hx, const Tensor& weight_ih, const Tensor& weight_hh,
+                     const OptTensor& bias_ih, const OptTensor& bias_hh, bool reverse, bool train) {
+  auto [output, hy, reserve] =
+      packed_gru_layer(as_rows(input), hx, weight_ih, weight_hh, bias_ih, bias_hh, equal_batches(input), reverse, train);
+  return {as_steps(output, input), std::move(hy), train ? as_steps(reserve, input) : Tensor()};
+}
+
+GruGradients gru_layer_backward(const OptTensor& grad_output, const OptTensor& grad_hy, const Tensor& input, const Tensor& hx,
+                                const Tensor& weight_ih, const Tensor& weight_hh, const OptTensor& bias_ih,
+                                const OptTensor& bias_hh, const Tensor& output, const Tensor& hy, const Tensor& reserve,
+                                bool reverse) {
+  GruGradients gradients = packed_gru_layer_backward(is_given(grad_output) ? OptTensor(as_rows(*grad_output)) : grad_output,
+                                                     grad_hy, as_rows(input), hx, weight_ih, weight_hh, bias_ih, bias_hh,
+                                                     as_rows(output), hy, as_rows(reserve), equal_batches(input), reverse);
+  std::get<0>(gradients) = as_steps(std::get<0>(gradients), input);
+  return gradients;
 }
 
 TORCH_LIBRARY_FRAGMENT(ltc, m) {
@@ -156,6 +303,20 @@ TORCH_LIBRARY_FRAGMENT(ltc, m) {
       "gru_layer_backward(Tensor? grad_output, Tensor? grad_hy, Tensor input, Tensor hx, Tensor weight_ih, Tensor weight_hh, "
       "Tensor? bias_ih, Tensor? bias_hh, Tensor output, Tensor hy, Tensor reserve, bool reverse) -> "
       "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "packed_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, "
+      "Tensor? bias_hh, int[] batch_sizes, bool reverse, bool train) -> (Tensor output, Tensor hy, Tensor cy, Tensor reserve)");
+  m.def(
+      "packed_lstm_layer_backward(Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, Tensor input, Tensor hx, Tensor cx, "
+      "Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, Tensor output, Tensor hy, Tensor cy, "
+      "Tensor reserve, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "packed_gru_layer(Tensor input, Tensor hx, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, "
+      "int[] batch_sizes, bool reverse, bool train) -> (Tensor output, Tensor hy, Tensor reserve)");
+  m.def(
+      "packed_gru_layer_backward(Tensor? grad_output, Tensor? grad_hy, Tensor input, Tensor hx, Tensor weight_ih, "
+      "Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, Tensor output, Tensor hy, Tensor reserve, int[] batch_sizes, "
+      "bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(ltc, CPU, m) {
@@ -163,6 +324,10 @@ TORCH_LIBRARY_IMPL(ltc, CPU, m) {
   m.impl("lstm_layer_backward", lstm_layer_backward);
   m.impl("gru_layer", gru_layer);
   m.impl("gru_layer_backward", gru_layer_backward);
+  m.impl("packed_lstm_layer", packed_lstm_layer);
+  m.impl("packed_lstm_layer_backward", packed_lstm_layer_backward);
+  m.impl("packed_gru_layer", packed_gru_layer);
+  m.impl("packed_gru_layer_backward", packed_gru_layer_backward);
 }
 
 }  // namespace

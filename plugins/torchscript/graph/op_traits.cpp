@@ -77,6 +77,10 @@ const std::vector<OpTraits>& rows() {
       {.name = "ltc::lstm_layer_backward", .product = ProductCost{4, false, 7, 1, 4, true}},
       {.name = "ltc::gru_layer", .product = ProductCost{1, false, 3, 1, 3, true}},
       {.name = "ltc::gru_layer_backward", .product = ProductCost{3, false, 5, 1, 3, true}},
+      {.name = "ltc::packed_lstm_layer", .product = ProductCost{1, false, 4, 1, 4, true}},
+      {.name = "ltc::packed_lstm_layer_backward", .product = ProductCost{4, false, 7, 1, 4, true}},
+      {.name = "ltc::packed_gru_layer", .product = ProductCost{1, false, 3, 1, 3, true}},
+      {.name = "ltc::packed_gru_layer_backward", .product = ProductCost{3, false, 5, 1, 3, true}},
 
       // Images.
       {.name = "aten::convolution", .product = ProductCost{0, true, 1, 1, 1}, .images = ImageTraits{0, {0, 1}, {0}, 1}},
