@@ -1,10 +1,9 @@
 """Data parallel training on up to 1,024 ranks, on paper: recorded steps of a few processes, replayed with the costs of links.
 
-    python bench/scaling.py [--steps N] [--processes N] [--tries N] [--json FILE] [--replay FILE] [--faster-device N] [--unread]
-                            [--bucket-mb N] [CASE ...]
+    python bench/scaling.py [--steps N] [--tries N] [--json FILE] [--replay FILE] [--faster-device N] [--unread] [--bucket-mb N] [CASE ...]
 
 A case is a model and a wrapper, such as GPT-2/DDP. The program records its steps in processes of one thread each, and fits the loopback link to a sweep of
-all_reduce by Gloo. It then predicts the step of 1, 2, 4 and so on processes beside the measured one. At last it replays the step on networks of nodes with 8
+all_reduce by Gloo. It then predicts the step of 1, 2 and 4 processes beside the measured one. At last it replays the step on networks of nodes with 8
 ranks, with weak scaling: each rank keeps its batch. --replay takes the records from an earlier --json instead.
 """
 
@@ -20,6 +19,7 @@ from recorded_steps import SWEEP, record_quietly
 from simulated_ranks import Options, in_buckets, memory_at, simulate
 
 CASES = [*(f"{name}/DDP" for name in MODELS), "GPT-2/FSDP2"]
+RECORDED = [1, 2, 4]
 RANKS = [1 << power for power in range(11)]
 GOOD = 0.8  # efficiency
 DEVICE_MEMORY = 80e9
@@ -45,10 +45,9 @@ def check_rows(records, cases, link, cores):
     """Measured and predicted seconds of a step. Ranks that share a core share its time."""
     for case in cases:
         base = base_of(records, case)
-        for measured in records:
-            if (measured["model"], measured["wrapper"]) != tuple(case.split("/")):
-                continue
-            ranks = measured["ranks"]
+        for ranks in RECORDED:
+            name, wrapper = case.split("/")
+            measured = next(one for one in records if (one["model"], one["wrapper"], one["ranks"]) == (name, wrapper, ranks))
             options = Options(algorithm="ring", slowdown=slowdown(ranks, cores) / slowdown(base["ranks"], cores))
             outcome = simulate(base, ranks, one_link("loopback", crowded(link, ranks, cores)), options)
             yield {"case": case, "ranks": ranks, "is_base": ranks == base["ranks"], "measured_s": measured["measured_s"], "predicted_s": outcome.step_s,
@@ -147,16 +146,14 @@ def recorded(arguments):
         with open(arguments.replay) as file:
             found = json.load(file)
         return found["records"], found["sweep"], found["cores"]
-    counts = [ranks for ranks in RANKS if ranks <= arguments.processes]
-    records = [record_quietly(ranks, arguments.steps, case.split("/"), arguments.tries) for case in arguments.cases for ranks in counts]
-    sweeps = [record_quietly(ranks, arguments.steps, SWEEP, arguments.tries) for ranks in counts if ranks > 1]
+    records = [record_quietly(ranks, arguments.steps, case.split("/"), arguments.tries) for case in arguments.cases for ranks in RECORDED]
+    sweeps = [record_quietly(ranks, arguments.steps, SWEEP, arguments.tries) for ranks in RECORDED if ranks > 1]
     return records, [sample for sweep in sweeps for sample in sweep["samples"]], os.cpu_count()
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--processes", type=int, default=4, metavar="N", help="record up to N of them, at least 2")
     parser.add_argument("--tries", type=int, default=1, metavar="N", help="record up to N times where other programs use the processors, and keep the best")
     parser.add_argument("--json", metavar="FILE", help="write records, checks, tables and findings")
     parser.add_argument("--replay", metavar="FILE", help="take the records from this file")
@@ -166,8 +163,6 @@ def main():
     parser.add_argument("--bucket-mb", type=float, default=4.0, help="of all_reduce, in the columns in buckets")
     parser.add_argument("cases", nargs="*", default=CASES)
     arguments = parser.parse_args()
-    if arguments.processes < 2:
-        parser.error(f"--processes is {arguments.processes}: one process alone has no link")
     records, samples, cores = recorded(arguments)
     link = fit_link(samples, cores)
     sweep, check = list(sweep_rows(samples, link, cores)), list(check_rows(records, arguments.cases, link, cores))
