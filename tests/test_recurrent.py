@@ -166,5 +166,5 @@ def test_wrong_batch_sizes_are_errors_as_on_the_cpu(kind, batch_sizes):
         with pytest.raises((RuntimeError, IndexError)) as error:
             y, _ = net.to(device)(PackedSequence(torch.ones(6, FEATURES, device=device), torch.tensor(batch_sizes)), given)
             y.data.cpu()
-        wrong.append(type(error.value))
+        wrong.append(f"{error.type.__name__}: {error.value}")
     assert wrong[0] == wrong[1]
