@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/compile/types/rules.h"
+#include "core/ops/batch_sizes.h"
 
 namespace ltc::types {
 namespace {
@@ -106,17 +107,9 @@ bool lstm_reserve(const Arguments& call, Shapes& /*shapes*/) {
   });
 }
 
-// The rows of packed sequences: at least one in each step, all of the batch in the first, and never more than in the one before.
 bool packed(const Arguments& call, Shapes& /*shapes*/) {
   const std::vector<int64_t> states = as_vector(call.sizes("hx")), input = as_vector(call.sizes("input"));
-  if (states.empty() || input.empty()) return false;
-  int64_t most = states[0], left = input[0];
-  for (const int64_t batch : as_vector(call.ints("batch_sizes"))) {
-    if (batch < 1 || batch > most || batch > left || (left == input[0] && batch != most)) return false;
-    most = batch;
-    left -= batch;
-  }
-  return left == 0;
+  return !states.empty() && !input.empty() && are_batch_sizes(as_vector(call.ints("batch_sizes")), states[0], input[0]);
 }
 
 bool same_count(const Arguments& call, Shapes& /*shapes*/) {

@@ -8,35 +8,32 @@ import torch
 REFUSED = "ltc.export: {}() cannot be saved as TorchScript: {}"
 
 
-def _layer(layer, input, states, weights, reverse):
-    """One layer in one direction, of input [steps, rows, features] and states [rows, features]."""
-    weights = [weight for weight in weights if weight is not None]
-    states = [state.unsqueeze(0) for state in states]
-    input = input.flip(0) if reverse else input
-    output, *states = layer(input, states if len(states) > 1 else states[0], weights, len(weights) == 4, 1, 0.0, False, False, False)
-    return [output.flip(0) if reverse else output, *(state.squeeze(0) for state in states), None]  # a backward alone reads the reserve
-
-
-def _packed_layer(layer, input, states, weights, batch_sizes, reverse):
-    """The same over packed sequences: input [rows, features], the rows of each step behind those of the step before."""
+def _turned_rows(batch_sizes):
+    """The rows of packed sequences with the steps of each sequence in the other order."""
     first_rows = [sum(batch_sizes[:step]) for step in range(len(batch_sizes))]
     steps = [sum(batch > k for batch in batch_sizes) for k in range(batch_sizes[0])]  # of each sequence
-    turned = torch.tensor([first_rows[steps[k] - 1 - step] + k for step, batch in enumerate(batch_sizes) for k in range(batch)])
+    return torch.tensor([first_rows[steps[k] - 1 - step] + k for step, batch in enumerate(batch_sizes) for k in range(batch)])
+
+
+def _layer(layer, input, states, weights, reverse, batch_sizes=None):
+    """One layer in one direction, of input [steps, rows, features] and states [rows, features]. Packed sequences: input [rows, features],
+    the rows of each step behind those of the step before."""
     weights = [weight for weight in weights if weight is not None]
     states = [state.unsqueeze(0) for state in states]
-    output, *states = layer(input[turned] if reverse else input, torch.tensor(batch_sizes), states if len(states) > 1 else states[0],
-                            weights, len(weights) == 4, 1, 0.0, False, False)  # fmt: skip
-    return [output[turned] if reverse else output, *(state.squeeze(0) for state in states), None]
+    turned = (lambda x: x) if not reverse else (lambda x: x.flip(0)) if batch_sizes is None else (lambda x: x[_turned_rows(batch_sizes)])
+    sizes, layout = ((), (False,)) if batch_sizes is None else ((torch.tensor(batch_sizes),), ())
+    output, *states = layer(turned(input), *sizes, states if len(states) > 1 else states[0], weights, len(weights) == 4, 1, 0.0, False, False, *layout)
+    return [turned(output), *(state.squeeze(0) for state in states), None]  # a backward alone reads the reserve
 
 
 # The ops of this project, as calls of PyTorch's: operands by place, attributes by name.
 OWN_OPS = {
     "ltc::lstm_layer": lambda input, hx, cx, *weights, reverse, train: _layer(torch.lstm, input, [hx, cx], weights, reverse),
     "ltc::gru_layer": lambda input, hx, *weights, reverse, train: _layer(torch.gru, input, [hx], weights, reverse),
-    "ltc::packed_lstm_layer": lambda input, hx, cx, *weights, batch_sizes, reverse, train: _packed_layer(
-        torch.lstm, input, [hx, cx], weights, batch_sizes, reverse),
-    "ltc::packed_gru_layer": lambda input, hx, *weights, batch_sizes, reverse, train: _packed_layer(
-        torch.gru, input, [hx], weights, batch_sizes, reverse),
+    "ltc::packed_lstm_layer": lambda input, hx, cx, *weights, batch_sizes, reverse, train: _layer(
+        torch.lstm, input, [hx, cx], weights, reverse, batch_sizes),
+    "ltc::packed_gru_layer": lambda input, hx, *weights, batch_sizes, reverse, train: _layer(
+        torch.gru, input, [hx], weights, reverse, batch_sizes),
     "ltc::roll": lambda self, shift, dim: torch.roll(self, shift, dim),
     "ltc::ctc_loss": lambda *operands, blank, zero_infinity: torch.ops.aten._ctc_loss.Tensor(*operands, blank, zero_infinity),
     "ltc::as_strided": lambda self, offset, size, stride: torch.as_strided(self.contiguous(), size, stride, offset),

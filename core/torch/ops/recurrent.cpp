@@ -16,9 +16,8 @@
 #include <torch/library.h>
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
+#include "core/ops/batch_sizes.h"
 #include "core/torch/dispatch/boxed_kernel.h"
 #include "core/torch/tensor/tensor.h"
 
@@ -236,10 +235,7 @@ std::vector<int64_t> batch_sizes_of(const Tensor& batch_sizes, const Tensor& dat
   const Tensor dense = batch_sizes.contiguous();
   const int64_t* const first = dense.const_data_ptr<int64_t>();
   std::vector<int64_t> sizes(first, first + dense.numel());
-  const bool fit = !sizes.empty() && sizes.front() == state.size(1) && sizes.back() > 0 &&
-                   std::ranges::is_sorted(sizes, std::greater()) &&
-                   std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) == data.size(0);
-  return fit ? sizes : std::vector<int64_t>();
+  return are_batch_sizes(sizes, state.size(1), data.size(0)) ? sizes : std::vector<int64_t>();
 }
 
 bool same_widths(at::TensorList hx) { return hx.size() == 2 && hx[0].sizes() == hx[1].sizes(); }  // no projection
