@@ -41,15 +41,15 @@ void for_each_result(const Trace& trace, ValueId node, const Visit& visit) {
 }
 
 // Whether eager PyTorch throws RuntimeError for an index out of range in the op; in others it throws IndexError.
-bool throws_runtime_error(OpId op, const Type& result) {
-  const std::string_view name = op_name(op);
-  if (name == "aten::index_add") return result.sizes.size() > 1;
+bool throws_runtime_error(const Record& record) {
+  const std::string_view name = op_name(record.op);
+  if (name == "aten::index_add") return type_of(record.type).sizes.size() > 1;
   return name.starts_with("aten::gather") || name.starts_with("aten::scatter");
 }
 
 // The current exception, as eager PyTorch throws it for the op.
 std::exception_ptr as_eager_throws(const Record& record) {
-  if (!throws_runtime_error(record.op, type_of(record.type))) return std::current_exception();
+  if (!throws_runtime_error(record)) return std::current_exception();
   try {
     throw;
   } catch (const Error& error) {

@@ -41,6 +41,20 @@ TEST_P(RecoveryTest, OnlyWhatDependsOnTheFailedOpIsLost) {
   EXPECT_EQ(recovered(), 1);
 }
 
+TEST_P(RecoveryTest, TheFailedOpMayHaveLeftItsFirstResultUndefined) {
+  LazyStorage x(device()), bad(device());
+  fill(x, {1, 2});
+  {
+    Recorder recorder(device());
+    const ValueId inputs[] = {recorder.read(x)};
+    const ValueId node = recorder.node(intern_op("aten::cos"), kNoType, kNoAttrs, inputs);
+    recorder.bind(bad, recorder.result(node, 1, recorder.type(x)), recorder.type(x));
+  }
+  sync_and_wait();
+  EXPECT_NE(read_error(bad), "");
+  EXPECT_THAT(read(x), ElementsAre(1, 2));
+}
+
 TEST_P(RecoveryTest, AStorageKeepsItsLastValueBeforeTheFailedOp) {
   LazyStorage x(device()), bad(device());
   fill(x, {1, 2});
