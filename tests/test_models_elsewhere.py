@@ -16,7 +16,8 @@ from test_sample_plugins import python_path
 
 PROGRAM = Path(__file__).parent / "train_models.py"
 FEW = {
-    "minimal": ("LSTM", "GRU, bidirectional", "LSTM and GRU cells", "Transformer encoder", "attention, causal", "BERT", "GPT-2", "diffusion UNet"),
+    "minimal": ("LSTM", "GRU, bidirectional", "LSTM with projections", "LSTM, packed, bidirectional", "RNN, relu, packed", "LSTM and GRU cells",
+                "Transformer encoder", "attention, causal", "BERT", "GPT-2", "diffusion UNet"),
     "opencl": ("torchvision ResNet-18", "BERT", "GPT-2"),
 }
 

@@ -1,4 +1,4 @@
-"""nn.LSTM and nn.GRU, of padded and packed sequences: one op per layer and direction, one op as its backward, and other uses."""
+"""nn.LSTM, nn.GRU and nn.RNN, of padded and packed sequences: one op per layer and direction, one op as its backward, and other uses."""
 
 import copy
 
@@ -12,13 +12,18 @@ import ltc
 from checking import fallbacks
 from comparing import LTC, assert_close, assert_same
 
-KINDS = [nn.LSTM, nn.GRU]
+KINDS = [nn.LSTM, nn.GRU, nn.RNN]
 OPTIONS = {
     "plain": {},
     "two layers, both directions": {"num_layers": 2, "bidirectional": True},
     "batch first": {"batch_first": True},
     "no bias": {"bias": False, "bidirectional": True},
     "double": {"bidirectional": True, "dtype": torch.float64},
+}
+NETWORKS = {f"{kind.__name__}, {name}": (kind, options) for kind in KINDS for name, options in OPTIONS.items()} | {
+    "LSTM, projections": (nn.LSTM, {"proj_size": 4, "num_layers": 2, "bidirectional": True}),
+    "LSTM, projections, no bias": (nn.LSTM, {"proj_size": 4, "bias": False}),
+    "RNN, relu": (nn.RNN, {"nonlinearity": "relu", "num_layers": 2, "bidirectional": True}),
 }
 STEPS, BATCH, FEATURES, HIDDEN = 4, 3, 5, 7
 
@@ -52,8 +57,7 @@ def on_both(function, net, x, **tolerance):
     assert_same(lazy, function(net, x), **tolerance)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+@pytest.mark.parametrize(("kind", "options"), NETWORKS.values(), ids=NETWORKS)
 @pytest.mark.parametrize("sequences", [padded, packed])
 class TestAsOnCpu:
     def test_values_and_gradients(self, sequences, kind, options, metrics):
@@ -113,13 +117,17 @@ def test_one_op_forward_one_backward(sequences, kind, metrics):
     weights = [weight.detach() for weight in layer.parameters()]
     name = f"{kind.__name__.lower()}_layer"
     if sequences is packed:
-        alone = recorded(lambda: getattr(torch.ops.ltc, "packed_" + name)(x.data, *given, *weights, x.batch_sizes.tolist(), False, True))
-    else:
+        others = {nn.LSTM: (None, x.batch_sizes.tolist(), False, True), nn.GRU: (x.batch_sizes.tolist(), False, True),
+                  nn.RNN: ("tanh", x.batch_sizes.tolist(), False)}[kind]  # fmt: skip
+        alone = recorded(lambda: getattr(torch.ops.ltc, "packed_" + name)(x.data, *given, *weights, *others))
+        assert alone == 1
+    elif kind is not nn.RNN:
         alone = recorded(lambda: getattr(torch.ops.ltc, name)(x, *given, *weights, False, True))
-    assert alone == 1
+        assert alone == 1
     evaluated = recorded(lambda: outputs(layer, x))
     trained = recorded(lambda: torch.autograd.grad(y := outputs(layer, x)[0], list(layer.parameters()), y.new_zeros(y.shape)))
-    assert trained - evaluated <= 2  # the gradient that it starts from, and the backward
+    reshapes = 1 if kind is nn.RNN and sequences is padded else 0
+    assert trained - evaluated <= 2 + reshapes  # the gradient that it starts from, and the backward
     assert fallbacks() == {}
 
 
@@ -168,3 +176,69 @@ def test_wrong_batch_sizes_are_errors_as_on_the_cpu(kind, batch_sizes):
             y.data.cpu()
         wrong.append(f"{error.type.__name__}: {error.value}")
     assert wrong[0] == wrong[1]
+
+
+CELLS = {"LSTMCell": (nn.LSTMCell, {}), "GRUCell": (nn.GRUCell, {}), "RNNCell": (nn.RNNCell, {}), "RNNCell, relu": (nn.RNNCell, {"nonlinearity": "relu"}),
+         "LSTMCell, no bias": (nn.LSTMCell, {"bias": False}), "GRUCell, double": (nn.GRUCell, {"dtype": torch.float64})}  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "options"), CELLS.values(), ids=CELLS)
+class TestCells:
+    @staticmethod
+    def steps(cell, x):
+        """The states after each step, from none."""
+        states, state = [], None
+        for step in x:
+            state = cell(step, state)
+            states += state if isinstance(state, tuple) else [state]
+        return states
+
+    def test_values_and_gradients(self, kind, options, metrics):
+        def run(cell, x):
+            results = self.steps(cell, x)
+            return [*results, *torch.autograd.grad(sum(part.square().sum() for part in results), [x, *cell.parameters()])]
+
+        on_both(run, *network(kind, **options))
+        assert fallbacks() == {}
+
+    def test_second_derivatives(self, kind, options):
+        def run(cell, x):
+            (first,) = torch.autograd.grad(self.steps(cell, x)[-1].square().sum(), x, create_graph=True)
+            return torch.autograd.grad(first.square().sum(), [x, cell.weight_hh])
+
+        on_both(run, *network(kind, **options), rtol=1e-4, atol=1e-4)
+
+    def test_without_gradients_and_batch(self, kind, options):
+        with torch.no_grad():
+            on_both(lambda cell, x: self.steps(cell, x.detach()[:, 0]), *network(kind, **options))
+
+    def test_a_step_is_one_op(self, kind, options, metrics):
+        cell, x = network(kind, **options)
+        cell, x = cell.to(LTC), x.detach().to(LTC)
+        states = self.steps(cell, x[:1])
+        ltc.sync()
+        metrics.reset()
+        kept = cell(x[1], tuple(states) if len(states) > 1 else states[0])
+        ltc.mark_step()
+        assert kept is not None and metrics.counter_value("OpsRecorded") <= 2  # the step of the input, and the cell
+
+
+@pytest.mark.parametrize("kind", [nn.LSTMCell, nn.GRUCell, nn.RNNCell])
+def test_autocast_of_cells(kind):
+    cell, x = network(kind)
+    with torch.autocast("ltc", dtype=torch.bfloat16):
+        lazy = TestCells.steps(copy.deepcopy(cell).to(LTC), x.detach().to(LTC))[-1]
+    assert_close(lazy.detach().float().cpu(), TestCells.steps(cell, x)[-1].detach(), rtol=0.05, atol=0.05)
+
+
+def test_wrong_sizes_of_a_cell_are_errors_as_on_the_cpu():
+    wrong = []
+    for device in ("cpu", LTC):
+        zeros = lambda *sizes: torch.zeros(sizes, device=device)  # noqa: E731
+        for call in (lambda: torch.gru_cell(zeros(3, 2), zeros(3, HIDDEN), zeros(3 * HIDDEN, 5), zeros(3 * HIDDEN, HIDDEN)),
+                     lambda: torch.lstm_cell(zeros(3, 5), [zeros(2, HIDDEN)] * 2, zeros(4 * HIDDEN, 5), zeros(4 * HIDDEN, HIDDEN)),
+                     lambda: torch.rnn_tanh_cell(zeros(3, 5), zeros(3, 2), zeros(HIDDEN, 5), zeros(HIDDEN, HIDDEN))):  # fmt: skip
+            with pytest.raises(RuntimeError) as error:
+                call()
+            wrong.append(str(error.value))
+    assert wrong[:3] == wrong[3:]

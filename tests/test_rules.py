@@ -31,6 +31,8 @@ ELSEWHERE = {
     "ltc::packed_lstm_layer_backward": "test_models_elsewhere.py",
     "ltc::packed_gru_layer": "test_models_elsewhere.py",
     "ltc::packed_gru_layer_backward": "test_models_elsewhere.py",
+    "ltc::packed_rnn_layer": "test_models_elsewhere.py",
+    "ltc::packed_rnn_layer_backward": "test_models_elsewhere.py",
     "ltc::as_strided": "test_sample_plugins.py, with LTC_CLAIMS=minimal",
     "ltc::as_strided_scatter": "test_sample_plugins.py, with LTC_CLAIMS=minimal",
     "ltc::roll": "test_known_sizes.py; as this, aten::roll is recorded",

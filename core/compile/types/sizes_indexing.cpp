@@ -112,6 +112,17 @@ bool packed(const Arguments& call, Shapes& /*shapes*/) {
   return !states.empty() && !input.empty() && are_batch_sizes(as_vector(call.ints("batch_sizes")), states[0], input[0]);
 }
 
+// The hidden state has the cell's size unless it is projected.
+bool packed_lstm(const Arguments& call, Shapes& shapes) {
+  return packed(call, shapes) && (call.tensor("weight_hr") || call.sizes("hx") == call.sizes("cx"));
+}
+
+bool packed_rnn(const Arguments& call, Shapes& shapes) {
+  const Attr* const function = call.constant("nonlinearity");
+  return packed(call, shapes) && function && !function->strings.empty() &&
+         (function->strings[0] == "tanh" || function->strings[0] == "relu");
+}
+
 bool same_count(const Arguments& call, Shapes& /*shapes*/) {
   return call.tensor("index")->element_count == call.tensor("source")->element_count;
 }
@@ -137,10 +148,19 @@ bool search(const Arguments& call, Shapes& /*shapes*/) {
 }  // namespace
 
 std::vector<NamedFunction> index_functions() {
-  return {
-      {"gather", gather}, {"scatter", scatter}, {"index_select", index_select}, {"index_write", index_write}, {"index", index},
-      {"search", search}, {"masks", masks},     {"lstm_reserve", lstm_reserve}, {"same_count", same_count},   {"topk", topk},
-      {"packed", packed}};
+  return {{"gather", gather},
+          {"scatter", scatter},
+          {"index_select", index_select},
+          {"index_write", index_write},
+          {"index", index},
+          {"search", search},
+          {"masks", masks},
+          {"lstm_reserve", lstm_reserve},
+          {"same_count", same_count},
+          {"topk", topk},
+          {"packed", packed},
+          {"packed_lstm", packed_lstm},
+          {"packed_rnn", packed_rnn}};
 }
 
 }  // namespace ltc::types

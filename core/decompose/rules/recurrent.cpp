@@ -1,4 +1,4 @@
-// Layers of LSTM and GRU, step by step; what does not depend on the step before is done for all steps at once.
+// Layers of LSTM, GRU and RNN, step by step; what does not depend on the step before is done for all steps at once.
 //
 // input [steps, batch, features], or packed [rows, features]: the rows of each step behind those of the step before, as many as
 // `batch_sizes` says. states [batch, hidden].
@@ -50,6 +50,7 @@ struct Layer {
   }
   // States before each step, given those after it.
   Val before(Val after) const {
+    if (order.size() == 1) return hx;
     if (const int64_t batch = hx.size(0); order.back().batch == batch && order.front().batch == batch) {
       return reverse ? cat({slice(after, 0, batch, rows()), hx}, 0) : cat({hx, slice(after, 0, 0, rows() - batch)}, 0);
     }
@@ -102,17 +103,27 @@ Cell cell_of(const Layer& l, Val gates) {
   return {sigmoid(l.gate(gates, 0)), sigmoid(l.gate(gates, 1)), tanh(l.gate(gates, 2)), sigmoid(l.gate(gates, 3))};
 }
 
+Layer lstm_layer_of(const Call& call) {
+  Layer l = layer_of(call);
+  l.hidden = call.math("cx").size(1);
+  return l;
+}
+
+// From the cell's size to the hidden state's, where they differ.
+Val projection(const Layer& l, const Call& call) { return l.padded.empty() ? call.math("weight_hr") : Val(); }
+
 // Our backward computes the gates again: nobody reads the reserve.
 Results lstm_layer(const Call& call) {
-  const Layer l = layer_of(call);
+  const Layer l = lstm_layer_of(call);
   if (l.input.count() == 0) return nothing();
-  const Val from_input = linear(l.input, l.weight_ih, l.bias_ih);
+  const Val from_input = linear(l.input, l.weight_ih, l.bias_ih), weight_hr = projection(l, call);
   States h{l.hx}, c{call.math("cx")};
   std::vector<Val> outputs;
   for (const TimeStep& step : l.order) {
     const Cell cell = cell_of(l, at(from_input, step) + linear(h.of(step), l.weight_hh, l.bias_hh));
     c.set(step, cell.f * c.of(step) + cell.i * cell.g);
-    outputs.push_back(cell.o * tanh(c.of(step)));
+    const Val y = cell.o * tanh(c.of(step));
+    outputs.push_back(weight_hr ? linear(y, weight_hr, Val()) : y);
     h.set(step, outputs.back());
   }
   const Val reserve = call.wants(3) ? full(call.builder(), call.result(3).dtype, call.result(3).sizes, int64_t{0}) : Val();
@@ -120,7 +131,7 @@ Results lstm_layer(const Call& call) {
 }
 
 Results lstm_layer_backward(const Call& call) {
-  const Layer l = layer_of(call);
+  const Layer l = lstm_layer_of(call);
   if (l.input.count() == 0) return nothing();
   const Val before = l.before(l.flat(call.math("output"))), grad_output = l.flat(call.math("grad_output"));
   const Val gates = linear(l.input, l.weight_ih, l.bias_ih) + linear(before, l.weight_hh, l.bias_hh);
@@ -133,12 +144,18 @@ Results lstm_layer_backward(const Call& call) {
     c_after.push_back(cells.back().f * c_before.back() + cells.back().i * cells.back().g);
     c.set(step, c_after.back());
   }
-  States dh{given_or_zeros(call.math("grad_hy"), l.hx)}, dc{given_or_zeros(call.math("grad_cy"), l.hx)};
-  std::vector<Val> slopes;
+  const Val cx = call.math("cx"), weight_hr = projection(l, call);
+  States dh{given_or_zeros(call.math("grad_hy"), l.hx)}, dc{given_or_zeros(call.math("grad_cy"), cx)};
+  std::vector<Val> slopes, projected, unprojected;
   for (size_t k = l.order.size(); k-- > 0;) {
     const TimeStep& step = l.order[k];
     const Cell& cell = cells[k];
-    const Val g = gradient_at(grad_output, step, dh.of(step)), t = tanh(c_after[k]);
+    Val g = gradient_at(grad_output, step, dh.of(step));
+    const Val t = tanh(c_after[k]);
+    if (weight_hr) {
+      projected.push_back(g), unprojected.push_back(cell.o * t);
+      g = matmul2(g, weight_hr);
+    }
     const Val d = dc.of(step) + g * cell.o * (1 - t * t);
     const Val slope = cat({d * cell.g * cell.i * (1 - cell.i), d * c_before[k] * cell.f * (1 - cell.f),
                            d * cell.i * (1 - cell.g * cell.g), g * t * cell.o * (1 - cell.o)},
@@ -149,7 +166,11 @@ Results lstm_layer_backward(const Call& call) {
   }
   const Val all = l.joined(slopes, !l.reverse);
   const Shares s = shares_of(l, all, all, before);
-  return {s.input, dh.all, dc.all, s.weight_ih, s.weight_hh, s.bias_ih, s.bias_hh};
+  std::vector<Val> gradients = {s.input, dh.all, dc.all, s.weight_ih, s.weight_hh, s.bias_ih, s.bias_hh};
+  if (l.padded.empty()) {
+    gradients.push_back(weight_hr ? matmul2(transposed(cat(projected, 0)), cat(unprojected, 0)) : Val());
+  }
+  return gradients;
 }
 
 // ---- GRU: gates in the order reset, update, new. The reserve holds them and what the reset gate scales.
@@ -194,11 +215,46 @@ Results gru_layer_backward(const Call& call) {
   return {s.input, dh.all, s.weight_ih, s.weight_hh, s.bias_ih, s.bias_hh};
 }
 
+// ---- RNN: the slopes of both functions follow from the output
+
+Results rnn_layer(const Call& call) {
+  const Layer l = layer_of(call);
+  if (l.input.count() == 0) return nothing();
+  const bool is_relu = call.string("nonlinearity") == "relu";
+  const Val from_input = linear(l.input, l.weight_ih, l.bias_ih);
+  States states{l.hx};
+  std::vector<Val> outputs;
+  for (const TimeStep& step : l.order) {
+    const Val gate = at(from_input, step) + linear(states.of(step), l.weight_hh, l.bias_hh);
+    outputs.push_back(is_relu ? maximum(gate, 0) : tanh(gate));
+    states.set(step, outputs.back());
+  }
+  return {l.joined(outputs, l.reverse), states.all};
+}
+
+Results rnn_layer_backward(const Call& call) {
+  const Layer l = layer_of(call);
+  if (l.input.count() == 0) return nothing();
+  const Val output = call.math("output"), grad_output = call.math("grad_output");
+  const Val slopes = call.string("nonlinearity") == "relu" ? cast(output > 0, output.dtype()) : 1 - output * output;
+  States dh{given_or_zeros(call.math("grad_hy"), l.hx)};
+  std::vector<Val> gates;
+  for (size_t k = l.order.size(); k-- > 0;) {
+    const TimeStep& step = l.order[k];
+    gates.push_back(gradient_at(grad_output, step, dh.of(step)) * at(slopes, step));
+    dh.set(step, matmul2(gates.back(), l.weight_hh));
+  }
+  const Val all = l.joined(gates, !l.reverse);
+  const Shares s = shares_of(l, all, all, l.before(output));
+  return {s.input, dh.all, s.weight_ih, s.weight_hh, s.bias_ih, s.bias_hh};
+}
+
 constexpr Decomposition kRules[] = {
     {"ltc::lstm_layer", lstm_layer},        {"ltc::lstm_layer_backward", lstm_layer_backward},
     {"ltc::gru_layer", gru_layer},          {"ltc::gru_layer_backward", gru_layer_backward},
     {"ltc::packed_lstm_layer", lstm_layer}, {"ltc::packed_lstm_layer_backward", lstm_layer_backward},
     {"ltc::packed_gru_layer", gru_layer},   {"ltc::packed_gru_layer_backward", gru_layer_backward},
+    {"ltc::packed_rnn_layer", rnn_layer},   {"ltc::packed_rnn_layer_backward", rnn_layer_backward},
 };
 
 }  // namespace

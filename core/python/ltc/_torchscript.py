@@ -22,7 +22,7 @@ def _layer(layer, input, states, weights, reverse, batch_sizes=None):
     states = [state.unsqueeze(0) for state in states]
     turned = (lambda x: x) if not reverse else (lambda x: x.flip(0)) if batch_sizes is None else (lambda x: x[_turned_rows(batch_sizes)])
     sizes, layout = ((), (False,)) if batch_sizes is None else ((torch.tensor(batch_sizes),), ())
-    output, *states = layer(turned(input), *sizes, states if len(states) > 1 else states[0], weights, len(weights) == 4, 1, 0.0, False, False, *layout)
+    output, *states = layer(turned(input), *sizes, states if len(states) > 1 else states[0], weights, len(weights) > 3, 1, 0.0, False, False, *layout)
     return [turned(output), *(state.squeeze(0) for state in states), None]  # a backward alone reads the reserve
 
 
@@ -34,6 +34,8 @@ OWN_OPS = {
         torch.lstm, input, [hx, cx], weights, reverse, batch_sizes),
     "ltc::packed_gru_layer": lambda input, hx, *weights, batch_sizes, reverse, train: _layer(
         torch.gru, input, [hx], weights, reverse, batch_sizes),
+    "ltc::packed_rnn_layer": lambda input, hx, *weights, nonlinearity, batch_sizes, reverse: _layer(
+        {"tanh": torch.rnn_tanh, "relu": torch.rnn_relu}[nonlinearity], input, [hx], weights, reverse, batch_sizes)[:2],
     "ltc::roll": lambda self, shift, dim: torch.roll(self, shift, dim),
     "ltc::ctc_loss": lambda *operands, blank, zero_infinity: torch.ops.aten._ctc_loss.Tensor(*operands, blank, zero_infinity),
     "ltc::as_strided": lambda self, offset, size, stride: torch.as_strided(self.contiguous(), size, stride, offset),

@@ -1,14 +1,11 @@
-// Recurrent networks. torch.nn.LSTM and torch.nn.GRU are recorded as one op per layer and direction, with a backward of its own
-// (recurrent_layers.cpp), packed sequences too. Other calls (projections, autocast, transforms) go on to PyTorch's composite,
-// which sends the cells of devices like this one to fused ops that only CUDA has: here they are computed as on the
-// CPU.
-#include <ATen/Context.h>
+// Recurrent networks. torch.nn.LSTM, torch.nn.GRU and torch.nn.RNN are recorded as one op per layer and direction, with a
+// backward of its own (recurrent_layers.cpp), packed sequences too; the cells, torch.nn.LSTMCell and the like, are layers of one
+// step. Other calls (autocast, transforms) go on to PyTorch's composites, which send the cells of devices like this one to fused
+// ops that only CUDA has: here they are computed as on the CPU.
 #include <ATen/TensorOperators.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/dropout.h>
-#include <ATen/ops/gru_native.h>
-#include <ATen/ops/lstm_native.h>
 #include <ATen/ops/stack.h>
 #include <ATen/ops/tensor.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -19,53 +16,22 @@
 
 #include "core/ops/batch_sizes.h"
 #include "core/torch/dispatch/boxed_kernel.h"
+#include "core/torch/ops/recurrent_kinds.h"
 #include "core/torch/tensor/tensor.h"
 
 namespace ltc {
 namespace {
 
-using at::Tensor;
+using namespace recurrent;
 using OptTensor = std::optional<Tensor>;
-using Tensors = torch::autograd::variable_list;
 
-// ---- Layers. Their arguments in a row: input, states, two weights, two biases or none.
+// ---- Layers. Their arguments in a row: input, states, two weights, two biases or none, the weight of a projection or none.
 
 // The order of the steps.
 struct Order {
   bool reverse;
   std::vector<int64_t> batch_sizes = {};  // of packed sequences; else empty
   bool is_packed() const { return !batch_sizes.empty(); }
-  Tensor sizes() const { return at::tensor(batch_sizes); }
-};
-
-struct Lstm {
-  static constexpr const char *kForward = "ltc::lstm_layer", *kBackward = "ltc::lstm_layer_backward";
-  static constexpr const char *kPacked = "ltc::packed_lstm_layer", *kPackedBackward = "ltc::packed_lstm_layer_backward";
-  static constexpr size_t kStates = 2;
-  // The same, in the order of time, from ops that can be differentiated again and again: output, then states.
-  static Tensors by_cells(const Tensor& input, at::TensorList states, at::TensorList params, const Order& order) {
-    const Tensors first = {states[0].unsqueeze(0), states[1].unsqueeze(0)};
-    const bool has_biases = params.size() > 2;
-    auto [output, hy, cy] = order.is_packed()
-                                ? at::native::lstm(input, order.sizes(), first, params, has_biases, /*num_layers=*/1,
-                                                   /*dropout=*/0.0, false, /*bidirectional=*/false)
-                                : at::native::lstm(input, first, params, has_biases, 1, 0.0, false, false, false);
-    return {output, hy.squeeze(0), cy.squeeze(0)};
-  }
-};
-
-struct Gru {
-  static constexpr const char *kForward = "ltc::gru_layer", *kBackward = "ltc::gru_layer_backward";
-  static constexpr const char *kPacked = "ltc::packed_gru_layer", *kPackedBackward = "ltc::packed_gru_layer_backward";
-  static constexpr size_t kStates = 1;
-  static Tensors by_cells(const Tensor& input, at::TensorList states, at::TensorList params, const Order& order) {
-    const Tensor first = states[0].unsqueeze(0);
-    const bool has_biases = params.size() > 2;
-    auto [output, hy] = order.is_packed() ? at::native::gru(input, order.sizes(), first, params, has_biases, /*num_layers=*/1,
-                                                            /*dropout=*/0.0, false, /*bidirectional=*/false)
-                                          : at::native::gru(input, first, params, has_biases, 1, 0.0, false, false, false);
-    return {output, hy.squeeze(0)};
-  }
 };
 
 // The steps of each sequence in the other order. `x` has a row for each of them.
@@ -83,17 +49,45 @@ Tensor turned(const Tensor& x, const Order& order) {
   return x.index_select(0, at::tensor(rows).to(x.device()));
 }
 
-template <typename Cell>
-bool has_biases(at::TensorList args) {
-  return args.size() == 1 + Cell::kStates + 4;
+template <typename Kind>
+const c10::OperatorHandle& op_of(const Order& order, bool is_backward) {
+  static const auto ops = [] {
+    std::vector<std::optional<c10::OperatorHandle>> found;
+    for (const char* form : {"ltc::", "ltc::packed_"}) {
+      for (const char* direction : {"", "_backward"}) {
+        found.push_back(c10::Dispatcher::singleton().findSchema({std::string(form) + Kind::kLayer + direction, ""}));
+      }
+    }
+    return found;
+  }();
+  return *ops[(order.is_packed() ? 2 : 0) + (is_backward ? 1 : 0)];
 }
 
 void push(torch::jit::Stack& stack, at::TensorList tensors) { stack.insert(stack.end(), tensors.begin(), tensors.end()); }
 
-template <typename Cell>
-void push_arguments(torch::jit::Stack& stack, at::TensorList args) {
-  push(stack, args);
-  if (!has_biases<Cell>(args)) push(stack, {Tensor(), Tensor()});
+// The places of arguments among the op's: biases may be missing in between.
+template <typename Kind>
+std::vector<size_t> places_of(size_t count) {
+  const size_t fixed = 1 + Kind::kStates + 2, others = count - fixed;  // 0 or 2, 1 or 3 with a projection
+  std::vector<size_t> places;
+  for (size_t i = 0; i < count; ++i) places.push_back(others == 1 && i == fixed ? i + 2 : i);
+  return places;
+}
+
+template <typename Kind>
+void push_arguments(torch::jit::Stack& stack, at::TensorList args, const Order& order) {
+  const bool may_project = Kind::kStates == 2 && order.is_packed();
+  Tensors all(1 + Kind::kStates + 4 + (may_project ? 1 : 0));
+  const std::vector<size_t> places = places_of<Kind>(args.size());
+  for (size_t i = 0; i < args.size(); ++i) all[places[i]] = args[i];
+  push(stack, all);
+}
+
+template <typename Kind>
+void push_order(torch::jit::Stack& stack, const Order& order) {
+  if (Kind::kNonlinearity) stack.emplace_back(Kind::kNonlinearity);
+  if (order.is_packed()) stack.emplace_back(order.batch_sizes);
+  stack.emplace_back(order.reverse);
 }
 
 Tensors pop(torch::jit::Stack& stack) {
@@ -102,39 +96,51 @@ Tensors pop(torch::jit::Stack& stack) {
   return results;
 }
 
-// Output, states, reserve.
-template <typename Cell>
+// Output, states and, where the kind has one, the reserve.
+template <typename Kind>
 Tensors forward(at::TensorList args, const Order& order, bool train) {
-  static const auto padded = c10::Dispatcher::singleton().findSchemaOrThrow(Cell::kForward, "");
-  static const auto packed = c10::Dispatcher::singleton().findSchemaOrThrow(Cell::kPacked, "");
   torch::jit::Stack stack;
-  push_arguments<Cell>(stack, args);
-  if (order.is_packed()) stack.emplace_back(order.batch_sizes);
-  stack.emplace_back(order.reverse), stack.emplace_back(train);
-  (order.is_packed() ? packed : padded).callBoxed(&stack);
+  push_arguments<Kind>(stack, args, order), push_order<Kind>(stack, order);
+  if (Kind::kHasReserve) stack.emplace_back(train);
+  op_of<Kind>(order, false).callBoxed(&stack);
   return pop(stack);
 }
 
 // Gradients of `args`; `results` are the forward's, reserve included.
-template <typename Cell>
+template <typename Kind>
 Tensors backward(at::TensorList gradients, at::TensorList args, at::TensorList results, const Order& order) {
-  static const auto padded = c10::Dispatcher::singleton().findSchemaOrThrow(Cell::kBackward, "");
-  static const auto packed = c10::Dispatcher::singleton().findSchemaOrThrow(Cell::kPackedBackward, "");
   torch::jit::Stack stack;
-  push(stack, gradients), push_arguments<Cell>(stack, args), push(stack, results);
-  if (order.is_packed()) stack.emplace_back(order.batch_sizes);
-  stack.emplace_back(order.reverse);
-  (order.is_packed() ? packed : padded).callBoxed(&stack);
-  Tensors of_args = pop(stack);
-  of_args.resize(args.size());
+  push(stack, gradients), push_arguments<Kind>(stack, args, order);
+  push(stack, Kind::kHasReserve ? results : results.slice(0, 1));  // without one, the output is enough
+  push_order<Kind>(stack, order);
+  op_of<Kind>(order, true).callBoxed(&stack);
+  const Tensors all = pop(stack);
+  Tensors of_args;
+  for (const size_t place : places_of<Kind>(args.size())) of_args.push_back(all[place]);
   return of_args;
 }
 
-// The same where the gradients are to be differentiated themselves.
-template <typename Cell>
+// The layer in the order of time, from ops that can be differentiated again and again: output, then states.
+template <typename Kind>
+Tensors by_cells(const Tensor& input, at::TensorList states, at::TensorList params, const Order& order) {
+  Tensors first;
+  for (const Tensor& state : states) first.push_back(state.unsqueeze(0));
+  const bool has_biases = params.size() > 3;
+  Tensors results =
+      vector_of(order.is_packed() ? Kind::composite(input, at::tensor(order.batch_sizes), hx_of<Kind>(first), params, has_biases,
+                                                    /*num_layers=*/1, /*dropout=*/0.0, /*train=*/false,
+                                                    /*bidirectional=*/false)
+                                  : Kind::composite(input, hx_of<Kind>(first), params, has_biases, 1, 0.0, false, false,
+                                                    /*batch_first=*/false));
+  for (size_t i = 1; i < results.size(); ++i) results[i] = results[i].squeeze(0);
+  return results;
+}
+
+// `backward` where the gradients are to be differentiated themselves.
+template <typename Kind>
 Tensors backward_by_cells(const Tensors& gradients, const Tensors& args, const Order& order) {
-  const at::TensorList states(args.data() + 1, Cell::kStates), all(args);
-  Tensors results = Cell::by_cells(order.reverse ? turned(args[0], order) : args[0], states, all.slice(1 + Cell::kStates), order);
+  const at::TensorList states(args.data() + 1, Kind::kStates), params = at::TensorList(args).slice(1 + Kind::kStates);
+  Tensors results = by_cells<Kind>(order.reverse ? turned(args[0], order) : args[0], states, params, order);
   if (order.reverse) results[0] = turned(results[0], order);
   Tensors reached, given, wanted;
   for (size_t i = 0; i < results.size(); ++i) {
@@ -147,60 +153,60 @@ Tensors backward_by_cells(const Tensors& gradients, const Tensors& args, const O
   return of_args;
 }
 
-template <typename Cell>
-struct Layer : torch::autograd::Function<Layer<Cell>> {
+template <typename Kind>
+struct Layer : torch::autograd::Function<Layer<Kind>> {
   static Tensors forward(torch::autograd::AutogradContext* context, at::TensorList args, const Order& order) {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
-    Tensors results = ltc::forward<Cell>(args, order, /*train=*/true), saved = args.vec();
+    Tensors results = ltc::forward<Kind>(args, order, /*train=*/true), saved = args.vec();
     saved.insert(saved.end(), results.begin(), results.end());
     context->save_for_backward(std::move(saved));
     context->saved_data["reverse"] = order.reverse;
     context->saved_data["batch_sizes"] = order.batch_sizes;
     context->set_materialize_grads(false);
-    results.pop_back();
+    results.resize(1 + Kind::kStates);
     return results;
   }
 
   static Tensors backward(torch::autograd::AutogradContext* context, Tensors gradients) {
     const Tensors saved = context->get_saved_variables();
-    const size_t count = saved.size() - (Cell::kStates + 2);
+    const size_t count = saved.size() - (1 + Kind::kStates + (Kind::kHasReserve ? 1 : 0));
     const Tensors args(saved.begin(), saved.begin() + static_cast<int64_t>(count));
     const Order order{context->saved_data["reverse"].toBool(), context->saved_data["batch_sizes"].toIntVector()};
     Tensors of_args = c10::GradMode::is_enabled()
-                          ? backward_by_cells<Cell>(gradients, args, order)
-                          : ltc::backward<Cell>(gradients, args, at::TensorList(saved).slice(count), order);
+                          ? backward_by_cells<Kind>(gradients, args, order)
+                          : ltc::backward<Kind>(gradients, args, at::TensorList(saved).slice(count), order);
     of_args.emplace_back();  // of `order`
     return of_args;
   }
 };
 
 // Output, then states.
-template <typename Cell>
+template <typename Kind>
 Tensors run_layer(const Tensors& args, const Order& order) {
   const bool train =
       c10::GradMode::is_enabled() && std::ranges::any_of(args, [](const Tensor& arg) { return arg.requires_grad(); });
-  if (train) return Layer<Cell>::apply(at::TensorList(args), order);
-  Tensors results = forward<Cell>(args, order, false);
-  results.pop_back();
+  if (train) return Layer<Kind>::apply(at::TensorList(args), order);
+  Tensors results = forward<Kind>(args, order, false);
+  results.resize(1 + Kind::kStates);
   return results;
 }
 
 // ---- Networks
 
 struct Options {
-  bool has_biases;
   int64_t num_layers;
   double dropout;
-  bool train, bidirectional, batch_first = false;
+  bool train, bidirectional;
   std::vector<int64_t> batch_sizes = {};  // of packed sequences
 };
 
 // Output, then the last states of all layers and directions.
-template <typename Cell>
+template <typename Kind>
 Tensors run_network(const Tensor& input, at::TensorList states, at::TensorList params, const Options& options) {
-  const size_t directions = options.bidirectional ? 2 : 1, weights = options.has_biases ? 4 : 2;
-  Tensor x = options.batch_first ? input.transpose(0, 1) : input;
-  std::vector<Tensors> last(Cell::kStates);
+  const size_t directions = options.bidirectional ? 2 : 1;
+  const size_t weights = params.size() / (static_cast<size_t>(options.num_layers) * directions);
+  Tensor x = input;
+  std::vector<Tensors> last(Kind::kStates);
   for (int64_t layer = 0; layer < options.num_layers; ++layer) {
     Tensors outputs;
     for (size_t direction = 0; direction < directions; ++direction) {
@@ -209,16 +215,27 @@ Tensors run_network(const Tensor& input, at::TensorList states, at::TensorList p
       args.push_back(x);
       for (const Tensor& state : states) args.push_back(state[static_cast<int64_t>(k)]);
       std::ranges::copy(params.slice(k * weights, weights), std::back_inserter(args));
-      const Tensors results = run_layer<Cell>(args, {direction == 1, options.batch_sizes});
+      const Tensors results = run_layer<Kind>(args, {direction == 1, options.batch_sizes});
       outputs.push_back(results[0]);
-      for (size_t i = 0; i < Cell::kStates; ++i) last[i].push_back(results[1 + i]);
+      for (size_t i = 0; i < Kind::kStates; ++i) last[i].push_back(results[1 + i]);
     }
     x = directions == 1 ? outputs[0] : at::cat(outputs, -1);
     if (options.dropout != 0 && options.train && layer + 1 < options.num_layers) x = at::dropout(x, options.dropout, true);
   }
   Tensors results;
-  results.push_back(options.batch_first ? x.transpose(0, 1) : x);
+  results.push_back(x);
   for (const Tensors& state : last) results.push_back(at::stack(state));
+  return results;
+}
+
+// Of input [steps, batch, features].
+template <typename Kind>
+Tensors run_padded(const Tensor& input, at::TensorList states, at::TensorList params, Options options) {
+  if (Kind::takes_steps(input, is_projected(states))) return run_network<Kind>(input, states, params, options);
+  const int64_t steps = input.size(0), batch = input.size(1);
+  options.batch_sizes.assign(static_cast<size_t>(steps), batch);
+  Tensors results = run_network<Kind>(input.flatten(0, 1), states, params, options);
+  results[0] = results[0].unflatten(0, {steps, batch});
   return results;
 }
 
@@ -227,6 +244,12 @@ bool takes_whole(c10::DispatchKeySet keys, const Tensor& input, int64_t rank, at
   const auto fits = [&](const Tensor& tensor) { return is_lazy(tensor) && tensor.scalar_type() == input.scalar_type(); };
   return reaches_device(keys) && input.is_floating_point() && input.dim() == rank && input.numel() != 0 && fits(input) &&
          std::ranges::all_of(states, fits) && std::ranges::all_of(params, fits) && !at::autocast::is_autocast_enabled(kLtc);
+}
+
+// Whether there is one for each place.
+bool are_params(at::TensorList params, at::TensorList states, bool has_biases, const Options& options) {
+  const int64_t layers = options.num_layers * (options.bidirectional ? 2 : 1);
+  return static_cast<int64_t>(params.size()) == layers * ((has_biases ? 4 : 2) + (is_projected(states) ? 1 : 0));
 }
 
 // Those of packed data, or empty where they do not belong to it, which PyTorch's composite says.
@@ -238,59 +261,72 @@ std::vector<int64_t> batch_sizes_of(const Tensor& batch_sizes, const Tensor& dat
   return are_batch_sizes(sizes, state.size(1), data.size(0)) ? sizes : std::vector<int64_t>();
 }
 
-bool same_widths(at::TensorList hx) { return hx.size() == 2 && hx[0].sizes() == hx[1].sizes(); }  // no projection
-
-std::tuple<Tensor, Tensor, Tensor> lstm(c10::DispatchKeySet keys, const Tensor& input, at::TensorList hx, at::TensorList params,
-                                        bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
-                                        bool batch_first) {
-  const bool fused = input.scalar_type() == at::kFloat && at::globalContext().userEnabledMkldnn() && at::Context::hasMKLDNN();
-  if (!fused || !same_widths(hx) || !takes_whole(keys, input, 3, hx, params)) {
-    return at::native::lstm(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
+template <typename Kind>
+typename Kind::Results padded(c10::DispatchKeySet keys, const Tensor& input, typename Kind::Hx hx, at::TensorList params,
+                              bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
+                              bool batch_first) {
+  const Options options{num_layers, dropout, train, bidirectional};
+  if (!takes_whole(keys, input, 3, list_of(hx), params) || !are_params(params, list_of(hx), has_biases, options)) {
+    return Kind::composite(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   }
-  Tensors results = run_network<Lstm>(input, hx, params, {has_biases, num_layers, dropout, train, bidirectional, batch_first});
-  return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
+  Tensors results = run_padded<Kind>(batch_first ? input.transpose(0, 1) : input, list_of(hx), params, options);
+  if (batch_first) results[0] = results[0].transpose(0, 1);
+  return tuple_of<Kind>(results);
 }
 
-std::tuple<Tensor, Tensor> gru(c10::DispatchKeySet keys, const Tensor& input, const Tensor& hx, at::TensorList params,
-                               bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
-                               bool batch_first) {
-  if (!takes_whole(keys, input, 3, hx, params)) {
-    return at::native::gru(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
+template <typename Kind>
+typename Kind::Results packed(c10::DispatchKeySet keys, const Tensor& data, const Tensor& batch_sizes, typename Kind::Hx hx,
+                              at::TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train,
+                              bool bidirectional) {
+  Options options{num_layers, dropout, train, bidirectional};
+  if (takes_whole(keys, data, 2, list_of(hx), params) && are_params(params, list_of(hx), has_biases, options)) {
+    options.batch_sizes = batch_sizes_of(batch_sizes, data, list_of(hx)[0]);
   }
-  Tensors results = run_network<Gru>(input, hx, params, {has_biases, num_layers, dropout, train, bidirectional, batch_first});
-  return {std::move(results[0]), std::move(results[1])};
-}
-
-std::tuple<Tensor, Tensor, Tensor> packed_lstm(c10::DispatchKeySet keys, const Tensor& data, const Tensor& batch_sizes,
-                                               at::TensorList hx, at::TensorList params, bool has_biases, int64_t num_layers,
-                                               double dropout, bool train, bool bidirectional) {
-  Options options{has_biases, num_layers, dropout, train, bidirectional};
-  if (same_widths(hx) && takes_whole(keys, data, 2, hx, params)) options.batch_sizes = batch_sizes_of(batch_sizes, data, hx[0]);
   if (options.batch_sizes.empty()) {
-    return at::native::lstm(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
+    return Kind::composite(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
   }
-  Tensors results = run_network<Lstm>(data, hx, params, options);
-  return {std::move(results[0]), std::move(results[1]), std::move(results[2])};
+  return tuple_of<Kind>(run_network<Kind>(data, list_of(hx), params, options));
 }
 
-std::tuple<Tensor, Tensor> packed_gru(c10::DispatchKeySet keys, const Tensor& data, const Tensor& batch_sizes, const Tensor& hx,
-                                      at::TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train,
-                                      bool bidirectional) {
-  Options options{has_biases, num_layers, dropout, train, bidirectional};
-  if (takes_whole(keys, data, 2, hx, params)) options.batch_sizes = batch_sizes_of(batch_sizes, data, hx);
-  if (options.batch_sizes.empty()) {
-    return at::native::gru(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
-  }
-  Tensors results = run_network<Gru>(data, hx, params, options);
-  return {std::move(results[0]), std::move(results[1])};
+// ---- Cells
+
+// Whether PyTorch's composite would find nothing wrong.
+bool are_sizes_of_cell(const Tensor& input, at::TensorList states, at::TensorList params) {
+  return params[0].dim() == 2 && params[1].dim() == 2 && input.size(1) == params[0].size(1) && params.size() != 3 &&
+         std::ranges::all_of(states, [&](const Tensor& state) {
+           return state.dim() == 2 && state.size(0) == input.size(0) && state.size(1) == params[1].size(1);
+         });
 }
 
-// ---- Cells. The last result is a workspace of the fused kernel's own backward: not needed here.
+// A layer of one step.
+template <typename Kind>
+auto cell(c10::DispatchKeySet keys, const Tensor& input, typename Kind::Hx hx, const Tensor& w_ih, const Tensor& w_hh,
+          const OptTensor& b_ih, const OptTensor& b_hh) {
+  const at::TensorList states = list_of(hx);
+  Tensors args{input};
+  args.insert(args.end(), states.begin(), states.end());
+  for (const OptTensor& param : {OptTensor(w_ih), OptTensor(w_hh), b_ih, b_hh}) {
+    if (param && param->defined()) args.push_back(*param);
+  }
+  const at::TensorList params = at::TensorList(args).slice(1 + states.size());
+  if (states.size() != Kind::kStates || !takes_whole(keys, input, 2, states, params) ||
+      !are_sizes_of_cell(input, states, params)) {
+    return Kind::composite_cell(input, hx, w_ih, w_hh, b_ih, b_hh);
+  }
+  const Tensors results = run_layer<Kind>(args, {false, {input.size(0)}});
+  if constexpr (Kind::kStates == 1) {
+    return results[1];
+  } else {
+    return std::tuple(results[1], results[2]);
+  }
+}
+
+// ---- Cells of the composites. The last result is a workspace of the fused kernel's own backward: not needed here.
 
 Tensor with_bias(const Tensor& gates, const OptTensor& bias) { return bias && bias->defined() ? gates + *bias : gates; }
 
-std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
-                                             const OptTensor& input_bias, const OptTensor& hidden_bias) {
+std::tuple<Tensor, Tensor, Tensor> fused_lstm_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& cx,
+                                                   const OptTensor& input_bias, const OptTensor& hidden_bias) {
   const auto gates = (with_bias(hidden_gates, hidden_bias) + with_bias(input_gates, input_bias)).unsafe_chunk(4, 1);
   const Tensor in = gates[0].sigmoid(), forget = gates[1].sigmoid(), cell = gates[2].tanh(), out = gates[3].sigmoid();
   Tensor cy = forget * cx + in * cell;
@@ -298,8 +334,8 @@ std::tuple<Tensor, Tensor, Tensor> lstm_cell(const Tensor& input_gates, const Te
   return {std::move(hy), std::move(cy), Tensor()};
 }
 
-std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
-                                    const OptTensor& input_bias, const OptTensor& hidden_bias) {
+std::tuple<Tensor, Tensor> fused_gru_cell(const Tensor& input_gates, const Tensor& hidden_gates, const Tensor& hx,
+                                          const OptTensor& input_bias, const OptTensor& hidden_bias) {
   const auto input = with_bias(input_gates, input_bias).unsafe_chunk(3, 1);
   const auto hidden = with_bias(hidden_gates, hidden_bias).unsafe_chunk(3, 1);
   const Tensor reset = (hidden[0] + input[0]).sigmoid(), update = (hidden[1] + input[1]).sigmoid();
@@ -309,12 +345,12 @@ std::tuple<Tensor, Tensor> gru_cell(const Tensor& input_gates, const Tensor& hid
 
 // At both keys: without one at the autograd key, PyTorch would look for derivatives of the ops themselves.
 void add_ops(torch::Library& m) {
-  m.impl("lstm.input", lstm);
-  m.impl("lstm.data", packed_lstm);
-  m.impl("gru.input", gru);
-  m.impl("gru.data", packed_gru);
-  m.impl("_thnn_fused_lstm_cell", lstm_cell);
-  m.impl("_thnn_fused_gru_cell", gru_cell);
+  m.impl("lstm.input", padded<Lstm>), m.impl("lstm.data", packed<Lstm>), m.impl("lstm_cell", cell<Lstm>);
+  m.impl("gru.input", padded<Gru>), m.impl("gru.data", packed<Gru>), m.impl("gru_cell", cell<Gru>);
+  m.impl("rnn_tanh.input", padded<RnnTanh>), m.impl("rnn_tanh.data", packed<RnnTanh>), m.impl("rnn_tanh_cell", cell<RnnTanh>);
+  m.impl("rnn_relu.input", padded<RnnRelu>), m.impl("rnn_relu.data", packed<RnnRelu>), m.impl("rnn_relu_cell", cell<RnnRelu>);
+  m.impl("_thnn_fused_lstm_cell", fused_lstm_cell);
+  m.impl("_thnn_fused_gru_cell", fused_gru_cell);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) { add_ops(m); }

@@ -1,11 +1,12 @@
 // One layer of a recurrent network in one direction, forward and backward: ops of this library, and how the CPU computes them.
 // A plugin that knows them by name has whole layers; for all others, libtorch's CPU does what eager PyTorch does there.
 //
-// input [steps, batch, features], states [batch, hidden], weights and biases as torch.nn.LSTM and torch.nn.GRU hold them;
-// `reverse` goes from the last step to the first. Packed input is [rows, features]: the rows of each step behind those of the
-// step before, as many as `batch_sizes` says; the first has the whole batch, and none has more than the one before. Without
-// `train` there is no reserve, which is what the backward wants of the forward and nobody else reads. The backward gives
-// gradients in the order of the forward's arguments.
+// input [steps, batch, features], states [batch, hidden], weights and biases as torch.nn.LSTM, torch.nn.GRU and torch.nn.RNN hold
+// them; `reverse` goes from the last step to the first. Packed input is [rows, features]: the rows of each step behind those of
+// the step before, as many as `batch_sizes` says; the first has the whole batch, and none has more than the one before. With a
+// projection, `weight_hr`, the hidden state of an LSTM, `hx`, has its rows' size instead of the cell's. Without `train` there is
+// no reserve, which is what the backward wants of the forward and nobody else reads. The backward gives gradients in the order
+// of the forward's arguments.
 #include <ATen/Context.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -100,15 +101,16 @@ Tensor block(const Tensor& gates, int64_t k, int64_t hidden) { return gates.narr
 // The states of all sequences. A step changes those that go on: the others have ended or, in reverse, not begun.
 class States {
  public:
-  explicit States(const Tensor& first) : all_(first) {}
+  explicit States(const Tensor& first) : all_(first.contiguous()) {}
   const Tensor& all() const { return all_; }
+  Tensor last() const { return all_.clone(at::MemoryFormat::Contiguous); }  // apart from the outputs
   Tensor of(const TimeStep& step) const { return all_.narrow(0, 0, step.batch); }
   void set(const TimeStep& step, const Tensor& next) {
     if (step.batch == all_.size(0)) {
       all_ = next, is_own_ = false;
       return;
     }
-    if (!is_own_) all_ = all_.clone(), is_own_ = true;
+    if (!is_own_) all_ = last(), is_own_ = true;
     of(step).copy_(next);
   }
 
@@ -119,6 +121,7 @@ class States {
 
 // The states before each step, given those after it.
 Tensor before(const Tensor& after, const Tensor& first, at::IntArrayRef batch_sizes, bool reverse) {
+  if (batch_sizes.size() == 1) return first;
   std::vector<int64_t> index(static_cast<size_t>(after.size(0))), latest(static_cast<size_t>(first.size(0)));
   std::iota(latest.begin(), latest.end(), after.size(0));
   for (const TimeStep& step : in_order(batch_sizes, reverse)) {
@@ -137,13 +140,13 @@ Tensor given_or_zeros(const OptTensor& gradient, const Tensor& state) {
 
 LstmResults packed_lstm_layer(const Tensor& input, const Tensor& hx, const Tensor& cx, const Tensor& weight_ih,
                               const Tensor& weight_hh, const OptTensor& bias_ih, const OptTensor& bias_hh,
-                              at::IntArrayRef batch_sizes, bool reverse, bool train) {
+                              const OptTensor& weight_hr, at::IntArrayRef batch_sizes, bool reverse, bool train) {
   at::AutoDispatchBelowAutograd below_autograd;
-  const int64_t rows = input.size(0), hidden = hx.size(1);
+  const int64_t rows = input.size(0), hidden = cx.size(1);
   Tensor from_input = at::linear(input, weight_ih, bias_ih);
   if (is_given(bias_hh)) from_input.add_(*bias_hh);
-  const Tensor weight = weight_hh.t();
-  Tensor output = at::empty({rows, hidden}, input.options());
+  const Tensor weight = weight_hh.t(), projection = is_given(weight_hr) ? weight_hr->t() : Tensor();
+  Tensor output = at::empty({rows, hx.size(1)}, input.options());
   Tensor reserve = at::empty({train ? rows : hx.size(0), 5 * hidden}, input.options());
   States states(hx), cells(cx);
   for (const TimeStep& step : in_order(batch_sizes, reverse)) {
@@ -152,24 +155,30 @@ LstmResults packed_lstm_layer(const Tensor& input, const Tensor& hx, const Tenso
     at::addmm_out(all, at_step(from_input, step), states.of(step), weight);
     all.narrow(1, 0, 2 * hidden).sigmoid_(), block(gates, 2, hidden).tanh_(), block(gates, 3, hidden).sigmoid_();
     at::mul_out(cell, block(gates, 1, hidden), cells.of(step)).addcmul_(block(gates, 0, hidden), block(gates, 2, hidden));
-    at::tanh_out(next, cell).mul_(block(gates, 3, hidden));
+    if (projection.defined()) {
+      at::mm_out(next, cell.tanh().mul_(block(gates, 3, hidden)), projection);
+    } else {
+      at::tanh_out(next, cell).mul_(block(gates, 3, hidden));
+    }
     states.set(step, next), cells.set(step, cell);
   }
-  return {std::move(output), states.all().clone(), cells.all().clone(), train ? std::move(reserve) : Tensor()};
+  return {std::move(output), states.last(), cells.last(), train ? std::move(reserve) : Tensor()};
 }
 
-LstmGradients packed_lstm_layer_backward(const OptTensor& grad_output, const OptTensor& grad_hy, const OptTensor& grad_cy,
-                                         const Tensor& input, const Tensor& hx, const Tensor& cx, const Tensor& weight_ih,
-                                         const Tensor& weight_hh, const OptTensor& bias_ih, const OptTensor& /*bias_hh*/,
-                                         const Tensor& output, const Tensor& /*hy*/, const Tensor& /*cy*/, const Tensor& reserve,
-                                         at::IntArrayRef batch_sizes, bool reverse) {
+using PackedLstmGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
+PackedLstmGradients packed_lstm_layer_backward(const OptTensor& grad_output, const OptTensor& grad_hy, const OptTensor& grad_cy,
+                                               const Tensor& input, const Tensor& hx, const Tensor& cx, const Tensor& weight_ih,
+                                               const Tensor& weight_hh, const OptTensor& bias_ih, const OptTensor& /*bias_hh*/,
+                                               const OptTensor& weight_hr, const Tensor& output, const Tensor& /*hy*/,
+                                               const Tensor& /*cy*/, const Tensor& reserve, at::IntArrayRef batch_sizes,
+                                               bool reverse) {
   at::AutoDispatchBelowAutograd below_autograd;
-  const int64_t rows = input.size(0), hidden = hx.size(1);
+  const int64_t rows = input.size(0), hidden = cx.size(1);
   const Tensor in = block(reserve, 0, hidden), forget = block(reserve, 1, hidden), fresh = block(reserve, 2, hidden);
   const Tensor out = block(reserve, 3, hidden), cell = block(reserve, 4, hidden), bent = cell.tanh();
 
-  // How the gates, before their functions, move with the cell and, the output gate, with the state; and how the cell moves with
-  // it.
+  // How the gates, before their functions, move with the cell and, the output gate, with the state before its projection; and how
+  // the cell moves with that.
   const Tensor cell_before = before(cell, cx, batch_sizes, reverse);
   const Tensor slopes =
       at::cat({fresh * in * (1 - in), cell_before * forget * (1 - forget), in * (1 - fresh * fresh)}, 1).view({rows, 3, hidden});
@@ -177,9 +186,13 @@ LstmGradients packed_lstm_layer_backward(const OptTensor& grad_output, const Opt
 
   // Back in time: the gradients of each state and cell, and of the gates that the state before gave.
   Tensor gates = at::empty({rows, 4, hidden}, input.options());
+  Tensor projected = is_given(weight_hr) ? at::empty_like(output) : Tensor();
+  const Tensor of_output = is_given(grad_output) ? grad_output->contiguous() : Tensor();
   States of_states(given_or_zeros(grad_hy, hx)), of_cells(given_or_zeros(grad_cy, cx));
   for (const TimeStep& step : in_order(batch_sizes, !reverse)) {
-    const Tensor later = of_states.of(step), state = is_given(grad_output) ? at_step(*grad_output, step) + later : later;
+    const Tensor later = of_states.of(step), here = of_output.defined() ? at_step(of_output, step) + later : later;
+    if (projected.defined()) at_step(projected, step).copy_(here);
+    const Tensor state = projected.defined() ? at::mm(here, *weight_hr) : here;
     const Tensor total = at::addcmul(of_cells.of(step), state, at_step(of_cell, step));
     const Tensor gate = at_step(gates, step);
     Tensor others = gate.narrow(1, 0, 3), last = gate.select(1, 3);
@@ -197,7 +210,8 @@ LstmGradients packed_lstm_layer_backward(const OptTensor& grad_output, const Opt
           at::mm(of_gates.t(), input),
           at::mm(of_gates.t(), before(output, hx, batch_sizes, reverse)),
           of_bias,
-          of_bias.defined() ? of_bias.clone() : Tensor()};
+          of_bias.defined() ? of_bias.clone() : Tensor(),
+          projected.defined() ? at::mm(projected.t(), out * bent) : Tensor()};
 }
 
 // ---- GRU. The reserve holds, for each row, reset gate, update gate, new state, and what the reset gate scales in the new state.
@@ -223,7 +237,7 @@ GruResults packed_gru_layer(const Tensor& input, const Tensor& hx, const Tensor&
     at::sub_out(next, state, fresh).mul_(block(gates, 1, hidden)).add_(fresh);
     states.set(step, next);
   }
-  return {std::move(output), states.all().clone(), train ? std::move(reserve) : Tensor()};
+  return {std::move(output), states.last(), train ? std::move(reserve) : Tensor()};
 }
 
 using GruGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
@@ -243,10 +257,11 @@ GruGradients packed_gru_layer_backward(const OptTensor& grad_output, const OptTe
 
   // Back in time: the gradient of each state, and of the gates that the state before it gave.
   Tensor states = at::empty({rows, hidden}, input.options()), gates = at::empty_like(slopes);
+  const Tensor of_output = is_given(grad_output) ? grad_output->contiguous() : Tensor();
   States carried(given_or_zeros(grad_hy, hx));
   for (const TimeStep& step : in_order(batch_sizes, !reverse)) {
     Tensor state = at_step(states, step), gate = at_step(gates, step);
-    is_given(grad_output) ? at::add_out(state, at_step(*grad_output, step), carried.of(step)) : state.copy_(carried.of(step));
+    of_output.defined() ? at::add_out(state, at_step(of_output, step), carried.of(step)) : state.copy_(carried.of(step));
     at::mul_out(gate, at_step(slopes, step), state.unsqueeze(1));
     carried.set(step, at::addmm(state * at_step(update, step), gate.view({step.batch, 3 * hidden}), weight_hh));
   }
@@ -260,6 +275,52 @@ GruGradients packed_gru_layer_backward(const OptTensor& grad_output, const OptTe
           at::mm(of_state_gates.t(), states_before),
           is_given(bias_ih) ? of_input_gates.sum(0) : Tensor(),
           is_given(bias_ih) ? of_state_gates.sum(0) : Tensor()};
+}
+
+// ---- RNN. `nonlinearity` is "tanh" or "relu", whose slopes follow from the output.
+
+bool is_relu(c10::string_view nonlinearity) {
+  TORCH_CHECK(nonlinearity == "tanh" || nonlinearity == "relu", "nonlinearity is 'tanh' or 'relu', not '", nonlinearity, "'");
+  return nonlinearity == "relu";
+}
+
+using RnnResults = std::tuple<Tensor, Tensor>;
+RnnResults packed_rnn_layer(const Tensor& input, const Tensor& hx, const Tensor& weight_ih, const Tensor& weight_hh,
+                            const OptTensor& bias_ih, const OptTensor& bias_hh, c10::string_view nonlinearity,
+                            at::IntArrayRef batch_sizes, bool reverse) {
+  Tensor output = at::linear(input, weight_ih, bias_ih);
+  if (is_given(bias_hh)) output.add_(*bias_hh);
+  const Tensor weight = weight_hh.t();
+  const bool relu = is_relu(nonlinearity);
+  States states(hx);
+  for (const TimeStep& step : in_order(batch_sizes, reverse)) {
+    Tensor next = at_step(output, step).addmm_(states.of(step), weight);
+    states.set(step, relu ? next.relu_() : next.tanh_());
+  }
+  return {std::move(output), states.last()};
+}
+
+using RnnGradients = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor, Tensor>;
+RnnGradients packed_rnn_layer_backward(const OptTensor& grad_output, const OptTensor& grad_hy, const Tensor& input,
+                                       const Tensor& hx, const Tensor& weight_ih, const Tensor& weight_hh,
+                                       const OptTensor& bias_ih, const OptTensor& /*bias_hh*/, const Tensor& output,
+                                       c10::string_view nonlinearity, at::IntArrayRef batch_sizes, bool reverse) {
+  const Tensor slopes = is_relu(nonlinearity) ? output.gt(0).to(output.scalar_type()) : 1 - output * output;
+  Tensor gates = at::empty_like(output);  // before the function
+  const Tensor of_output = is_given(grad_output) ? grad_output->contiguous() : Tensor();
+  States carried(given_or_zeros(grad_hy, hx));
+  for (const TimeStep& step : in_order(batch_sizes, !reverse)) {
+    const Tensor later = carried.of(step), state = of_output.defined() ? at_step(of_output, step) + later : later;
+    Tensor gate = at_step(gates, step);
+    carried.set(step, at::mm(at::mul_out(gate, at_step(slopes, step), state), weight_hh));
+  }
+  const Tensor of_bias = is_given(bias_ih) ? gates.sum(0) : Tensor();
+  return {at::mm(gates, weight_ih),
+          carried.all(),
+          at::mm(gates.t(), input),
+          at::mm(gates.t(), before(output, hx, batch_sizes, reverse)),
+          of_bias,
+          of_bias.defined() ? of_bias.clone() : Tensor()};
 }
 
 // A layer whose sequences all have the same steps.
@@ -305,11 +366,13 @@ TORCH_LIBRARY_FRAGMENT(ltc, m) {
       "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
   m.def(
       "packed_lstm_layer(Tensor input, Tensor hx, Tensor cx, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, "
-      "Tensor? bias_hh, int[] batch_sizes, bool reverse, bool train) -> (Tensor output, Tensor hy, Tensor cy, Tensor reserve)");
+      "Tensor? bias_hh, Tensor? weight_hr, int[] batch_sizes, bool reverse, bool train) -> "
+      "(Tensor output, Tensor hy, Tensor cy, Tensor reserve)");
   m.def(
       "packed_lstm_layer_backward(Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, Tensor input, Tensor hx, Tensor cx, "
-      "Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, Tensor output, Tensor hy, Tensor cy, "
-      "Tensor reserve, int[] batch_sizes, bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
+      "Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, Tensor? weight_hr, Tensor output, Tensor hy, "
+      "Tensor cy, Tensor reserve, int[] batch_sizes, bool reverse) -> "
+      "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
   m.def(
       "packed_gru_layer(Tensor input, Tensor hx, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, "
       "int[] batch_sizes, bool reverse, bool train) -> (Tensor output, Tensor hy, Tensor reserve)");
@@ -317,6 +380,13 @@ TORCH_LIBRARY_FRAGMENT(ltc, m) {
       "packed_gru_layer_backward(Tensor? grad_output, Tensor? grad_hy, Tensor input, Tensor hx, Tensor weight_ih, "
       "Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, Tensor output, Tensor hy, Tensor reserve, int[] batch_sizes, "
       "bool reverse) -> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
+  m.def(
+      "packed_rnn_layer(Tensor input, Tensor hx, Tensor weight_ih, Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, "
+      "str nonlinearity, int[] batch_sizes, bool reverse) -> (Tensor output, Tensor hy)");
+  m.def(
+      "packed_rnn_layer_backward(Tensor? grad_output, Tensor? grad_hy, Tensor input, Tensor hx, Tensor weight_ih, "
+      "Tensor weight_hh, Tensor? bias_ih, Tensor? bias_hh, Tensor output, str nonlinearity, int[] batch_sizes, bool reverse) -> "
+      "(Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)");
 }
 
 TORCH_LIBRARY_IMPL(ltc, CPU, m) {
@@ -328,6 +398,8 @@ TORCH_LIBRARY_IMPL(ltc, CPU, m) {
   m.impl("packed_lstm_layer_backward", packed_lstm_layer_backward);
   m.impl("packed_gru_layer", packed_gru_layer);
   m.impl("packed_gru_layer_backward", packed_gru_layer_backward);
+  m.impl("packed_rnn_layer", packed_rnn_layer);
+  m.impl("packed_rnn_layer_backward", packed_rnn_layer_backward);
 }
 
 }  // namespace

@@ -81,6 +81,8 @@ const std::vector<OpTraits>& rows() {
       {.name = "ltc::packed_lstm_layer_backward", .product = ProductCost{4, false, 7, 1, 4, true}},
       {.name = "ltc::packed_gru_layer", .product = ProductCost{1, false, 3, 1, 3, true}},
       {.name = "ltc::packed_gru_layer_backward", .product = ProductCost{3, false, 5, 1, 3, true}},
+      {.name = "ltc::packed_rnn_layer", .product = ProductCost{1, false, 3, 1, 1, true}},
+      {.name = "ltc::packed_rnn_layer_backward", .product = ProductCost{3, false, 5, 1, 1, true}},
 
       // Images.
       {.name = "aten::convolution", .product = ProductCost{0, true, 1, 1, 1}, .images = ImageTraits{0, {0, 1}, {0}, 1}},

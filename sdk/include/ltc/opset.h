@@ -535,10 +535,12 @@
   X(524, DERIVED, ATEN__FUSED_ADAGRAD__TENSOR_LR, "aten::_fused_adagrad_.tensor_lr", "T*:self T*:grads T*:state_sums T*:state_steps T:lr S:lr_decay S:weight_decay S:eps B:maximize T?:grad_scale T?:found_inf") \
   X(525, DERIVED, LTC_AS_STRIDED, "ltc::as_strided", "T:self I*:size I*:stride S:storage_offset") \
   X(526, DERIVED, LTC_AS_STRIDED_SCATTER, "ltc::as_strided_scatter", "T:self T:src I*:size I*:stride S:storage_offset") \
-  X(527, DERIVED, LTC_PACKED_LSTM_LAYER, "ltc::packed_lstm_layer", "T:input T:hx T:cx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh I*:batch_sizes B:reverse B:train") \
-  X(528, DERIVED, LTC_PACKED_LSTM_LAYER_BACKWARD, "ltc::packed_lstm_layer_backward", "T?:grad_output T?:grad_hy T?:grad_cy T:input T:hx T:cx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh T:output T:hy T:cy T:reserve I*:batch_sizes B:reverse") \
+  X(527, DERIVED, LTC_PACKED_LSTM_LAYER, "ltc::packed_lstm_layer", "T:input T:hx T:cx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh T?:weight_hr I*:batch_sizes B:reverse B:train") \
+  X(528, DERIVED, LTC_PACKED_LSTM_LAYER_BACKWARD, "ltc::packed_lstm_layer_backward", "T?:grad_output T?:grad_hy T?:grad_cy T:input T:hx T:cx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh T?:weight_hr T:output T:hy T:cy T:reserve I*:batch_sizes B:reverse") \
   X(529, DERIVED, LTC_PACKED_GRU_LAYER, "ltc::packed_gru_layer", "T:input T:hx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh I*:batch_sizes B:reverse B:train") \
-  X(530, DERIVED, LTC_PACKED_GRU_LAYER_BACKWARD, "ltc::packed_gru_layer_backward", "T?:grad_output T?:grad_hy T:input T:hx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh T:output T:hy T:reserve I*:batch_sizes B:reverse")
+  X(530, DERIVED, LTC_PACKED_GRU_LAYER_BACKWARD, "ltc::packed_gru_layer_backward", "T?:grad_output T?:grad_hy T:input T:hx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh T:output T:hy T:reserve I*:batch_sizes B:reverse") \
+  X(531, DERIVED, LTC_PACKED_RNN_LAYER, "ltc::packed_rnn_layer", "T:input T:hx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh Z:nonlinearity I*:batch_sizes B:reverse") \
+  X(532, DERIVED, LTC_PACKED_RNN_LAYER_BACKWARD, "ltc::packed_rnn_layer_backward", "T?:grad_output T?:grad_hy T:input T:hx T:weight_ih T:weight_hh T?:bias_ih T?:bias_hh T:output Z:nonlinearity I*:batch_sizes B:reverse")
 
 enum {
 #define LTC_OP_ID(id, tier, identifier, name, operands) LTC_OP_##identifier = id,
