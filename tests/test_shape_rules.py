@@ -60,6 +60,11 @@ CONVOLUTIONS = [
     ((4, 2, 1, 1), (3, 2, 1, 1)),
     ((2, 3, 5, 5, 5), (4, 3, 2, 2, 2)),
     ((2, 3, 9), (4, 3, 2)),
+    ((2, 3, 9), (4, 3, 2), {"stride": [2], "padding": [1]}),
+    ((2, 4, 9), (4, 1, 3), {"groups": 4, "padding": [1]}),
+    ((1, 3, 9), (4, 3, 1)),
+    ((2, 1, 9), (1, 1, 3)),
+    ((2, 3, 1), (4, 3, 1)),
     ((0, 3, 5, 5), (4, 3, 2, 2)),
     ((2, 3, 2, 2), (4, 3, 3, 3)),
     ((2, 5, 8, 8), (4, 3, 3, 3)),
@@ -71,6 +76,7 @@ CONVOLUTIONS = [
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("input, weight, options", [(*case, {})[:3] for case in CONVOLUTIONS])
 def test_convolution(input, weight, options, dtype):
+    """With the one thread that these tests have, PyTorch computes kernels of one place by products of matrices."""
     options = {"stride": [1], "padding": [0], "dilation": [1], "groups": 1, **options}
     lists = options["stride"], options["padding"], options["dilation"], False, [0], options["groups"]
     for input_form, weight_form in itertools.product(FORMS, FORMS[:2]):
@@ -120,7 +126,9 @@ def test_attention(sizes, order, dtype):
         return torch.zeros(size, dtype=dtype).permute(order).contiguous().permute(back)
 
     query, key = map(laid_out, sizes)
-    for q, masked in itertools.product((query, query[:, :, :1].expand(query.shape)), (False, True)):
+    part = torch.cat([query] * 3, -1)[..., : query.shape[-1]]  # of a projection to all three at once
+    by_position = part.transpose(1, 2).contiguous().transpose(1, 2)
+    for q, masked in itertools.product((query, query[:, :, :1].expand(query.shape), part, by_position), (False, True)):
         mask = torch.zeros(q.shape[2], key.shape[2], dtype=dtype) if masked else None
         results = assert_geometry(lambda *args: aten._scaled_dot_product_flash_attention_for_cpu(*args[:3], attn_mask=args[3]),
                                   q, key, key, mask)  # fmt: skip
@@ -173,6 +181,11 @@ def test_where_and_masked_fill(sizes, form):
 def test_abs_losses_and_softmax(sizes, form):
     for dtype in torch.float32, torch.bfloat16, torch.int64, torch.bool, torch.complex64:
         assert_geometry(aten.abs, zeros(sizes, form, dtype))
+        assert_geometry(aten.hardswish, zeros(sizes, form, dtype))
+        assert_geometry(aten.gelu, zeros(sizes, form, dtype))
+        for gradient in zeros(sizes, form, dtype), zeros(sizes, dtype=dtype), zeros(sizes, form), zeros((1,), dtype=dtype):
+            assert_geometry(aten.hardswish_backward, gradient, zeros(sizes, form, dtype))
+            assert_geometry(lambda *both: aten.gelu_backward(*both, approximate="tanh"), gradient, zeros(sizes, form, dtype))
         for dim in -1, 0, 1, 9:
             assert_geometry(aten._safe_softmax, zeros(sizes, form, dtype), dim)
     assert_geometry(aten._safe_softmax, zeros(sizes, form, torch.bfloat16), 0, torch.float32)
@@ -234,3 +247,71 @@ def test_gradients_of_pieces():
         gradient = zeros((3, 4), "swapped", dtype)
         assert_geometry(aten.select_backward, gradient, (3, 5, 4), 1, 2)
         assert_geometry(aten.slice_backward, gradient, (3, 9), 1, 1, 9, 2)
+
+
+# Steps, batch, features, hidden values.
+LAYERS = [(4, 3, 5, 7), (1, 3, 5, 7), (4, 1, 5, 7), (2, 3, 1, 1)]
+
+
+def layer_of(kind, sizes, dtype, *, bias=True, projection=None, packed=False):
+    """The operands of a layer, in the order of its op, and the rows of its steps."""
+    steps, batch, features, hidden = sizes
+    gates, state = {"lstm": 4, "gru": 3, "rnn": 1}[kind] * hidden, projection or hidden
+    batch_sizes = [max(batch - step, 1) for step in range(steps)]
+    new = lambda *sizes: zeros(sizes, dtype=dtype)  # noqa: E731
+    operands = [new(sum(batch_sizes), features) if packed else new(steps, batch, features), new(batch, state)]
+    operands += [new(batch, hidden)] if kind == "lstm" else []
+    operands += [new(gates, features), new(gates, state), *([new(gates), new(gates)] if bias else [None, None])]
+    operands += [new(state, hidden) if projection else None] if kind == "lstm" and packed else []
+    return operands, batch_sizes
+
+
+def assert_geometry_of_layer(kind, operands, batch_sizes, gradients=lambda results: results):
+    """Forward, with a reserve and without, and backward."""
+    name = f"{'packed_' if batch_sizes else ''}{kind}_layer"
+    order = [*(["tanh"] if kind == "rnn" else []), *([batch_sizes] if batch_sizes else []), True]
+    for train in [[]] if kind == "rnn" else [[False], [True]]:
+        results = assert_geometry(getattr(torch.ops.ltc, name), *operands, *order, *train)
+    if results is not None:
+        states = 2 if kind == "lstm" else 1
+        kept = results[:1] if kind == "rnn" else results
+        assert_geometry(getattr(torch.ops.ltc, name + "_backward"), *gradients(results[: 1 + states]), *operands, *kept, *order)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
+class TestRecurrentLayers:
+    @pytest.mark.parametrize("sizes", LAYERS, ids=str)
+    @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+    @pytest.mark.parametrize("bias", [True, False])
+    def test_geometry(self, kind, packed, sizes, dtype, bias):
+        if not packed and (kind == "rnn" or (kind == "lstm" and dtype != torch.float32)):
+            return  # packed in every case
+        operands, batch_sizes = layer_of(kind, sizes, dtype, bias=bias, packed=packed)
+        swapped = lambda results: [zeros(result.shape, "swapped", dtype) for result in results]  # noqa: E731
+        some = lambda results: [None, *results[1:]]  # noqa: E731
+        for gradients in (lambda results: results, swapped, some):
+            assert_geometry_of_layer(kind, operands, batch_sizes if packed else None, gradients)
+
+    def test_mistakes(self, kind, packed):
+        if kind == "rnn" and not packed:
+            return
+        operands, batch_sizes = layer_of(kind, LAYERS[0], torch.float32, packed=packed)
+        for place, operand in enumerate(operands):
+            if operand is not None and operand.dim() == 2:
+                wrong = [*operands]
+                wrong[place] = zeros((operand.shape[0] + 1, operand.shape[1]))
+                assert_geometry_of_layer(kind, wrong, batch_sizes if packed else None)
+        if packed:
+            for wrong in ([3, 2, 2], [2, 3, 1, 1], [3, 2, 1, 1, 1], [3, 2, 1]):
+                assert_geometry_of_layer(kind, operands, wrong)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_projections(dtype):
+    assert_geometry_of_layer("lstm", *layer_of("lstm", LAYERS[0], dtype, projection=2, packed=True))
+
+
+def test_a_function_that_is_none():
+    operands, batch_sizes = layer_of("rnn", LAYERS[0], torch.float32, packed=True)
+    assert assert_geometry(torch.ops.ltc.packed_rnn_layer, *operands, "sine", batch_sizes, False) is None

@@ -223,9 +223,13 @@ bool indexes_nothing(const OpEntry& entry, const c10::IValue* args) {
   return false;
 }
 
-// Whether a word chooses what is computed: kernels refuse an unknown one, shape functions of some ops do not look at it.
+// Whether a word of no known meaning chooses what is computed: kernels refuse it, shape functions of some ops do not look at it.
 bool is_chosen_by_word(const OpEntry& entry, const c10::IValue* args) {
-  return std::any_of(args, args + entry.args.size(), [](const c10::IValue& value) { return value.isString(); });
+  const bool is_gelu = entry.recorded->operator_name().name.starts_with("aten::gelu") && args[0].toTensor().is_floating_point() &&
+                       (!args[1].isTensor() || args[1].toTensor().is_floating_point());
+  return std::any_of(args, args + entry.args.size(), [&](const c10::IValue& value) {
+    return value.isString() && !(is_gelu && (value.toStringRef() == "none" || value.toStringRef() == "tanh"));
+  });
 }
 
 std::optional<std::vector<TypeId>> infer_outputs(const OpEntry& entry, const c10::IValue* args, bool asks_kernel) {

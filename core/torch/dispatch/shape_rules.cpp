@@ -10,30 +10,13 @@
 #include <unordered_map>
 
 #include "core/base/log.h"
+#include "core/torch/dispatch/shape_rule_support.h"
 #include "core/torch/tensor/why.h"
 
 namespace ltc {
 namespace {
 
-using Types = std::vector<TypeId>;
-using Rule = std::optional<Types> (*)(const c10::IValue* args);
-
-// Null for one that is not given.
-const at::Tensor* tensor(const c10::IValue& value) {
-  return value.isTensor() && value.toTensor().defined() ? &value.toTensor() : nullptr;
-}
-
-// Whether those of the arguments that are given have the type of `of`.
-bool same_type(const at::Tensor& of, std::initializer_list<const at::Tensor*> others) {
-  return std::ranges::all_of(others, [&](const at::Tensor* other) { return !other || other->scalar_type() == of.scalar_type(); });
-}
-
-TypeId dense_type(const at::Tensor& of, c10::IntArrayRef sizes, c10::MemoryFormat format = c10::MemoryFormat::Contiguous) {
-  const std::vector<int64_t> strides = format == c10::MemoryFormat::ChannelsLast     ? c10::get_channels_last_strides_2d(sizes)
-                                       : format == c10::MemoryFormat::ChannelsLast3d ? c10::get_channels_last_strides_3d(sizes)
-                                                                                     : contiguous_strides(as_span(sizes));
-  return intern_type(to_dtype(of.scalar_type()), as_span(sizes), as_span(strides));
-}
+using namespace shape_rules;
 
 // ---- convolutions
 
@@ -49,32 +32,61 @@ std::vector<c10::SymInt> symbolic(const c10::IValue& list) {
   return {plain.begin(), plain.end()};
 }
 
-// The geometry of a convolution that oneDNN computes: its results are dense, in one format that PyTorch chooses.
-struct OneDnnConvolution {
+// A row of places as a picture of one row.
+std::vector<int64_t> with_row(c10::IntArrayRef sizes, bool is_row) {
+  std::vector<int64_t> result = sizes.vec();
+  if (is_row) result.insert(result.begin() + 2, 1);
+  return result;
+}
+
+// What a tensor of convolutions is like, over no memory: PyTorch computes rows as pictures, made contiguous.
+at::Tensor dummy_picture(const at::Tensor& of) {
+  alignas(64) static char nothing[64];
+  const bool is_row = of.dim() == 3;
+  const std::vector<int64_t> sizes = with_row(of.sizes(), is_row);
+  return at::from_blob(nothing, sizes, is_row ? contiguous_strides(sizes) : of.strides().vec(), of.options().device(at::kCPU));
+}
+
+// The geometry of a convolution by oneDNN or, of row-major pictures, by a product of matrices: its results are dense, in one
+// format that PyTorch chooses.
+struct Convolution {
   std::vector<int64_t> output_sizes;
   c10::MemoryFormat format;
+  bool is_onednn;
+  TypeId type(const at::Tensor& of, c10::IntArrayRef sizes) const {
+    if (sizes.size() != 3) return dense_type(of, sizes, format);
+    const std::vector<int64_t> picture = with_row(sizes, true);
+    std::vector<int64_t> strides =
+        format == c10::MemoryFormat::ChannelsLast ? c10::get_channels_last_strides_2d(picture) : contiguous_strides(picture);
+    strides.erase(strides.begin() + 2);
+    return intern_type(to_dtype(of.scalar_type()), as_span(sizes), strides);
+  }
 };
 
 // `args`: stride, padding, dilation, transposed, output_padding, groups. Empty where another kernel computes it.
-std::optional<OneDnnConvolution> by_onednn(const at::Tensor& input, const at::Tensor& weight, const at::Tensor* bias,
-                                           const c10::IValue* args, at::OptionalSymIntArrayRef bias_sizes) {
+std::optional<Convolution> convolution_of(const at::Tensor& input, const at::Tensor& weight, const at::Tensor* bias,
+                                          const c10::IValue* args, at::OptionalSymIntArrayRef bias_sizes) {
   const int64_t dims = input.dim() - 2;
+  if (dims < 1 || dims > 3 || weight.dim() != input.dim() || args[3].toBool()) return std::nullopt;
   const auto stride = each_dim(args[0], dims), padding = each_dim(args[1], dims), dilation = each_dim(args[2], dims);
   const auto any_below = [](const std::vector<int64_t>& list, int64_t bound) { return std::ranges::min(list) < bound; };
-  if ((dims != 2 && dims != 3) || weight.dim() != input.dim() || args[3].toBool()) return std::nullopt;
   if (any_below(stride, 1) || any_below(padding, 0) || any_below(dilation, 1)) return std::nullopt;
-  // Over no memory: only geometries are looked at.
-  alignas(64) static char nothing[64];
-  const auto dummy = [](const at::Tensor& of) {
-    return at::from_blob(nothing, of.sizes(), of.strides(), of.options().device(at::kCPU));
+  const auto of_picture = [&](std::vector<int64_t> list, int64_t of_row) {
+    if (dims == 1) list.insert(list.begin(), of_row);
+    return std::vector<c10::SymInt>(list.begin(), list.end());
   };
-  const at::Tensor x = dummy(input), w = dummy(weight);
-  const std::optional<at::Tensor> b = bias ? std::optional(dummy(*bias)) : std::nullopt;
-  const auto backend = at::native::select_conv_backend(x, w, b, symbolic(args[0]), symbolic(args[1]), symbolic(args[2]), false,
-                                                       symbolic(args[4]), args[5].toInt(), bias_sizes);
-  if (backend != at::native::ConvBackend::Mkldnn) return std::nullopt;
-  return OneDnnConvolution{at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation),
-                           at::native::_determine_backend_memory_format(x, w, backend)};
+  const at::Tensor x = dummy_picture(input), w = dummy_picture(weight);
+  const std::optional<at::Tensor> b = bias ? std::optional(dummy_picture(*bias)) : std::nullopt;
+  const int64_t groups = args[5].toInt();
+  const auto backend =
+      at::native::select_conv_backend(x, w, b, of_picture(stride, 1), of_picture(padding, 0), of_picture(dilation, 1), false,
+                                      of_picture(each_dim(args[4], dims), 0), groups, bias_sizes);
+  const bool is_onednn = backend == at::native::ConvBackend::Mkldnn;
+  const auto format = at::native::_determine_backend_memory_format(x, w, backend);
+  const bool is_plain_product =
+      backend == at::native::ConvBackend::Slow2d && groups == 1 && format == c10::MemoryFormat::Contiguous;
+  if (!is_onednn && !is_plain_product) return std::nullopt;
+  return Convolution{at::native::conv_output_size(input.sizes(), weight.sizes(), padding, stride, dilation), format, is_onednn};
 }
 
 // (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
@@ -82,9 +94,9 @@ std::optional<Types> convolution(const c10::IValue* args) {
   const at::Tensor &input = args[0].toTensor(), &weight = args[1].toTensor();
   const at::Tensor* bias = tensor(args[2]);
   if (!same_type(input, {&weight, bias})) return std::nullopt;
-  const auto found = by_onednn(input, weight, bias, args + 3, std::nullopt);
+  const auto found = convolution_of(input, weight, bias, args + 3, std::nullopt);
   if (!found) return std::nullopt;
-  return Types{dense_type(input, found->output_sizes, found->format)};
+  return Types{found->type(input, found->output_sizes)};
 }
 
 // (grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
@@ -93,11 +105,13 @@ std::optional<Types> convolution_backward(const c10::IValue* args) {
   if (!same_type(input, {&gradient, &weight})) return std::nullopt;
   const std::vector<c10::SymInt> bias_sizes = args[3].isNone() ? std::vector<c10::SymInt>() : symbolic(args[3]);
   const auto found =
-      by_onednn(input, weight, nullptr, args + 4, args[3].isNone() ? std::nullopt : at::OptionalSymIntArrayRef(bias_sizes));
+      convolution_of(input, weight, nullptr, args + 4, args[3].isNone() ? std::nullopt : at::OptionalSymIntArrayRef(bias_sizes));
   if (!found || gradient.sizes() != found->output_sizes) return std::nullopt;
   const auto mask = args[10].toBoolList();
-  return Types{mask[0] ? dense_type(input, input.sizes(), found->format) : kNoType,
-               mask[1] || mask[2] ? dense_type(weight, weight.sizes(), found->format) : kNoType,  // the kernel gives both
+  const bool gives_weight = mask[1] || (mask[2] && found->is_onednn);     // its kernel gives both
+  if (gives_weight && !mask[1] && input.dim() == 3) return std::nullopt;  // as that of a picture
+  return Types{mask[0] ? found->type(input, input.sizes()) : kNoType,
+               gives_weight ? found->type(weight, weight.sizes()) : kNoType,
                mask[2] ? dense_type(weight, {weight.size(0)}) : kNoType};
 }
 
@@ -144,6 +158,21 @@ std::optional<Types> masked_fill(const c10::IValue* args) {
   const at::Scalar value = args[2].toScalar();
   if (mask.scalar_type() != at::kBool || !c10::canCast(value.type(), self.scalar_type())) return std::nullopt;
   return Types{dense_type(self, at::infer_size(self.sizes(), mask.sizes()))};
+}
+
+// (self)
+std::optional<Types> hardswish(const c10::IValue* args) {
+  const at::Tensor& self = args[0].toTensor();
+  if (!self.is_floating_point() || !is_plainly_contiguous(self)) return std::nullopt;
+  return Types{dense_type(self, self.sizes())};
+}
+
+// (grad_output, self)
+std::optional<Types> hardswish_backward(const c10::IValue* args) {
+  const at::Tensor &gradient = args[0].toTensor(), &self = args[1].toTensor();
+  if (!self.is_floating_point() || !same_type(self, {&gradient}) || gradient.sizes() != self.sizes()) return std::nullopt;
+  if (!is_plainly_contiguous(self) || !is_plainly_contiguous(gradient)) return std::nullopt;
+  return Types{dense_type(self, self.sizes())};
 }
 
 // (grad_output, self, target, reduction)
@@ -355,13 +384,18 @@ TypeId swapped_type(const at::Tensor& of, c10::ScalarType dtype, size_t rank) {
   return intern_type(to_dtype(dtype), sizes, strides);
 }
 
+// As at::empty_like makes it.
+TypeId type_like(const at::Tensor& of) {
+  const std::vector<int64_t> strides =
+      of.is_non_overlapping_and_dense() ? of.strides().vec() : at::infer_dense_strides(of.sizes(), of.strides());
+  return intern_type(to_dtype(of.scalar_type()), as_span(of.sizes()), strides);
+}
+
 // (query, key, value, dropout_p, is_causal, attn_mask, scale)
 std::optional<Types> attention(const c10::IValue* args) {
   const at::Tensor& query = args[0].toTensor();
   if (!covers_attention(query, args[1].toTensor(), args[2].toTensor(), args + 3)) return std::nullopt;
-  if (!query.is_non_overlapping_and_dense()) return std::nullopt;
-  return Types{intern_type(to_dtype(query.scalar_type()), as_span(query.sizes()), as_span(query.strides())),
-               swapped_type(query, at::toOpMathType(query.scalar_type()), 3)};
+  return Types{type_like(query), swapped_type(query, at::toOpMathType(query.scalar_type()), 3)};
 }
 
 // (grad_out, query, key, value, out, logsumexp, dropout_p, is_causal, attn_mask, scale)
@@ -407,39 +441,45 @@ std::optional<Types> adagrad(const c10::IValue* args) {
 }
 
 const std::unordered_map<std::string, Rule>& rules() {
-  static const std::unordered_map<std::string, Rule> rules = {
-      {"aten::convolution", convolution},
-      {"aten::convolution_backward", convolution_backward},
-      {"aten::relu", relu_or_abs},
-      {"aten::abs", relu_or_abs},
-      {"aten::where.self", where},
-      {"aten::masked_fill.Scalar", masked_fill},
-      {"aten::mse_loss_backward", mse_loss_backward},
-      {"aten::_safe_softmax", safe_softmax},
-      {"aten::stack", stack},
-      {"aten::constant_pad_nd", constant_pad},
-      {"aten::_native_batch_norm_legit_functional", batch_norm},
-      {"aten::native_batch_norm_backward", batch_norm_backward},
-      {"aten::native_layer_norm", layer_norm},
-      {"aten::native_layer_norm_backward", layer_norm_backward},
-      {"aten::native_group_norm", group_norm},
-      {"aten::native_group_norm_backward", group_norm_backward},
-      {"aten::embedding", embedding},
-      {"aten::embedding_dense_backward", embedding_backward},
-      {"aten::index_select", index_select},
-      {"aten::select_backward", piece_backward},
-      {"aten::slice_backward", piece_backward},
-      {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
-      {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
-      {"aten::_fused_adam_", written_lists<5>},
-      {"aten::_fused_adam_.tensor_lr", written_lists<5>},
-      {"aten::_fused_adamw_", written_lists<5>},
-      {"aten::_fused_adamw_.tensor_lr", written_lists<5>},
-      {"aten::_fused_sgd_", written_lists<3>},
-      {"aten::_fused_sgd_.tensor_lr", written_lists<3>},
-      {"aten::_fused_adagrad_", adagrad},
-      {"aten::_fused_adagrad_.tensor_lr", written_lists<3>},
-  };
+  static const auto rules = [] {
+    std::unordered_map<std::string, Rule> all = {
+        {"aten::convolution", convolution},
+        {"aten::convolution_backward", convolution_backward},
+        {"aten::relu", relu_or_abs},
+        {"aten::abs", relu_or_abs},
+        {"aten::hardswish", hardswish},
+        {"aten::hardswish_backward", hardswish_backward},
+        {"aten::where.self", where},
+        {"aten::masked_fill.Scalar", masked_fill},
+        {"aten::mse_loss_backward", mse_loss_backward},
+        {"aten::_safe_softmax", safe_softmax},
+        {"aten::stack", stack},
+        {"aten::constant_pad_nd", constant_pad},
+        {"aten::_native_batch_norm_legit_functional", batch_norm},
+        {"aten::native_batch_norm_backward", batch_norm_backward},
+        {"aten::native_layer_norm", layer_norm},
+        {"aten::native_layer_norm_backward", layer_norm_backward},
+        {"aten::native_group_norm", group_norm},
+        {"aten::native_group_norm_backward", group_norm_backward},
+        {"aten::embedding", embedding},
+        {"aten::embedding_dense_backward", embedding_backward},
+        {"aten::index_select", index_select},
+        {"aten::select_backward", piece_backward},
+        {"aten::slice_backward", piece_backward},
+        {"aten::_scaled_dot_product_flash_attention_for_cpu", attention},
+        {"aten::_scaled_dot_product_flash_attention_for_cpu_backward", attention_backward},
+        {"aten::_fused_adam_", written_lists<5>},
+        {"aten::_fused_adam_.tensor_lr", written_lists<5>},
+        {"aten::_fused_adamw_", written_lists<5>},
+        {"aten::_fused_adamw_.tensor_lr", written_lists<5>},
+        {"aten::_fused_sgd_", written_lists<3>},
+        {"aten::_fused_sgd_.tensor_lr", written_lists<3>},
+        {"aten::_fused_adagrad_", adagrad},
+        {"aten::_fused_adagrad_.tensor_lr", written_lists<3>},
+    };
+    for (const NamedRule& one : recurrent()) all.emplace(one.op, one.rule);
+    return all;
+  }();
   return rules;
 }
 

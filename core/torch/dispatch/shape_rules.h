@@ -1,5 +1,5 @@
-// Geometries of the results of dear ops, without running them: convolutions, norms, attention, look-ups, optimizers, and what
-// stands between them.
+// Geometries of the results of dear ops, without running them: convolutions, norms, attention, recurrent layers, look-ups,
+// optimizers, and what stands between them.
 //
 // A rule answers for what it knows to the last stride; for all else, and for calls that are an error, it has no answer, and the
 // CPU kernel is asked instead (infer.cpp). tests/test_shape_rules.py compares the two.
