@@ -231,6 +231,18 @@ def test_autocast_of_cells(kind):
     assert_close(lazy.detach().float().cpu(), TestCells.steps(cell, x)[-1].detach(), rtol=0.05, atol=0.05)
 
 
+@pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
+def test_wrong_states_are_errors_as_on_the_cpu(kind):
+    """Which the modules look for, and the functions leave to their kernels. PyTorch's kernel of an LSTM takes some of them."""
+    net, x = network(kind)
+    function = {nn.GRU: torch.gru, nn.RNN: torch.rnn_tanh}[kind]
+    for sizes in (1, BATCH + 1, HIDDEN), (1, BATCH, HIDDEN - 1), (BATCH, HIDDEN):
+        for device in ("cpu", LTC):
+            state, weights = torch.zeros(sizes, device=device), [weight.detach() for weight in net.to(device).parameters()]
+            with pytest.raises((RuntimeError, IndexError)):
+                function(x.detach().to(device), state, weights, True, 1, 0.0, False, False, False)
+
+
 def test_wrong_sizes_of_a_cell_are_errors_as_on_the_cpu():
     wrong = []
     for device in ("cpu", LTC):

@@ -25,6 +25,7 @@ struct Rnn {
 template <typename Kind, bool packed>
 struct Operands {
   static constexpr bool kProjects = Kind::kStates == 2 && packed;
+  static constexpr bool kIsByOneDnn = Kind::kStates == 2 && !packed;  // in f32 alone; it alone knows how much it keeps
   static constexpr size_t kCount = 1 + Kind::kStates + 4 + (kProjects ? 1 : 0);
   std::array<const at::Tensor*, kCount> all;
 
@@ -51,6 +52,7 @@ struct Operands {
     }
     const auto same = [&](const at::Tensor* one) { return !one || one->scalar_type() == input().scalar_type(); };
     if (!input().is_floating_point() || input().numel() == 0 || !std::ranges::all_of(all, same)) return false;
+    if (kIsByOneDnn && input().scalar_type() != at::kFloat) return false;
     const int64_t batch = hx().size(0), state = hx().size(1), rows = Kind::kGates * hidden();
     const auto is = [](const at::Tensor& one, std::initializer_list<int64_t> sizes) {
       return std::ranges::equal(one.sizes(), sizes);
@@ -79,7 +81,7 @@ std::optional<Types> forward(const c10::IValue* args) {
   Types types = {dense_type(layer.input(), layer.with_columns(layer.hx().size(1)))};
   for (size_t i = 1; i <= Kind::kStates; ++i) types.push_back(dense_type(layer.input(), layer.all[i]->sizes()));
   if (Kind::kReserve == 0) return types;
-  if (Kind::kGates == 4 && !packed && train) return std::nullopt;  // oneDNN alone knows how much it keeps
+  if (layer.kIsByOneDnn && train) return std::nullopt;
   types.push_back(train ? dense_type(layer.input(), layer.with_columns(Kind::kReserve * layer.hidden())) : kNoType);
   return types;
 }
@@ -99,9 +101,10 @@ std::optional<Types> backward(const c10::IValue* args) {
       if (one && (one->sizes() != sizes || !same_type(layer.input(), {one}))) return std::nullopt;
     }
   }
-  const bool knows_reserve = Kind::kReserve != 0 && (packed || Kind::kGates != 4);
-  if (knows_reserve && results[kResults].toTensor().sizes() != layer.with_columns(Kind::kReserve * layer.hidden()))
+  if (Kind::kReserve != 0 && !layer.kIsByOneDnn &&
+      results[kResults].toTensor().sizes() != layer.with_columns(Kind::kReserve * layer.hidden())) {
     return std::nullopt;
+  }
   Types types;
   for (const at::Tensor* one : layer.all) types.push_back(one ? dense_type(*one, one->sizes()) : kNoType);
   return types;

@@ -246,15 +246,17 @@ bool takes_whole(c10::DispatchKeySet keys, const Tensor& input, int64_t rank, at
          std::ranges::all_of(states, fits) && std::ranges::all_of(params, fits) && !at::autocast::is_autocast_enabled(kLtc);
 }
 
-// Whether there is one for each place.
-bool are_params(at::TensorList params, at::TensorList states, bool has_biases, const Options& options) {
+// Whether each layer and direction has its states and params.
+bool are_complete(at::TensorList states, at::TensorList params, bool has_biases, const Options& options) {
   const int64_t layers = options.num_layers * (options.bidirectional ? 2 : 1);
-  return static_cast<int64_t>(params.size()) == layers * ((has_biases ? 4 : 2) + (is_projected(states) ? 1 : 0));
+  const auto has_all = [&](const Tensor& state) { return state.dim() == 3 && state.size(0) == layers; };
+  return std::ranges::all_of(states, has_all) &&
+         static_cast<int64_t>(params.size()) == layers * ((has_biases ? 4 : 2) + (is_projected(states) ? 1 : 0));
 }
 
 // Those of packed data, or empty where they do not belong to it, which PyTorch's composite says.
 std::vector<int64_t> batch_sizes_of(const Tensor& batch_sizes, const Tensor& data, const Tensor& state) {
-  if (!batch_sizes.is_cpu() || batch_sizes.scalar_type() != at::kLong || batch_sizes.dim() != 1 || state.dim() != 3) return {};
+  if (!batch_sizes.is_cpu() || batch_sizes.scalar_type() != at::kLong || batch_sizes.dim() != 1) return {};
   const Tensor dense = batch_sizes.contiguous();
   const int64_t* const first = dense.const_data_ptr<int64_t>();
   std::vector<int64_t> sizes(first, first + dense.numel());
@@ -266,10 +268,12 @@ typename Kind::Results padded(c10::DispatchKeySet keys, const Tensor& input, typ
                               bool has_biases, int64_t num_layers, double dropout, bool train, bool bidirectional,
                               bool batch_first) {
   const Options options{num_layers, dropout, train, bidirectional};
-  if (!takes_whole(keys, input, 3, list_of(hx), params) || !are_params(params, list_of(hx), has_biases, options)) {
+  const at::TensorList states = list_of(hx);
+  if (!takes_whole(keys, input, 3, states, params) || !are_complete(states, params, has_biases, options) ||
+      states[0].size(1) != input.size(batch_first ? 0 : 1)) {
     return Kind::composite(input, hx, params, has_biases, num_layers, dropout, train, bidirectional, batch_first);
   }
-  Tensors results = run_padded<Kind>(batch_first ? input.transpose(0, 1) : input, list_of(hx), params, options);
+  Tensors results = run_padded<Kind>(batch_first ? input.transpose(0, 1) : input, states, params, options);
   if (batch_first) results[0] = results[0].transpose(0, 1);
   return tuple_of<Kind>(results);
 }
@@ -279,13 +283,14 @@ typename Kind::Results packed(c10::DispatchKeySet keys, const Tensor& data, cons
                               at::TensorList params, bool has_biases, int64_t num_layers, double dropout, bool train,
                               bool bidirectional) {
   Options options{num_layers, dropout, train, bidirectional};
-  if (takes_whole(keys, data, 2, list_of(hx), params) && are_params(params, list_of(hx), has_biases, options)) {
-    options.batch_sizes = batch_sizes_of(batch_sizes, data, list_of(hx)[0]);
+  const at::TensorList states = list_of(hx);
+  if (takes_whole(keys, data, 2, states, params) && are_complete(states, params, has_biases, options)) {
+    options.batch_sizes = batch_sizes_of(batch_sizes, data, states[0]);
   }
   if (options.batch_sizes.empty()) {
     return Kind::composite(data, batch_sizes, hx, params, has_biases, num_layers, dropout, train, bidirectional);
   }
-  return tuple_of<Kind>(run_network<Kind>(data, list_of(hx), params, options));
+  return tuple_of<Kind>(run_network<Kind>(data, states, params, options));
 }
 
 // ---- Cells

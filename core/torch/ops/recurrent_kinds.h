@@ -19,6 +19,8 @@ namespace ltc::recurrent {
 using at::Tensor;
 using Tensors = torch::autograd::variable_list;
 
+// A kind has the end of its ops' names, the states of a layer, whether its forward keeps a reserve for its backward, and the
+// attribute that tells it from others with the same ops.
 struct Lstm {
   using Hx = at::TensorList;
   using Results = std::tuple<Tensor, Tensor, Tensor>;
