@@ -250,7 +250,7 @@ def reinforcement(device):
     return list(policy.parameters())
 
 
-@shape(compiles=5, turns=4, ops=2380)
+@shape(compiles=5, turns=4, ops=508)
 def recurrent_of_several_lengths(device):
     torch.manual_seed(0)
     cell = nn.GRUCell(6, 8).to(device)

@@ -233,7 +233,7 @@ def test_autocast_of_cells(kind):
 
 @pytest.mark.parametrize("kind", [nn.GRU, nn.RNN])
 def test_wrong_states_are_errors_as_on_the_cpu(kind):
-    """Which the modules look for, and the functions leave to their kernels. PyTorch's kernel of an LSTM takes some of them."""
+    """The modules look for these, and the functions leave them to their kernels. PyTorch's kernel of an LSTM takes some."""
     net, x = network(kind)
     function = {nn.GRU: torch.gru, nn.RNN: torch.rnn_tanh}[kind]
     for sizes in (1, BATCH + 1, HIDDEN), (1, BATCH, HIDDEN - 1), (BATCH, HIDDEN):

@@ -1,4 +1,4 @@
-// What rules for the geometries of results are made of (shape_rules.h).
+// Helpers of the rules for the geometries of results (shape_rules.h).
 #pragma once
 
 #include <algorithm>

@@ -39,7 +39,7 @@ std::vector<int64_t> with_row(c10::IntArrayRef sizes, bool is_row) {
   return result;
 }
 
-// What a tensor of convolutions is like, over no memory: PyTorch computes rows as pictures, made contiguous.
+// The geometry of an operand of a convolution, over no memory: PyTorch computes rows as pictures, made contiguous.
 at::Tensor dummy_picture(const at::Tensor& of) {
   alignas(64) static char nothing[64];
   const bool is_row = of.dim() == 3;

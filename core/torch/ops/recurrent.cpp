@@ -228,7 +228,7 @@ Tensors run_network(const Tensor& input, at::TensorList states, at::TensorList p
   return results;
 }
 
-// Of input [steps, batch, features].
+// `input`: [steps, batch, features].
 template <typename Kind>
 Tensors run_padded(const Tensor& input, at::TensorList states, at::TensorList params, Options options) {
   if (Kind::takes_steps(input, is_projected(states))) return run_network<Kind>(input, states, params, options);
