@@ -30,11 +30,14 @@ inline bool same_type(const at::Tensor& of, std::initializer_list<const at::Tens
   return std::ranges::all_of(others, [&](const at::Tensor* other) { return !other || other->scalar_type() == of.scalar_type(); });
 }
 
+inline std::vector<int64_t> dense_strides(c10::IntArrayRef sizes, c10::MemoryFormat format) {
+  return format == c10::MemoryFormat::ChannelsLast     ? c10::get_channels_last_strides_2d(sizes)
+         : format == c10::MemoryFormat::ChannelsLast3d ? c10::get_channels_last_strides_3d(sizes)
+                                                       : contiguous_strides(as_span(sizes));
+}
+
 inline TypeId dense_type(const at::Tensor& of, c10::IntArrayRef sizes, c10::MemoryFormat format = c10::MemoryFormat::Contiguous) {
-  const std::vector<int64_t> strides = format == c10::MemoryFormat::ChannelsLast     ? c10::get_channels_last_strides_2d(sizes)
-                                       : format == c10::MemoryFormat::ChannelsLast3d ? c10::get_channels_last_strides_3d(sizes)
-                                                                                     : contiguous_strides(as_span(sizes));
-  return intern_type(to_dtype(of.scalar_type()), as_span(sizes), as_span(strides));
+  return intern_type(to_dtype(of.scalar_type()), as_span(sizes), dense_strides(sizes, format));
 }
 
 std::vector<NamedRule> recurrent();

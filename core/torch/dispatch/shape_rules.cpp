@@ -32,19 +32,19 @@ std::vector<c10::SymInt> symbolic(const c10::IValue& list) {
   return {plain.begin(), plain.end()};
 }
 
-// A row of places as a picture of one row.
-std::vector<int64_t> with_row(c10::IntArrayRef sizes, bool is_row) {
+// Rows of places, [batch, channels, places], as pictures of one row. All else as it is.
+std::vector<int64_t> as_picture(c10::IntArrayRef sizes) {
   std::vector<int64_t> result = sizes.vec();
-  if (is_row) result.insert(result.begin() + 2, 1);
+  if (sizes.size() == 3) result.insert(result.begin() + 2, 1);
   return result;
 }
 
 // The geometry of an operand of a convolution, over no memory: PyTorch computes rows as pictures, made contiguous.
 at::Tensor dummy_picture(const at::Tensor& of) {
   alignas(64) static char nothing[64];
-  const bool is_row = of.dim() == 3;
-  const std::vector<int64_t> sizes = with_row(of.sizes(), is_row);
-  return at::from_blob(nothing, sizes, is_row ? contiguous_strides(sizes) : of.strides().vec(), of.options().device(at::kCPU));
+  const std::vector<int64_t> sizes = as_picture(of.sizes());
+  return at::from_blob(nothing, sizes, of.dim() == 3 ? contiguous_strides(sizes) : of.strides().vec(),
+                       of.options().device(at::kCPU));
 }
 
 // The geometry of a convolution by oneDNN or, of row-major pictures, by a product of matrices: its results are dense, in one
@@ -54,11 +54,8 @@ struct Convolution {
   c10::MemoryFormat format;
   bool is_onednn;
   TypeId type(const at::Tensor& of, c10::IntArrayRef sizes) const {
-    if (sizes.size() != 3) return dense_type(of, sizes, format);
-    const std::vector<int64_t> picture = with_row(sizes, true);
-    std::vector<int64_t> strides =
-        format == c10::MemoryFormat::ChannelsLast ? c10::get_channels_last_strides_2d(picture) : contiguous_strides(picture);
-    strides.erase(strides.begin() + 2);
+    std::vector<int64_t> strides = dense_strides(as_picture(sizes), format);
+    if (sizes.size() == 3) strides.erase(strides.begin() + 2);
     return intern_type(to_dtype(of.scalar_type()), as_span(sizes), strides);
   }
 };
@@ -162,9 +159,7 @@ std::optional<Types> masked_fill(const c10::IValue* args) {
 
 // (self)
 std::optional<Types> hardswish(const c10::IValue* args) {
-  const at::Tensor& self = args[0].toTensor();
-  if (!self.is_floating_point() || !is_plainly_contiguous(self)) return std::nullopt;
-  return Types{dense_type(self, self.sizes())};
+  return args[0].toTensor().is_floating_point() ? relu_or_abs(args) : std::nullopt;
 }
 
 // (grad_output, self)

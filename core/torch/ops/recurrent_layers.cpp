@@ -132,6 +132,11 @@ Tensor before(const Tensor& after, const Tensor& first, at::IntArrayRef batch_si
   return at::cat({after, first}).index_select(0, at::from_blob(index.data(), {after.size(0)}, at::kLong));
 }
 
+// The gradient of the states after a step.
+Tensor gradient_at(const OptTensor& of_output, const TimeStep& step, const Tensor& later) {
+  return is_given(of_output) ? at_step(*of_output, step) + later : later;
+}
+
 Tensor given_or_zeros(const OptTensor& gradient, const Tensor& state) {
   return is_given(gradient) ? *gradient : at::zeros_like(state);
 }
@@ -187,10 +192,10 @@ PackedLstmGradients packed_lstm_layer_backward(const OptTensor& grad_output, con
   // Back in time: the gradients of each state and cell, and of the gates that the state before gave.
   Tensor gates = at::empty({rows, 4, hidden}, input.options());
   Tensor projected = is_given(weight_hr) ? at::empty_like(output) : Tensor();
-  const Tensor of_output = is_given(grad_output) ? grad_output->contiguous() : Tensor();
+  const OptTensor of_output = row_major(grad_output);
   States of_states(given_or_zeros(grad_hy, hx)), of_cells(given_or_zeros(grad_cy, cx));
   for (const TimeStep& step : in_order(batch_sizes, !reverse)) {
-    const Tensor later = of_states.of(step), here = of_output.defined() ? at_step(of_output, step) + later : later;
+    const Tensor here = gradient_at(of_output, step, of_states.of(step));
     if (projected.defined()) at_step(projected, step).copy_(here);
     const Tensor state = projected.defined() ? at::mm(here, *weight_hr) : here;
     const Tensor total = at::addcmul(of_cells.of(step), state, at_step(of_cell, step));
@@ -257,11 +262,11 @@ GruGradients packed_gru_layer_backward(const OptTensor& grad_output, const OptTe
 
   // Back in time: the gradient of each state, and of the gates that the state before it gave.
   Tensor states = at::empty({rows, hidden}, input.options()), gates = at::empty_like(slopes);
-  const Tensor of_output = is_given(grad_output) ? grad_output->contiguous() : Tensor();
+  const OptTensor of_output = row_major(grad_output);
   States carried(given_or_zeros(grad_hy, hx));
   for (const TimeStep& step : in_order(batch_sizes, !reverse)) {
     Tensor state = at_step(states, step), gate = at_step(gates, step);
-    of_output.defined() ? at::add_out(state, at_step(of_output, step), carried.of(step)) : state.copy_(carried.of(step));
+    is_given(of_output) ? at::add_out(state, at_step(*of_output, step), carried.of(step)) : state.copy_(carried.of(step));
     at::mul_out(gate, at_step(slopes, step), state.unsqueeze(1));
     carried.set(step, at::addmm(state * at_step(update, step), gate.view({step.batch, 3 * hidden}), weight_hh));
   }
@@ -307,12 +312,12 @@ RnnGradients packed_rnn_layer_backward(const OptTensor& grad_output, const OptTe
                                        c10::string_view nonlinearity, at::IntArrayRef batch_sizes, bool reverse) {
   const Tensor slopes = is_relu(nonlinearity) ? output.gt(0).to(output.scalar_type()) : 1 - output * output;
   Tensor gates = at::empty_like(output);  // before the function
-  const Tensor of_output = is_given(grad_output) ? grad_output->contiguous() : Tensor();
+  const OptTensor of_output = row_major(grad_output);
   States carried(given_or_zeros(grad_hy, hx));
   for (const TimeStep& step : in_order(batch_sizes, !reverse)) {
-    const Tensor later = carried.of(step), state = of_output.defined() ? at_step(of_output, step) + later : later;
     Tensor gate = at_step(gates, step);
-    carried.set(step, at::mm(at::mul_out(gate, at_step(slopes, step), state), weight_hh));
+    at::mul_out(gate, at_step(slopes, step), gradient_at(of_output, step, carried.of(step)));
+    carried.set(step, at::mm(gate, weight_hh));
   }
   const Tensor of_bias = is_given(bias_ih) ? gates.sum(0) : Tensor();
   return {at::mm(gates, weight_ih),
