@@ -21,6 +21,7 @@
 #include "torchscript/ops/gemm.h"
 #include "torchscript/ops/ops.h"
 #include "torchscript/ops/random_layouts.h"
+#include "torchscript/ops/warm_up.h"
 #include "torchscript/threads/memory_pool.h"
 
 struct ltc_program {
@@ -225,6 +226,7 @@ void executable_save(const ltc_executable* executable, const ltc_sink& sink) {
 void executable_load(ltc_device* device, const ltc_load_args& args, ltc_executable*& executable) {
   const std::string_view bytes(static_cast<const char*>(args.data), args.size);
   executable = new ltc_executable(bytes, device);
+  if (device->queue.device().is_cpu()) warm_up_kernels();
 }
 
 void memory_stats(ltc_device* device, ltc_memory_stats& stats) {
