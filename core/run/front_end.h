@@ -14,6 +14,7 @@ struct FrontEnd {
   ThrowToReader throw_to_reader;  // an error, as the front end's own exception
   ReadPrecision read_precision;   // what products may round
   WithinBackward within_backward;
+  WarmUp warm_up;  // of recording, ahead of the first step
 };
 
 // Once, before anything is recorded.
@@ -23,6 +24,7 @@ inline void install(const FrontEnd& front_end) {
   set_throw_to_reader(front_end.throw_to_reader);
   set_read_precision(front_end.read_precision);
   set_within_backward(front_end.within_backward);
+  set_warm_up(front_end.warm_up);
 }
 
 }  // namespace ltc

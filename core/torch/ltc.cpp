@@ -14,6 +14,7 @@
 #include "core/run/process/fork.h"
 #include "core/torch/dispatch/host_segment.h"
 #include "core/torch/dispatch/register.h"
+#include "core/torch/dispatch/warm_up.h"
 #include "core/torch/tensor/assertions.h"
 #include "core/torch/tensor/tensor.h"
 #include "core/torch/tensor/thread_state.h"
@@ -61,7 +62,7 @@ void register_device() {
     c10::register_privateuse1_backend(kDeviceName);
     register_all_ops();
     install(FrontEnd{&run_on_host, &nothing_intercepts_thread, &throw_as_pytorch, &allowed_precision,
-                     [] { return torch::autograd::get_current_graph_task_id() >= 0; }});
+                     [] { return torch::autograd::get_current_graph_task_id() >= 0; }, &warm_up_recording});
     std::atexit(&shut_down);
   });
 }

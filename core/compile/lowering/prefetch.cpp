@@ -23,11 +23,17 @@ SavedValue::SavedValue(std::string saved, host::PluginDevice& device) : bytes(st
   begin = bytes.size() - in.left();
 }
 
-Prefetch::Prefetch(DiskCache& disk, const CompileTarget& target)
-    : process_(getpid()), disk_(disk), device_(target.device), device_key_(device_key(target)), thread_([this] { work(); }) {}
+Prefetch::Prefetch(DiskCache& disk, const CompileTarget& target, std::function<void()> warm_up)
+    : process_(getpid()),
+      disk_(disk),
+      device_(target.device),
+      device_key_(device_key(target)),
+      warm_up_(std::move(warm_up)),
+      thread_([this] { work(); }) {}
 
 void Prefetch::work() {
   pthread_setname_np(pthread_self(), "ltc_prefetch");  // for debuggers and profilers
+  if (warm_up_) warm_up_();
   try {
     disk_.visit_newest([this](std::string key, std::string bytes) { return load(std::move(key), std::move(bytes)); });
   } catch (const std::exception&) {  // no memory

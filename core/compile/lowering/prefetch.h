@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -42,8 +43,9 @@ class Prefetch {
  public:
   static constexpr size_t kMostValues = 16, kMostBytes = size_t{64} << 20;
 
-  // Begins to read what `disk` has for targets like this one, whatever their precision is.
-  Prefetch(DiskCache& disk, const CompileTarget& target);
+  // The thread calls `warm_up`, which throws nothing, and reads what `disk` has for targets like this one, whatever their
+  // precision is.
+  Prefetch(DiskCache& disk, const CompileTarget& target, std::function<void()> warm_up = {});
   ~Prefetch() { stop(); }
 
   // The value of that key, if it is one of those. Waits while it is just being loaded.
@@ -64,6 +66,7 @@ class Prefetch {
   DiskCache& disk_;
   host::PluginDevice& device_;
   const std::string device_key_;
+  const std::function<void()> warm_up_;
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;

@@ -80,6 +80,18 @@ TEST_F(PrefetchTest, DamagedValuesAreLeftToTheOneWhoAsks) {
   EXPECT_THROW(find_saved(cache, target_key(target), target), Error);
 }
 
+TEST_F(PrefetchTest, WarmsUpBeforeItReads) {
+  insert(target_key(target), "value");
+  int calls = 0;
+  Prefetch prefetch(cache, target, [&] {
+    ++calls;
+    fs::remove_all(folder);
+  });
+  prefetch.wait();
+  EXPECT_EQ(calls, 1);
+  EXPECT_FALSE(prefetch.take(target_key(target)));
+}
+
 TEST_F(PrefetchTest, HasNothingWhenItIsStopped) {
   insert(target_key(target), "value");
   Prefetch prefetch(cache, target);

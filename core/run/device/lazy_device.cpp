@@ -1,6 +1,7 @@
 #include "core/run/device/lazy_device.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/base/disk_cache.h"
 #include "core/base/env.h"
@@ -48,7 +49,11 @@ bool compiles_in_background(const host::PluginDevice& device) {
          !plugin.takes_one_call_at_a_time();
 }
 
+std::atomic<WarmUp> warm_up_function{nullptr};
+
 }  // namespace
+
+void set_warm_up(WarmUp function) { warm_up_function = function; }
 
 LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> device)
     : ordinal_(ordinal),
@@ -60,9 +65,13 @@ LazyDevice::LazyDevice(uint32_t ordinal, std::unique_ptr<host::PluginDevice> dev
   await_op(0);
   if (queue_.device().plugin().understands(LTC_EXTENSION_SYMBOLIC)) forget_symbolic_programs();
   if (compiles_in_background(queue_.device())) background_.emplace();
-  if (DiskCache* disk = DiskCache::instance(); disk && queue_.device().can_compute())
-    prefetch_.emplace(*disk, CompileTarget{queue_.device(), queue_.demotion()});
   queue_.start();
+  DiskCache* const disk = DiskCache::instance();
+  if (!disk || !queue_.device().can_compute()) return;
+  prefetch_.emplace(*disk, CompileTarget{queue_.device(), queue_.demotion()}, [this, warm_up = warm_up_function.load()] {
+    exempt_this_thread();
+    if (warm_up && !is_eager_) warm_up(*this);
+  });
 }
 
 void LazyDevice::sync(std::string_view reason) { run(reason, false); }

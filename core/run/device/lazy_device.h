@@ -62,6 +62,11 @@ struct TraceExtent {
   bool operator==(const TraceExtent&) const = default;
 };
 
+// The front end's function that records something ahead of a device's first step and throws it away. A thread of its own calls
+// it. Throws nothing; false if it could not record.
+using WarmUp = bool (*)(LazyDevice&);
+void set_warm_up(WarmUp function);
+
 class LTC_API LazyDevice {
  public:
   // `ordinal` among this process' devices.

@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kLongCall{10};  // after which the end of one is 
 
 std::atomic<int> g_recording{0}, g_stopped{0}, g_in_long_calls{0};
 std::atomic<void (*)()> g_before_stopping{nullptr};
-thread_local bool t_ends_process = false;
+thread_local bool t_is_exempt = false;
 
 struct Counted {
   Counted() { ++g_recording; }
@@ -31,12 +31,15 @@ LTC_THREAD_LOCAL constinit int t_long_calls = 0;  // that this thread is in, one
 }  // namespace
 
 void count_this_thread() {
+  if (t_is_exempt) return;
   thread_local const Counted counted;
   t_is_counted = true;
 }
 
+void exempt_this_thread() { t_is_exempt = true; }
+
 void stop_other_threads(void (*before_stopping)(), std::chrono::milliseconds at_most) {
-  t_ends_process = true;
+  t_is_exempt = true;
   g_before_stopping = before_stopping;
   detail::process_is_ending = true;
   const auto begin = std::chrono::steady_clock::now();
@@ -51,7 +54,7 @@ void stop_other_threads(void (*before_stopping)(), std::chrono::milliseconds at_
 }
 
 void stop_this_thread() {
-  if (t_ends_process) return;
+  if (t_is_exempt) return;
   if (t_is_counted) ++g_stopped;
   if (t_long_calls > 0) --g_in_long_calls;
   g_before_stopping.load()();

@@ -1,7 +1,9 @@
-// A plugin that ends the process, as a driver without a licence does: the end waits for nothing that this very thread does.
+// The end of the process. A plugin may cause it, as a driver without a licence does: it waits for nothing that this very thread
+// does.
 #include "core/run/process/process_end.h"
 
 #include <cstdlib>
+#include <thread>
 
 #include "core/run/device/device_table.h"
 #include "core/run/testing/queue_test_support.h"
@@ -55,6 +57,22 @@ void run_here() {
   neg->typical_ns = 0;
   const auto output = std::make_shared<Buffer>(*g_queue, f32({2}));
   g_queue->execute({neg, {g_queue->upload(host_value({1, 2}))}, {}, {output}, 1});
+}
+
+void end_beside_an_exempt_thread() {
+  std::thread own([] {
+    exempt_this_thread();
+    count_this_thread();
+    const LongCall call;  // another thread would stop at its end
+    while (!process_is_ending()) std::this_thread::yield();
+  });
+  stop_other_threads([] {}, std::chrono::hours(1));
+  own.join();
+  std::exit(4);
+}
+
+TEST_F(ProcessEndTest, AThreadOfTheCoresGoesOnToItsEnd) {
+  EXPECT_EXIT(end_beside_an_exempt_thread(), ::testing::ExitedWithCode(4), "");
 }
 
 TEST_F(ProcessEndTest, APluginEndsItInTheProgramsThread) { EXPECT_EXIT(run_here(), ::testing::ExitedWithCode(0), ""); }
