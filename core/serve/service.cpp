@@ -190,7 +190,6 @@ asio::awaitable<Service::Answer> Service::generate(std::string name, TextGenerat
     if (waiter->client_left()) co_return false;
     news = text.take_news();
     if (!waiter->notified() && !news.end) fail(Code::kTimeout, "the deadline passed before the end of the text");
-    if (news.end && news.end->failure && tokens.empty()) throw Error(news.end->failure->code, news.end->failure->message);
     if (is_stream && !news.tokens.empty())
       co_return co_await stream_text(name, given, *waiter, std::move(news), request, connection);
     tokens.insert(tokens.end(), news.tokens.begin(), news.tokens.end());
