@@ -9,6 +9,8 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/ones_like.h>
+#include <ATen/record_function.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/function.h>
 
 #include "core/base/log.h"
@@ -61,6 +63,7 @@ void record_step(LazyDevice& device) {
 }  // namespace
 
 bool warm_up_recording(LazyDevice& device) noexcept {
+  if (torch::autograd::AnomalyMode::is_enabled() || at::hasCallbacks()) return false;  // Python, or a profiler, would see it
   try {
     const Capture capture(device);
     record_step(device);

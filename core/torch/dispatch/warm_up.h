@@ -8,7 +8,8 @@ namespace ltc {
 class LazyDevice;
 
 // Records it in a capture and throws it away: nothing is compiled or run. The code and tables of recording are in memory then
-// when the program's own first step needs them. False if not all of it was recorded.
+// when the program's own first step needs them. False if not all of it was recorded, or if somebody would see it: anomaly mode, a
+// profiler.
 //
 // Threads: any, beside those that record.
 LTC_API bool warm_up_recording(LazyDevice& device) noexcept;

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/anomaly_mode.h>
 
 #include <thread>
 
@@ -21,6 +22,15 @@ TEST(WarmUp, leaves_nothing_in_the_trace) {
   EXPECT_EQ(device.trace_extent(), before);
   mark_step();
   EXPECT_EQ(counter_value("CachedCompile") + counter_value("UncachedCompile"), runs);
+}
+
+TEST(WarmUp, is_not_seen_in_anomaly_mode) {
+  register_device();
+  LazyDevice& device = DeviceTable::instance().get(0);
+  torch::autograd::AnomalyMode::set_enabled(true);
+  EXPECT_FALSE(warm_up_recording(device));
+  torch::autograd::AnomalyMode::set_enabled(false);
+  EXPECT_TRUE(warm_up_recording(device));
 }
 
 TEST(WarmUp, goes_on_beside_a_thread_that_records) {
