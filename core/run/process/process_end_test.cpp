@@ -1,5 +1,5 @@
-// The end of the process. A plugin may cause it, as a driver without a licence does: it waits for nothing that this very thread
-// does.
+// The end of the process. It waits for nothing that its own thread does: a plugin may end the process in the middle of a call, as
+// a driver without a licence does. Threads of the core's own go on to their end.
 #include "core/run/process/process_end.h"
 
 #include <cstdlib>

@@ -9,7 +9,6 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/ones_like.h>
-#include <ATen/record_function.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 #include <torch/csrc/autograd/function.h>
 
@@ -17,6 +16,7 @@
 #include "core/run/device/capture.h"
 #include "core/torch/dispatch/gradient_node.h"
 #include "core/torch/tensor/tensor.h"
+#include "core/torch/tensor/thread_state.h"
 
 namespace ltc {
 namespace {
@@ -63,7 +63,7 @@ void record_step(LazyDevice& device) {
 }  // namespace
 
 bool warm_up_recording(LazyDevice& device) noexcept {
-  if (torch::autograd::AnomalyMode::is_enabled() || at::hasCallbacks()) return false;  // Python, or a profiler, would see it
+  if (torch::autograd::AnomalyMode::is_enabled() || !nothing_intercepts()) return false;
   try {
     const Capture capture(device);
     record_step(device);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/anomaly_mode.h>
 
+#include <string>
 #include <thread>
 
 #include "core/report/metrics.h"
@@ -17,11 +18,14 @@ TEST(WarmUp, leaves_nothing_in_the_trace) {
   register_device();
   LazyDevice& device = DeviceTable::instance().get(0);
   const TraceExtent before = device.trace_extent();
-  const int64_t runs = counter_value("CachedCompile") + counter_value("UncachedCompile");
+  const auto runs = [] {
+    return counter_value(std::string(metrics::kCachedCompile)) + counter_value(std::string(metrics::kUncachedCompile));
+  };
+  const int64_t runs_before = runs();
   EXPECT_TRUE(warm_up_recording(device));
   EXPECT_EQ(device.trace_extent(), before);
   mark_step();
-  EXPECT_EQ(counter_value("CachedCompile") + counter_value("UncachedCompile"), runs);
+  EXPECT_EQ(runs(), runs_before);
 }
 
 TEST(WarmUp, is_not_seen_in_anomaly_mode) {
